@@ -43,8 +43,11 @@ export class Authorizations implements OnModuleDestroy {
     }
   }
 
-  /** A receiver answered 401 to a call with this authorization. */
-  refused({ credentials }: Authorized, authorization: string): void {
-    if (credentials.kind === 'oauth2') this.oauth2.refused(credentials, authorization);
+  /**
+   * A receiver answered 401 to a call with this authorization.
+   * @returns whether the next call gets another one
+   */
+  refused({ credentials }: Authorized, authorization: string): boolean {
+    return credentials.kind === 'oauth2' && this.oauth2.refused(credentials, authorization);
   }
 }

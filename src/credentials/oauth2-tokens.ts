@@ -83,11 +83,17 @@ export class OAuth2Tokens {
     return this.fetch(credentials, known).then(() => this.fetched(known));
   }
 
-  /** A receiver answered 401 to a call with this authorization. */
-  refused(credentials: OAuth2Authorization, authorization: string): void {
+  /**
+   * A receiver answered 401 to a call with this authorization.
+   * @returns whether the next call gets another one
+   */
+  refused(credentials: OAuth2Authorization, authorization: string): boolean {
     const known = this.knownOf(credentials);
     const { token } = known;
-    if (token?.value === authorization && this.ageOf(token.askedAt) >= replacedAfterMs) known.token = undefined;
+    if (token?.value !== authorization) return true;
+    if (this.ageOf(token.askedAt) < replacedAfterMs) return false;
+    known.token = undefined;
+    return true;
   }
 
   private moment(): Moment {

@@ -108,13 +108,22 @@ export class CallbackProbe implements OnModuleDestroy {
         throw refused('callbackUrl', 'no-auth-on-callback-url', reason);
       }
     }
-    const authorization = await this.authorizations.of({ auth, credentials });
+    const authorized = { auth, credentials };
+    const authorization = await this.authorizations.of(authorized);
     // Why, is for the log alone: a token endpoint can be named by anybody, and must not serve to find out what answers where.
     if (typeof authorization !== 'string') {
       if (time.hasStoodStill) throw stoodStill();
       throw refused(wholeInput, 'invalid-callback-url', 'was not called: no token could be had for it');
     }
-    const answer = await this.post(time, url, { ...headers, ...this.sign(signingKeys), authorization }, tls);
+    const show = (shown: string) =>
+      this.post(time, url, { ...headers, ...this.sign(signingKeys), authorization: shown }, tls);
+    let answer = await show(authorization);
+    if (isUnauthorized(answer) && this.authorizations.refused(authorized, authorization)) {
+      // The token was kept for the calls of others, and may have been revoked since: that is not the subscriber's fault.
+      const another = await this.authorizations.of(authorized);
+      if (typeof another === 'string') answer = await show(another);
+      else if (time.hasStoodStill) throw stoodStill();
+    }
     if ('trouble' in answer) throw refused(wholeInput, 'invalid-callback-url', answer.trouble);
     if (answer.status < 200 || answer.status > 209) {
       const reason = `answers ${answer.status} to a call with the authorization given; it must answer 200 to 209`;
@@ -207,6 +216,8 @@ const stoodStill = (error?: Error) => new UnavailableProblem('This server stood 
 /** 400, and nginx's own 495 and 496: no certificate was shown. */
 const isRefusal = (status: number, tls: TlsIdentity | undefined): boolean =>
   status === 401 || status === 403 || (tls?.certificate !== undefined && [400, 495, 496].includes(status));
+
+const isUnauthorized = (answer: ProbeAnswer): boolean => 'status' in answer && answer.status === 401;
 
 const refused = (name: string, code: string, trouble: string) =>
   new ValidationProblem([{ name, code, reason: `The callback ${trouble}.` }]);

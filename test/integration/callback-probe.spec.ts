@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { readSettings } from '../../src/config/settings.js';
 import { Authorizations } from '../../src/credentials/authorizations.service.js';
 import { verbatim, type Credentials } from '../../src/credentials/credentials.js';
-import { systemClock } from '../../src/infra/clock.js';
+import { systemClock, type Clock } from '../../src/infra/clock.js';
 import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { Outbound } from '../../src/outbound/outbound.service.js';
 import { newKey, SigningKey } from '../../src/signing/signing-key.js';
@@ -13,6 +13,7 @@ import { eventually } from '../support/eventually.js';
 import { answer, drip, hang, Receiver, reset, type Behaviour } from '../support/receiver.js';
 import { standStill } from '../support/stand-still.js';
 import { certificate, key } from '../support/tls-identity.js';
+import { TokenEndpoint } from '../support/token-endpoint.js';
 
 class HurriedProbe extends CallbackProbe {
   protected override readonly timeouts = { connectMs: 200, overallMs: 200 };
@@ -135,6 +136,85 @@ describe('a callback that this process kept waiting while it stood still', () =>
     receiver.next(thenStandStill(reset));
     const detail = 'This server stood still during the call.';
     await expect(prove(credentials)).rejects.toMatchObject({ status: 503, detail });
+  });
+});
+
+describe('a callback for which a token is kept already', () => {
+  const endpoint = new TokenEndpoint();
+  let receiver: Receiver;
+  beforeAll(async () => {
+    await endpoint.start();
+    receiver = await Receiver.start();
+  });
+  afterAll(async () => {
+    endpoint.stop();
+    await receiver.stop();
+  });
+
+  /** The tokens that the callback is shown when it accepts these, and a first one was fetched so long ago, and what comes of it. */
+  async function shownTokens(accepted: string[], ageMs: number, giveNext?: TokenEndpoint['answer']) {
+    endpoint.reset();
+    receiver.requests.length = 0;
+    let passedMs = 0;
+    const clock: Clock = {
+      now: () => systemClock.now() + passedMs,
+      pause: (ms, signal) => systemClock.pause(ms, signal),
+    };
+    const kept = new Authorizations(outbound, clock, ledgersClock);
+    const credentials: Credentials = {
+      ...verbatim,
+      kind: 'oauth2',
+      tokenUrl: `http://127.0.0.1:${endpoint.port}/token`,
+      clientId: 'client',
+      clientSecret: 'secret',
+      scope: null,
+      clientAuthentication: 'basic',
+      tokenTls: null,
+    };
+    await kept.of({ auth: '', credentials });
+    passedMs = ageMs;
+    endpoint.answer = giveNext ?? endpoint.answer;
+    receiver.always((request, response) => {
+      const isAccepted = accepted.includes(String(request.headers.authorization));
+      response.writeHead(isAccepted ? 204 : 401).end();
+    });
+    const request = { callbackUrl: receiver.url, auth: '', credentials, isUrlNew: false };
+    const proof = new CallbackProbe(config, outbound, kept, ledgersClock).prove(request);
+    const outcome = await proof.then(
+      () => 'proved',
+      (error: { extra: { invalidParams: { reason: string }[] } }) => error.extra.invalidParams[0]?.reason,
+    );
+    return { outcome, shown: receiver.requests.map(({ headers }) => headers.authorization) };
+  }
+  const refusal = 'The callback answers 401 to a call with the authorization given; it must answer 200 to 209.';
+
+  it('is shown a new one when it refuses that: it may have been revoked', async () => {
+    expect(await shownTokens(['Bearer token-2'], 30_000)).toEqual({
+      outcome: 'proved',
+      shown: ['Bearer token-1', 'Bearer token-2'],
+    });
+  });
+
+  it('is refused when it refuses the new one as well', async () => {
+    expect(await shownTokens(['Bearer token-3'], 30_000)).toEqual({
+      outcome: refusal,
+      shown: ['Bearer token-1', 'Bearer token-2'],
+    });
+  });
+
+  it('is refused by its first answer while a token is so young that no other one is asked for', async () => {
+    expect(await shownTokens(['Bearer token-2'], 20_000)).toEqual({ outcome: refusal, shown: ['Bearer token-1'] });
+  });
+
+  it('is refused by its first answer where no new one can be had', async () => {
+    const logged = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
+    const fail: TokenEndpoint['answer'] = (response) => void response.writeHead(500).end();
+    expect(await shownTokens(['Bearer token-2'], 30_000, fail)).toEqual({
+      outcome: refusal,
+      shown: ['Bearer token-1'],
+    });
+    expect(logged).toHaveBeenCalledOnce();
+    logged.mockRestore();
   });
 });
 

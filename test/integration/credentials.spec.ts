@@ -339,12 +339,12 @@ describe('a token of OAuth 2.0 client credentials', () => {
   it('is fetched anew when a receiver refused it, but not all the time', async () => {
     begin();
     await get();
-    tokens.refused(credentials, 'Bearer token-1');
+    expect(tokens.refused(credentials, 'Bearer token-1')).toBe(false);
     expect(await get()).toBe('Bearer token-1'); // it is new: perhaps the receiver refuses all of them
     now += 30_000;
-    tokens.refused(credentials, 'Bearer an-older-one');
+    expect(tokens.refused(credentials, 'Bearer an-older-one')).toBe(true);
     expect(await get()).toBe('Bearer token-1');
-    tokens.refused(credentials, 'Bearer token-1');
+    expect(tokens.refused(credentials, 'Bearer token-1')).toBe(true);
     expect(await get()).toBe('Bearer token-2');
   });
 
