@@ -36,9 +36,12 @@ export const ways = /** @type {const} */ ([
  * @property {Record<Way, Count>} counts
  *
  * @typedef {object} Count connections, and CONNECTs that the proxy was asked for
- * @property {number} refused to addresses that may not be used
+ * @property {number} refused to addresses that may not be used, or not in this way
  * @property {number} allowed to the receiver
  */
+
+/** As `URL` writes it. */
+const receiverMapped = new URL(`http://[::ffff:${receiverAddress}]`).hostname.slice(1, -1);
 
 /** So often is a name called: it may lead elsewhere the next time. */
 const timesOfName = 4;
@@ -59,11 +62,11 @@ export async function examine(program) {
   /** @type {Count} */
   let count = { refused: 0, allowed: 0 };
   const note = (/** @type {string} */ address) => {
-    if (address === receiverAddress) count.allowed++;
+    if (address === receiverAddress || address === receiverMapped) count.allowed++;
     else if (address !== proxyAddress) count.refused++;
   };
-  proxy.on('connect', ({ url = '' }, socket) => {
-    note(url.replace(/:\d+$/, ''));
+  proxy.on('connect', (_, socket) => {
+    count.refused++; // the receiver is of this machine too: nothing here is called through the proxy
     socket.end('HTTP/1.1 403 Forbidden\r\n\r\n');
   });
   await listen(receiver, receiverAddress);

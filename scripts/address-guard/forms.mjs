@@ -1,4 +1,4 @@
-// Every way to write an address that callbacks may not use (with CALLBACK_NETWORKS=public, unless it says `any`).
+// Every way to write an address that callbacks may not use (with CALLBACK_NETWORKS=public, unless it says `any`), or not through the proxy.
 
 /** Where calls may go in these examinations: a receiver, and the egress proxy. */
 export const receiverAddress = '127.0.0.2';
@@ -23,6 +23,9 @@ const named = (shown, ...answers) => ({
   answers,
   shown,
 });
+
+/** It must be called, but never through the proxy: there it would be the proxy's own machine. */
+export const allowed = 'allowed, of this machine';
 
 /** @type {Form[]} */
 export const forms = [
@@ -107,6 +110,7 @@ export const forms = [
     ],
     'any',
   ),
+  ...written(allowed, [`[::ffff:${receiverAddress}]`]),
   named('127.0.0.1', ['127.0.0.1']),
   named('10.0.0.1 and ::1', ['10.0.0.1', '::1']),
   named('::ffff:127.0.0.1', ['::ffff:127.0.0.1']),

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { isIP, isIPv6, type LookupFunction } from 'node:net';
 import type { Settings } from '../config/settings.js';
-import { carriedAddresses, groupsOf, mappedAddress } from './carried-addresses.js';
+import { calledAddress, carriedAddresses, groupsOf, withoutZone } from './carried-addresses.js';
 import { withoutBrackets } from './host.js';
 import { isWithin, Ranges } from './ranges.js';
 import { AddressRefused } from './refused.js';
@@ -129,11 +129,9 @@ export class AddressGuard {
 
 /** Itself, and those it carries inside: each of them may be what is called in the end. None: it is not an address. */
 function addressesIn(address: string): string[] {
-  const withoutZone = address.split('%', 1)[0] ?? '';
-  if (!isIPv6(withoutZone)) return isIP(withoutZone) === 0 ? [] : [withoutZone];
-  const groups = groupsOf(withoutZone);
-  const mapped = mappedAddress(groups);
-  return mapped === undefined ? [withoutZone, ...carriedAddresses(groups)] : [mapped];
+  const called = calledAddress(withoutZone(address));
+  if (isIPv6(called)) return [called, ...carriedAddresses(groupsOf(called))];
+  return isIP(called) === 0 ? [] : [called];
 }
 
 const everySpecial = new Ranges(specialRanges);

@@ -1,3 +1,5 @@
+import { isIPv6 } from 'node:net';
+
 /**
  * The IPv4 addresses that an IPv6 address carries inside, as eight numbers of 16 bits: a translator or a tunnel on the way
  * may call those instead. Empty: it carries none.
@@ -22,9 +24,17 @@ export function carriedAddresses(groups: readonly number[]): string[] {
   return [];
 }
 
-/** The IPv4 address that a socket calls when it is given this IPv6 address (RFC 4291 §2.5.5.2). */
-export const mappedAddress = (groups: readonly number[]): string | undefined =>
-  startOf(groups) === mapped ? carriedAddresses(groups)[0] : undefined;
+/**
+ * The address that a socket calls when it is given this one: where an IPv4 address is mapped into an IPv6 address (RFC 4291 §2.5.5.2), that one. What
+ * is said of an address by its ranges has to be said of this.
+ */
+export function calledAddress(address: string): string {
+  if (!isIPv6(address)) return address;
+  const groups = groupsOf(withoutZone(address));
+  return startOf(groups) === mapped ? (carriedAddresses(groups)[0] ?? address) : address;
+}
+
+export const withoutZone = (address: string): string => address.split('%', 1)[0] ?? '';
 
 const mapped = '0:0:0:0:0:ffff';
 /** What comes before an IPv4 address in the last 32 bits. */

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
+import { calledAddress } from './carried-addresses.js';
 import type { Connected, Connecting, Connector, Target } from './connector.js';
 import { ProxyTrouble, UnreachableByProxy, type EgressProxy } from './egress-proxy.js';
 
@@ -61,8 +62,10 @@ export class Tunnel extends EventEmitter implements Connecting {
     });
   }
 
-  private ask([address = '', ...others]: string[]): void {
+  private ask([given = '', ...others]: string[]): void {
     if (this.isOver) return;
+    // Loopback, the exceptions, and the rules of the proxy itself are ranges of IPv4.
+    const address = calledAddress(given);
     if (this.way.isDirect(address)) return this.connect({ ...this.target, hostname: address });
     this.emit('connectionAttempt', address, Number(this.port));
     this.step = this.way.proxy.ask(address, this.port, (...result) => {

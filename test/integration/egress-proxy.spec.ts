@@ -276,6 +276,23 @@ describe.each([
       await post({ url: urlOf(), timeoutMs: 100 }); // to an address of no machine
       expect(proxy.asked).toEqual([]);
     });
+
+    it('does not go to the proxy for loopback or an address on the list that is written as IPv6', async () => {
+      useProxy({ EGRESS_PROXY_EXCEPTIONS: '192.0.2.0/24', CALLBACK_ALLOWED_NETWORKS: '127.0.0.0/8,192.0.2.0/24' });
+      names.names.set('mapped.test', () => ['::ffff:127.0.0.1']);
+      for (const host of ['[::ffff:127.0.0.1]', 'mapped.test'])
+        expect(await post({ url: urlOf(host) })).toMatchObject({
+          kind: 'answered',
+          address: new URL(receiver.url).host,
+        });
+      await post({ url: urlOf(`[::ffff:${address}]`), timeoutMs: 100 }); // to an address of no machine
+      expect(proxy.asked).toEqual([]);
+    });
+
+    it('asks the proxy for IPv4 where that is written as IPv6', async () => {
+      expect(await post({ url: urlOf(`[::ffff:${address}]`) })).toMatchObject({ kind: 'answered' });
+      expect(proxy.asked.map(({ authority }) => authority)).toEqual([`${address}:${portOf(receiver.url)}`]);
+    });
   });
 
   describe('where the proxy itself wants TLS', () => {
