@@ -117,7 +117,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
       await answered(model, this.start(consumer, model)).catch((error: unknown) => {
         // The connection was lost meanwhile, or is closed now; the next one starts every consumer.
         this.logger.warn({ event: 'rabbitmq.consumer-not-started', lane, error });
-        void close(model);
+        this.consuming.abandon(model, error);
       });
     }
     return { stop: () => this.stop(consumer), giveBack: () => this.giveBack(consumer) };
@@ -174,11 +174,11 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     });
     await this.declareOn(model);
     const channel = await model.createConfirmChannel();
-    channel.on('error', (error: unknown) => this.logger.error({ event: 'rabbitmq.channel-failed', error }));
     channel.on('drain', () => (this.isBufferFull = false));
-    // Without the channel the connection is of no use: close it, and the next one opens both.
-    channel.on('close', () => {
-      if (this.publisher === channel) void close(model);
+    // Without the channel the connection is of no use; the next one opens both.
+    channel.on('error', (error: unknown) => {
+      this.logger.error({ event: 'rabbitmq.channel-failed', error });
+      this.publishing.abandon(model, error);
     });
     this.publisher = channel;
   }
@@ -203,16 +203,16 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
 
   private async start(consumer: Consumer, model: ChannelModel): Promise<void> {
     const channel = await model.createChannel();
-    channel.on('error', (error: unknown) => this.logger.error({ event: 'rabbitmq.channel-failed', error }));
-    channel.on('close', () => {
-      if (consumer.channel === channel && this.consumingModel === model) void close(model);
+    channel.on('error', (error: unknown) => {
+      this.logger.error({ event: 'rabbitmq.channel-failed', error });
+      if (consumer.channel === channel) this.consuming.abandon(model, error);
     });
     await channel.prefetch(consumer.prefetch);
     if (!this.consumers.has(consumer)) return close(channel); // stopped meanwhile
     consumer.channel = channel;
     const { consumerTag } = await channel.consume(this.nameOf(consumer.lane), (message) => {
       // The queue was deleted under the consumer: set up everything again.
-      if (!message) void close(model);
+      if (!message) this.consuming.abandon(model, new Error(`the queue of the lane ${consumer.lane} was deleted`));
       else if (consumer.channel === channel) this.receive(consumer, channel, message); // otherwise it has gone back with the channel
     });
     consumer.tag = consumerTag;

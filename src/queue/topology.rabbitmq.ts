@@ -46,6 +46,7 @@ export async function declare(openChannel: () => Promise<Channel>, declarations:
       continue;
     }
     const channel = await openChannel();
+    channel.on('error', () => {}); // the call fails with it
     await channel.assertQueue(name, options);
     await close(channel);
     created = true;

@@ -25,6 +25,8 @@ function connectionMethod(method: number, ...values: Buffer[]): Buffer {
 }
 const blocked = connectionMethod(60, Buffer.from('\x06memory'));
 const unblocked = connectionMethod(61);
+/** With 320 (`connection-forced`), and no method that is to blame. */
+const closedByOperator = connectionMethod(50, Buffer.from('\x01\x40\x06reason\0\0\0\0', 'latin1'));
 /** Class `channel`: `open` is the first thing said on a connection that is there, `close` the last on a channel. */
 const channelClose = Buffer.from([0, 20, 0, 40]);
 const channelOpen = Buffer.from([0, 20, 0, 10]);
@@ -34,6 +36,7 @@ describe('the RabbitMQ queue', () => {
   let proxy: TcpProxy;
   let queue: RabbitMqDeliveryQueue;
   let created: number;
+  let lines: () => Record<string, unknown>[];
   let logged: (event: string) => number;
 
   beforeAll(() => Logger.overrideLogger(false));
@@ -43,7 +46,8 @@ describe('the RabbitMQ queue', () => {
     proxy = await TcpProxy.start(queues.url);
     queue = newQueue();
     const spies = (['log', 'warn', 'error'] as const).map((level) => vi.spyOn(Logger.prototype, level));
-    logged = (event) => spies.flatMap(({ mock }) => mock.calls).filter(([message]) => isEvent(message, event)).length;
+    lines = () => spies.flatMap(({ mock }) => mock.calls.map(([line]) => line as Record<string, unknown>));
+    logged = (event) => lines().filter((line) => line['event'] === event).length;
   });
   afterEach(async () => {
     await proxy.restore();
@@ -133,6 +137,20 @@ describe('the RabbitMQ queue', () => {
     await proxy.restore();
     await roundTrip(taken);
     expect(queue.trouble).toBeUndefined();
+  });
+
+  it('tells why it lost a connection, and not why an earlier one', async () => {
+    await proxy.cut();
+    await queue.open();
+    await proxy.restore();
+    await isReady();
+    const before = logged('rabbitmq.disconnected');
+    proxy.say(closedByOperator);
+    await eventually(() => logged('rabbitmq.disconnected') === before + 2, 'both to be closed');
+    const errors = lines().filter(({ event }) => event === 'rabbitmq.disconnected');
+    const operator = { error: { code: 320, message: expect.stringContaining('reason') } };
+    expect(errors.slice(-2)).toMatchObject([operator, operator]);
+    await roundTrip(await consume());
   });
 
   it('replaces a connection that is lost while it is being set up by one, not two', async () => {
@@ -317,7 +335,3 @@ describe('the RabbitMQ queue', () => {
     });
   });
 });
-
-function isEvent(message: unknown, event: string): boolean {
-  return typeof message === 'object' && message !== null && (message as { event?: unknown }).event === event;
-}

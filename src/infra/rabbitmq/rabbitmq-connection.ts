@@ -1,8 +1,9 @@
-import amqp, { type ChannelModel } from 'amqplib';
+import type { ChannelModel } from 'amqplib';
 import { Logger } from '@nestjs/common';
 import { answered, cut } from './answered.js';
-import { serverVersionOf } from './server-version.js';
 import { close, stoppingMs } from './close.js';
+import { connect } from './connect.js';
+import { serverVersionOf } from './server-version.js';
 
 const firstDelayMs = 100;
 /** At most this long after the return of a broker a process is connected again; a try costs the broker nothing. */
@@ -66,38 +67,44 @@ export class RabbitMqConnection {
     if (model) await close(model, stoppingMs);
   }
 
+  /** Of no use as it is: it is closed, and another one is made, after `error`. Does nothing to one that is lost already. */
+  abandon(model: ChannelModel, error: unknown): void {
+    if (this.model !== model) return;
+    this.lost(model, error);
+    void close(model);
+  }
+
   private async connect(): Promise<void> {
-    let model: ChannelModel | undefined;
+    let connected: ChannelModel | undefined;
     try {
-      // Nagle would hold small frames back for up to 12 ms.
-      const connected = (model = await amqp.connect(this.url, {
-        noDelay: true,
-        timeout: 5000,
-        clientProperties: { connection_name: `heraut ${this.purpose}` },
-      }));
-      // Without a listener an error event would end the process; what follows it is always `close`.
-      connected.on('error', (error: unknown) => (this.lastError = error));
-      if (this.closing) return cut(connected, new Error('closed'));
-      this.model = connected;
-      connected.once('close', () => this.lost(connected));
-      await answered(connected, this.setUp(connected), setUpWithinMs);
-      if (this.model !== connected) return; // lost while setting up
+      const model = (connected = await connect(this.url, `heraut ${this.purpose}`));
+      let failure: unknown;
+      // Without a listener an error event would end the process; what follows it is always `close`, which has not every error with it.
+      model.on('error', (error: unknown) => (failure = error));
+      if (this.closing) return cut(model, new Error('closed'));
+      this.model = model;
+      // An operator who closes a connection, and a broker that stops, are told with `close` alone.
+      model.once('close', (error: unknown) =>
+        this.lost(model, error ?? failure ?? new Error('the connection was closed')),
+      );
+      await answered(model, this.setUp(model), setUpWithinMs);
+      if (this.model !== model) return; // lost while setting up
       this.ready = true;
+      this.lastError = undefined;
       this.delayMs = firstDelayMs;
       this.logger.log({ event: 'rabbitmq.connected', purpose: this.purpose });
     } catch (error) {
+      if (connected) return this.abandon(connected, error);
       this.lastError = error;
-      if (!model) return this.again();
-      // Connected but not usable: close it and begin again, unless its `close` event has done so already.
-      this.lost(model);
-      void close(model);
+      this.again();
     }
   }
 
-  private lost(model: ChannelModel): void {
+  private lost(model: ChannelModel, error: unknown): void {
     if (this.model !== model) return;
+    this.lastError = error;
     this.lose();
-    if (!this.closing) this.again();
+    this.again();
   }
 
   private lose(): void {
