@@ -1,14 +1,15 @@
-import amqp, { type ChannelModel, type ConfirmChannel } from 'amqplib';
+import type { ChannelModel } from 'amqplib';
 import type { Settings } from '../config/settings.js';
 import { reasonOf } from '../infra/cannot-connect.js';
 import { answered } from '../infra/rabbitmq/answered.js';
 import { close } from '../infra/rabbitmq/close.js';
-import { connectionAdvice } from '../infra/rabbitmq/connection-advice.js';
+import { connect } from '../infra/rabbitmq/connect.js';
+import { connectionAdvice, refusalOf } from '../infra/rabbitmq/connection-advice.js';
 import { serverVersionOf } from '../infra/rabbitmq/server-version.js';
+import { tryPublishing } from '../infra/rabbitmq/try-publishing.js';
 import { topology } from '../queue/topology.rabbitmq.js';
 import { failed, ok, skipped, warning, type Finding } from './finding.js';
 
-const connectMs = 5000;
 /** RabbitMQ says that it is blocked when the first message comes; one that is not blocked confirms it in milliseconds. */
 const confirmMs = 3000;
 
@@ -16,10 +17,7 @@ export async function examineRabbitMq(settings: Settings): Promise<Finding[]> {
   if (!settings.AMQP_URL) return [ok('rabbitmq', 'not used: the queue is in the memory of the process')];
   let model: ChannelModel | undefined;
   try {
-    model = await amqp.connect(settings.AMQP_URL, {
-      timeout: connectMs,
-      clientProperties: { connection_name: 'heraut doctor' },
-    });
+    model = await connect(settings.AMQP_URL, 'heraut doctor');
     model.on('error', () => {}); // calls fail with it
     const declared = await queues(model, settings); // first: with an alarm RabbitMQ reads nothing more of a connection that has published
     return [server(model), await examineAlarms(model), declared];
@@ -46,7 +44,7 @@ function server(model: ChannelModel): Finding {
   return ok('rabbitmq', `RabbitMQ ${version}`);
 }
 
-/** Publishes into a queue of its own, and waits for the confirm that a server with an alarm does not give. */
+/** Publishes, and waits for the confirm that a server with an alarm does not give; it tells as well whether this user may. */
 export async function examineAlarms(model: ChannelModel): Promise<Finding> {
   const name = 'rabbitmq-alarms';
   const blocked = new Promise<string>((resolve) => model.once('blocked', resolve));
@@ -55,25 +53,27 @@ export async function examineAlarms(model: ChannelModel): Promise<Finding> {
     timer = setTimeout(resolve, confirmMs, `no confirm within ${confirmMs / 1000} s`);
   });
   const channel = await answered(model, model.createConfirmChannel());
-  channel.on('error', () => {});
+  channel.on('error', () => {}); // told by `tryPublishing`
   try {
-    const why = await Promise.race([confirmed(channel), blocked, silent]);
+    const why = await Promise.race([tryPublishing(channel), blocked, silent]);
     if (why === undefined) return ok(name, 'none: what is published is confirmed');
     return failed(
       name,
       `publishing is blocked: ${why}`,
       'Free memory or disk on its machine, or raise vm_memory_high_watermark or lower disk_free_limit (rabbitmq.conf of the project has values).',
     );
+  } catch (error) {
+    return failedOf(name, error);
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** @returns undefined: it was */
-async function confirmed(channel: ConfirmChannel): Promise<undefined> {
-  const { queue } = await channel.assertQueue('', { exclusive: true, autoDelete: true });
-  channel.sendToQueue(queue, Buffer.from('heraut doctor'));
-  await channel.waitForConfirms();
+/** @throws `error`, where it is not that RabbitMQ refuses something: then the rest need not be looked at */
+function failedOf(name: string, error: unknown): Finding {
+  const refusal = refusalOf(error);
+  if (!refusal) throw error;
+  return failed(name, `${refusal.reason}: ${reasonOf(error)}`, refusal.advice);
 }
 
 async function queues(model: ChannelModel, { QUEUE_PREFIX, QUEUE_MAX_LENGTH }: Settings): Promise<Finding> {

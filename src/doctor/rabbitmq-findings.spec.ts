@@ -1,19 +1,15 @@
 import { describe, expect, it } from 'vitest';
-import type { ChannelModel } from 'amqplib';
+import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { EventEmitter } from 'node:events';
 import { examineAlarms } from './rabbitmq-findings.amqplib.js';
 
 /** A broker that confirms, or that has an alarm: then it says so when something is published. */
 function broker(alarm: string | undefined): ChannelModel {
-  const channel = Object.assign(new EventEmitter(), {
-    assertQueue: () => Promise.resolve({ queue: 'own' }),
-    sendToQueue: () => true,
-    waitForConfirms: () => {
-      if (alarm === undefined) return Promise.resolve();
-      setImmediate(() => model.emit('blocked', alarm));
-      return new Promise(() => {});
-    },
-  });
+  const publish = (...[, , , , confirmed]: Parameters<ConfirmChannel['publish']>) => {
+    setImmediate(() => (alarm === undefined ? confirmed!(null, {}) : model.emit('blocked', alarm)));
+    return true;
+  };
+  const channel = Object.assign(new EventEmitter(), { publish });
   const model = Object.assign(new EventEmitter(), { createConfirmChannel: () => Promise.resolve(channel) });
   return model as unknown as ChannelModel;
 }

@@ -4,6 +4,7 @@ import type { Role } from '../config/settings.js';
 import { isRedisGivenUp } from '../idempotency/redis-outage.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { isReadOnly } from '../infra/postgres/postgres-errors.js';
+import { refusalOf } from '../infra/rabbitmq/connection-advice.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { DeliveryQueue } from '../queue/delivery-queue.js';
 import { PartDown, type HealthCheck } from './check-health.js';
@@ -48,7 +49,10 @@ export function rabbitMqWorks(queue: DeliveryQueue): HealthCheck {
     name: 'rabbitmq',
     stops: ['worker', 'dispatcher'],
     check: async () => {
-      if (queue.trouble !== undefined) throw queue.trouble;
+      const { trouble } = queue;
+      const refusal = trouble === undefined ? undefined : refusalOf(trouble);
+      if (refusal) throw new PartDown(refusal.reason, { cause: trouble });
+      if (trouble !== undefined) throw trouble;
     },
   };
 }

@@ -3,6 +3,7 @@ import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from 'amqp
 import { answered } from '../infra/rabbitmq/answered.js';
 import { close, stoppingMs } from '../infra/rabbitmq/close.js';
 import { RabbitMqConnection } from '../infra/rabbitmq/rabbitmq-connection.js';
+import { tryPublishing } from '../infra/rabbitmq/try-publishing.js';
 import type { Chunk } from './chunk.js';
 import { decodeChunk, encodeChunk } from './chunk-format.js';
 import { DeliveryQueue, type Consumption, type Lane, type PublishOutcome, type Take } from './delivery-queue.js';
@@ -163,10 +164,13 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   }
 
   private async setUpPublisher(model: ChannelModel): Promise<void> {
-    model.on('blocked', (reason: string) => {
-      this.logger.warn({ event: 'rabbitmq.blocked', reason });
-      this.isBlocked = true;
-      this.refuseUnconfirmed();
+    const blocked = new Promise<void>((resolve) => {
+      model.on('blocked', (reason: string) => {
+        this.logger.warn({ event: 'rabbitmq.blocked', reason });
+        this.isBlocked = true;
+        this.refuseUnconfirmed();
+        resolve();
+      });
     });
     model.on('unblocked', () => {
       this.logger.log({ event: 'rabbitmq.unblocked' });
@@ -180,6 +184,8 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
       this.logger.error({ event: 'rabbitmq.channel-failed', error });
       this.publishing.abandon(model, error);
     });
+    // Until it is known that this user may publish, nothing is taken out of the ledger for this connection, and those that follow it come less often.
+    await Promise.race([tryPublishing(channel), blocked]);
     this.publisher = channel;
   }
 

@@ -544,7 +544,7 @@ describe('the command line', () => {
     it('tells an alarm of RabbitMQ from a server that is out of reach', async () => {
       const proxy = await TcpProxy.start(environment.AMQP_URL!);
       // As a server with an alarm does, it reads nothing any more of a connection that has published, and says so.
-      const message = Buffer.from('heraut doctor\xce', 'latin1');
+      const message = Buffer.from('heraut\xce', 'latin1');
       const blocked = Buffer.from('\x01\0\0\0\0\0\x0b\0\x0a\0\x3c\x06memory\xce', 'latin1');
       proxy.onClientData = (bytes) => {
         if (!bytes.includes(message)) return;

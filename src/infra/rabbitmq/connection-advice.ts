@@ -1,5 +1,46 @@
+import { VirtualHostRefused } from './connect.js';
+
+/** What an operator is told where RabbitMQ is reached, and refuses. */
+export interface Refusal {
+  /** Names no host, user or queue: health shows it to anyone. */
+  reason: string;
+  advice: string;
+}
+
+/** Those of a user, by what was refused without it: class and method of AMQP 0-9-1. What RabbitMQ says of it depends on its version. */
+const permissions: Record<string, string> = {
+  '50.10': 'configure', // queue.declare
+  '60.20': 'read', // basic.consume
+  '60.40': 'write', // basic.publish
+};
+
+/** @returns undefined: it is another error */
+export function refusalOf(error: unknown): Refusal | undefined {
+  if (error instanceof VirtualHostRefused) {
+    return {
+      reason: 'its virtual host is not there, or is closed to this user',
+      advice:
+        'Look at the virtual host at the end of AMQP_URL (rabbitmqctl list_vhosts), and at who may use it (rabbitmqctl list_permissions -p VHOST). RabbitMQ’s own log says which it is.',
+    };
+  }
+  const { message, code, classId, methodId } = error as {
+    message?: string;
+    code?: unknown;
+    classId?: number;
+    methodId?: number;
+  };
+  if (message?.startsWith('Handshake terminated by server: 403')) {
+    return { reason: 'it refuses the user or the password', advice: 'The user or the password in AMQP_URL is wrong.' };
+  }
+  if (code !== 403) return undefined;
+  return {
+    reason: `its user has no ${permissions[`${classId}.${methodId}`] ?? 'sufficient'} permission`,
+    advice:
+      "The user in AMQP_URL needs all three: rabbitmqctl set_permissions -p VHOST USER '.*' '.*' '.*', or those in docs/running.md#rabbitmq. Meanwhile deliveries wait in the ledger.",
+  };
+}
+
 /** What an operator can do where RabbitMQ was not reached, or let nobody in. */
 export const connectionAdvice = (error: unknown): string =>
-  /ACCESS.REFUSED|403/.test((error as Error).message)
-    ? 'The user, the password or the virtual host in AMQP_URL is wrong.'
-    : 'Is RabbitMQ running, and is this its address? Check AMQP_URL. Publishing goes on meanwhile, delivering does not.';
+  refusalOf(error)?.advice ??
+  'Is RabbitMQ running, and is this its address? Check AMQP_URL. Publishing goes on meanwhile, delivering does not.';

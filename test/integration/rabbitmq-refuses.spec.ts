@@ -1,0 +1,137 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Logger } from '@nestjs/common';
+import { startPrivateServers, type PrivateServers } from '../../scripts/private-servers.mjs';
+import { readSettings } from '../../src/config/settings.js';
+import { examineRabbitMq } from '../../src/doctor/rabbitmq-findings.amqplib.js';
+import { rabbitMqWorks } from '../../src/health/part-checks.js';
+import { RabbitMqDeliveryQueue } from '../../src/queue/delivery-queue.rabbitmq.js';
+import { eventually } from '../support/eventually.js';
+import { newDelivery } from '../support/new-delivery.js';
+
+const chunk = { catalogueVersion: 1, queuedAt: 1, deliveries: [newDelivery({ body: Buffer.from('{}') })] };
+const nothing = '^$';
+const ours = '^heraut';
+/** Through it Heraut publishes. */
+const exchange = '^amq\\.default$';
+
+describe('RabbitMQ that is reached, and refuses', () => {
+  let servers: PrivateServers;
+  let queue: RabbitMqDeliveryQueue;
+  let url: string;
+  let prefix: string;
+  let count = 0;
+  let logged: () => Record<string, unknown>[];
+
+  beforeAll(async () => {
+    servers = await startPrivateServers();
+    await servers.rabbitmqctl('add_user', 'app', 'password');
+    for (const vhost of ['open', 'closed']) await servers.rabbitmqctl('add_vhost', vhost);
+    await permit(ours, exchange, ours);
+  });
+  afterAll(() => servers.stop());
+
+  beforeEach(() => {
+    Logger.overrideLogger(false);
+    const spies = (['log', 'warn', 'error'] as const).map((level) => vi.spyOn(Logger.prototype, level));
+    logged = () => spies.flatMap(({ mock }) => mock.calls.map(([line]) => line as Record<string, unknown>));
+    prefix = `heraut-${++count}`;
+    use('app:password', 'open');
+  });
+  afterEach(async () => {
+    await queue.close();
+    vi.restoreAllMocks();
+  });
+
+  function use(credentials: string, vhost: string): void {
+    url = `amqp://${credentials}@${new URL(servers.rabbitmq.url).host}/${vhost}`;
+    queue = new RabbitMqDeliveryQueue(url, prefix, 1000);
+  }
+
+  const permit = (configure: string, write: string, read: string) =>
+    servers.rabbitmqctl('set_permissions', '-p', 'open', 'app', configure, write, read);
+  const unhealthy = () =>
+    rabbitMqWorks(queue)
+      .check()
+      .then(
+        () => undefined,
+        (error: Error) => error.message,
+      );
+  const doctor = () => examineRabbitMq(readSettings({ AMQP_URL: url, QUEUE_PREFIX: prefix }));
+  const roundTrip = () =>
+    eventually(async () => (await queue.publish('due', chunk)) === 'confirmed', 'a chunk to be taken');
+
+  it('because its user may not publish, is said not to work, with the reason, and is tried less and less often', async () => {
+    await permit(ours, nothing, ours);
+    await queue.open();
+    expect(await queue.publish('due', chunk)).toBe('refused');
+    expect(queue.isAccepting).toBe(false);
+    expect(await unhealthy()).toBe('its user has no write permission');
+    await eventually(() => logged().some(({ retryInMs }) => retryInMs === 800), 'the fourth try');
+    expect(logged().find(({ event }) => event === 'rabbitmq.disconnected')).toMatchObject({
+      purpose: 'publishing',
+      error: { code: 403 },
+    });
+    expect(logged()).not.toContainEqual({ event: 'rabbitmq.connected', purpose: 'publishing' });
+    expect(await unhealthy()).toBe('its user has no write permission');
+    expect(await doctor()).toMatchObject([
+      { name: 'rabbitmq', verdict: 'ok' },
+      {
+        name: 'rabbitmq-alarms',
+        verdict: 'failed',
+        found: expect.stringMatching(/no write permission.*access to exchange/),
+        advice: expect.stringContaining('set_permissions'),
+      },
+      { name: 'rabbitmq-queues', verdict: 'failed', found: expect.stringContaining(`nobody reads ${prefix}.`) },
+    ]);
+    await permit(ours, exchange, ours);
+    await roundTrip();
+    expect(await doctor()).toMatchObject([{ verdict: 'ok' }, { verdict: 'ok' }, { name: 'rabbitmq-queues' }]);
+  });
+
+  it.each([
+    ['make queues', 'configure', [nothing, '.*', '.*']],
+    ['read them', 'read', ['.*', '.*', nothing]],
+  ] as const)('because its user may not %s, says so', async (_, permission, [configure, write, read]) => {
+    await permit(configure, write, read);
+    await queue.open();
+    await queue.consume('due', 1, () => Promise.resolve());
+    const reason = `its user has no ${permission} permission`;
+    await eventually(async () => (await unhealthy()) === reason, 'the reason');
+    await permit(ours, exchange, ours);
+    await roundTrip();
+  });
+
+  it.each([
+    ['is closed to its user', 'closed'],
+    ['is not there', 'absent'],
+  ])('because the virtual host %s, says so', async (_, vhost) => {
+    use('app:password', vhost);
+    await queue.open();
+    expect(await unhealthy()).toBe('its virtual host is not there, or is closed to this user');
+    expect(logged().find(({ event }) => event === 'rabbitmq.disconnected')).toMatchObject({
+      error: { message: expect.stringContaining('virtual host') },
+    });
+    expect((await doctor())[0]).toMatchObject({
+      verdict: 'failed',
+      found: expect.stringContaining('virtual host'),
+      advice: expect.stringContaining('list_permissions'),
+    });
+  });
+
+  it('because the password is wrong, says so', async () => {
+    use('app:wrong', 'open');
+    await queue.open();
+    expect(await unhealthy()).toBe('it refuses the user or the password');
+    expect((await doctor())[0]).toMatchObject({ advice: 'The user or the password in AMQP_URL is wrong.' });
+  });
+
+  it('because it has an alarm, is found blocked before anything is published', async () => {
+    await servers.rabbitmqctl('set_vm_memory_high_watermark', '0.0001');
+    await queue.open();
+    expect(queue.isAccepting).toBe(false);
+    expect(queue.trouble).toMatchObject({ message: 'blocked by an alarm' });
+    await servers.rabbitmqctl('set_vm_memory_high_watermark', '0.6');
+    await roundTrip();
+    expect(queue.trouble).toBeUndefined();
+  });
+});
