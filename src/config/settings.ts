@@ -56,7 +56,9 @@ export const settingsSchema = z
     DATABASE_URL: url('postgres:', 'postgresql:').describe(
       'PostgreSQL 15 or newer, the ledger. Not set: an embedded database in `DATA_DIR` (one process, no fsync).',
     ),
-    AMQP_URL: url('amqp:', 'amqps:').describe('RabbitMQ, which moves the work. Not set: an in-process queue.'),
+    AMQP_URL: url('amqp:', 'amqps:').describe(
+      'RabbitMQ, which moves the work. Not set: an in-process queue. `?heartbeat=` behind it: seconds, in place of 10; RabbitMQ takes the chunks of a process from which nothing has come for two to three times as long.',
+    ),
     REDIS_URL: url('redis:', 'rediss:').describe('Redis, which keeps locks and seals. Not set: they are in Postgres.'),
     DATA_DIR: z.string().default('./data').describe('Directory of the embedded database. Unused with `DATABASE_URL`.'),
     DATABASE_POOL_SIZE: wholeNumber(2, 200)
