@@ -1,7 +1,7 @@
 import type { Logger } from '@nestjs/common';
 import { BatcherRefusal } from '../infra/batcher.js';
 import { ProblemError, UnavailableProblem, ValidationProblem, wholeInput } from '../infra/http/problem.js';
-import { exceededLimit, isDataError, isNotConnected } from '../infra/postgres/postgres-errors.js';
+import { isDataError, isNotConnected, isRefused } from '../infra/postgres/postgres-errors.js';
 import { DeadlinePassed } from '../ledger/may-write.js';
 import type { TraceFields } from '../telemetry/tracing.js';
 import { publicationsRefused } from './publishing.counters.js';
@@ -47,6 +47,5 @@ function reasonOf(error: unknown): Reason {
 
 /** Whether it is known that nothing was committed. Otherwise a commit may have gone through whose answer did not. */
 function isCertain(error: unknown, reason: Reason): boolean {
-  const limit = exceededLimit(error);
-  return reason === 'full' || reason === 'late' || limit === 'statement' || limit === 'lock' || isNotConnected(error);
+  return reason === 'full' || reason === 'late' || isRefused(error) || isNotConnected(error);
 }

@@ -1,10 +1,7 @@
-import { sqlState } from './postgres-errors.js';
+import { isRefused } from './postgres-errors.js';
 
 /** Errors of a COMMIT that was not answered. Marked, and not put into another error: those who look for a code find it where it was. */
 const marked = new WeakSet<Error>();
-
-/** Postgres has answered that it did not take place. 08 and 57 come with the end of a connection. */
-const isRefused = (error: unknown): boolean => !/^(08|57|$)/.test(sqlState(error) ?? '');
 
 /** Marks what a COMMIT failed of, unless it is known that it did not take place. */
 export function markCommit(error: unknown): void {

@@ -87,6 +87,18 @@ export function isNotConnected(error: unknown): boolean {
   );
 }
 
+/**
+ * Postgres has answered that it did not take place. Not where it says so as it ends the connection, for it may have committed just before: with 08 and
+ * 57, of which only 57014 is of a statement that was cancelled, and with a PANIC, whatever its code. Where the disk of its log is full that one is 53100 too,
+ * and the record of the commit may have been written.
+ */
+export function isRefused(error: unknown): boolean {
+  const state = sqlState(error);
+  if (state === undefined || /^(08|57(?!014))/.test(state)) return false;
+  const { driverError, severity } = error as { driverError?: { severity?: unknown }; severity?: unknown };
+  return !String(driverError?.severity ?? severity).startsWith('PANI'); // or PANIK: in the language of the server
+}
+
 /** Several statements waited for each other's rows, and Postgres cancelled this one. */
 export const isDeadlock = (error: unknown): boolean => sqlState(error) === '40P01';
 
