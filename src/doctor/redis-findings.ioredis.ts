@@ -16,14 +16,17 @@ export async function examineRedis({ REDIS_URL }: Settings): Promise<Finding[]> 
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   });
-  redis.on('error', () => {}); // `connect` fails with it
+  // `connect` fails with no more than that the connection is closed.
+  let said: unknown;
+  redis.on('error', (error: unknown) => (said = error));
   try {
     await redis.connect();
     const text = await redis.info();
     return examineInfo(new Map([...text.matchAll(/^(\w+):(.*?)\r?$/gm)].map(([, name, value]) => [name!, value!])));
-  } catch (error) {
+  } catch (failure) {
+    const error = said ?? failure;
     const advice = /NOAUTH|WRONGPASS/.test((error as Error).message)
-      ? 'The user or the password in REDIS_URL is wrong.'
+      ? 'The user or the password in REDIS_URL is wrong, or missing.'
       : 'Is Redis running, and is this its address? Check REDIS_URL. Meanwhile deliveries are locked in Postgres.';
     return [failed('redis', reasonOf(error), advice), skipped('redis-memory', 'Redis was not reached')];
   } finally {

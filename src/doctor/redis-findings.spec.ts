@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { examineInfo } from './redis-findings.ioredis.js';
+import { Redis } from 'ioredis';
+import { startPrivateRedis } from '../../scripts/private-servers.mjs';
+import { readSettings } from '../config/settings.js';
+import { examineInfo, examineRedis } from './redis-findings.ioredis.js';
 
 const well = {
   redis_version: '7.2.4',
@@ -29,5 +32,32 @@ describe('Redis', () => {
     [{ used_memory: '95000000' }, 'redis-memory warning'],
   ])('is told when INFO says %j', (changed, verdict) => {
     expect(verdicts(changed)).toContain(verdict);
+  });
+});
+
+describe('a Redis that lets nobody in', () => {
+  it('is not taken for one that is away: the password is wrong, or missing', async () => {
+    const { redis, stop } = await startPrivateRedis();
+    const { host } = new URL(redis.url);
+    const admin = new Redis(redis.url);
+    await admin.config('SET', 'requirepass', 'secret');
+    admin.disconnect();
+    const look = async (url: string) => (await examineRedis(readSettings({ REDIS_URL: url })))[0];
+    const advice = 'The user or the password in REDIS_URL is wrong, or missing.';
+    try {
+      expect(await look(`redis://${host}`)).toMatchObject({ found: expect.stringContaining('NOAUTH'), advice });
+      expect(await look(`redis://:wrong@${host}`)).toMatchObject({
+        found: expect.stringContaining('WRONGPASS'),
+        advice,
+      });
+      expect(await look(`redis://:secret@${host}`)).toMatchObject({ verdict: 'ok' });
+      await redis.stop();
+      expect(await look(redis.url)).toMatchObject({
+        found: expect.stringContaining('ECONNREFUSED'),
+        advice: expect.stringContaining('Is Redis running'),
+      });
+    } finally {
+      await stop();
+    }
   });
 });
