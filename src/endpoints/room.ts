@@ -133,7 +133,7 @@ export class Room {
 
   /** @param begunAt of the call; undefined: there was none */
   wasUnanswered(now: number, begunAt: number | undefined): void {
-    if (this.congestion.isCongested && begunAt !== undefined) this.window.wasTooWide(begunAt, now);
+    if (this.congestion.isLasting && begunAt !== undefined) this.window.wasTooWide(begunAt, now);
     this.wentBadly();
   }
 
