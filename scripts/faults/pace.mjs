@@ -6,6 +6,8 @@ const paces = {
     rounds: 5,
     // Past its lock, its sign of life in Redis, its heartbeat in Postgres, and the leases.
     frozenMs: 22_000,
+    // Past the heartbeats that RabbitMQ would wait for by its own count.
+    frozenInOrderMs: 70_000,
     cuttingMs: 14_000,
     withoutRedisMs: 15_000,
     outageMs: 300_000,
@@ -17,6 +19,7 @@ const paces = {
   quick: {
     rounds: 2,
     frozenMs: 8000,
+    frozenInOrderMs: 50_000,
     cuttingMs: 5000,
     withoutRedisMs: 5000,
     outageMs: 15_000,
@@ -28,6 +31,7 @@ const paces = {
   brief: {
     rounds: 1,
     frozenMs: 6000,
+    frozenInOrderMs: 50_000,
     cuttingMs: 3000,
     withoutRedisMs: 2000,
     outageMs: 3000,

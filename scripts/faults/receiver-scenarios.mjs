@@ -103,6 +103,23 @@ export const order = [
     },
   },
   {
+    // Beside a worker that is well: what the frozen one has taken comes to it when RabbitMQ has missed two to three heartbeats, of ten seconds each. All the
+    // time counts, none as broken.
+    name: 'order-and-worker-frozen',
+    quietWithinMs: 300_000,
+    recoversWithinMs: 38_000,
+    objects: orderedObjects,
+    mostPerSecond: orderedObjects,
+    breakThings: async (stage) => {
+      const worker = stage.random.oneOf(stage.cluster.of('worker'));
+      worker.freeze();
+      const held = await stage.heldBy([worker.pid]);
+      await sleep(paceOf(stage).frozenInOrderMs);
+      await stage.mayComeAgain(held);
+      worker.thaw();
+    },
+  },
+  {
     name: 'order-and-rabbitmq-wiped',
     needsServers: true,
     quietWithinMs: 300_000,
