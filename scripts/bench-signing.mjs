@@ -62,10 +62,11 @@ await runCommand(async ({ log, onEnd }) => {
  */
 async function measure(sender, subscription, body) {
   let left = callsPerRound;
+  const wanted = { begun: () => {}, isStillWanted: () => Promise.resolve(true) };
   const caller = async () => {
     while (left-- > 0) {
       const delivery = { notificationId: '019a1b2c-0000-7000-8000-000000000000', attempts: 0, body };
-      const response = await sender.send(/** @type {never} */ (delivery), subscription, 'at-least-once', () => {});
+      const response = await sender.send(/** @type {never} */ (delivery), subscription, 'at-least-once', wanted);
       if (response.kind !== 'answered') throw new Error(`A call came to nothing: ${JSON.stringify(response)}`);
     }
   };

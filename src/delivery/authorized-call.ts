@@ -2,14 +2,22 @@ import type { Authorizations, Authorized } from '../credentials/authorizations.s
 import type { Unavailable } from '../credentials/unavailable.js';
 import { signatureHeaders } from '../signing/signature-headers.js';
 import type { Subscription } from '../subscriptions/subscription.js';
+import { freshMs } from './chunk-loader.service.js';
 import { notCalled, postponedFor, unreadableFor } from './not-called.js';
 import type { WebhookClient, WebhookRequest, WebhookResponse } from './webhook-client.js';
+
+/** Whoever wants a call. */
+export interface Caller {
+  /** The receiver is called now. */
+  begun(): void;
+  /** Is asked where the call had to wait for a token, which may be for as long as half of its time. @param tooLate ends the question */
+  isStillWanted(tooLate: AbortSignal): Promise<boolean>;
+}
 
 /**
  * One call with all that its subscription has: an authorization that may have to be made first, a certificate, which may have ended,
  * own headers, and signatures. Never rejects.
  * @param at milliseconds since 1970, by the ledger's clock
- * @param begun is called when the receiver is
  */
 export async function postAuthorized(
   webhooks: WebhookClient,
@@ -17,7 +25,7 @@ export async function postAuthorized(
   subscription: Authorized & Pick<Subscription, 'unreadable' | 'signingKeys'>,
   request: WebhookRequest,
   at: number,
-  begun = () => {},
+  caller?: Caller,
 ): Promise<WebhookResponse> {
   const { unreadable, credentials } = subscription;
   const { tls, headers } = credentials;
@@ -26,9 +34,13 @@ export async function postAuthorized(
   if (expiresAt <= at) return notCalled(`the client certificate ended at ${new Date(expiresAt).toISOString()}`);
   const startedAt = performance.now();
   // The other half, at least, is left for the receiver: it is not to blame for the time that a token took.
-  const authorization = await within(request.timeoutMs / 2, authorizations.of(subscription));
+  const longestMs = request.timeoutMs / 2;
+  const authorization = await within(longestMs, authorizations.of(subscription), late);
   if (typeof authorization !== 'string')
     return authorization.isRefused ? notCalled(authorization.reason) : postponedFor(authorization);
+  const waitedMs = performance.now() - startedAt;
+  if (waitedMs > freshMs && caller && !(await isStillWanted(caller, longestMs - waitedMs)))
+    return postponedFor(unwanted);
   const tookMs = performance.now() - startedAt;
   const authorized = {
     ...request,
@@ -39,7 +51,7 @@ export async function postAuthorized(
   };
   const unsigned = sign(authorized, subscription, at + tookMs);
   if (unsigned) return unsigned;
-  begun();
+  caller?.begun();
   const response = await webhooks.post(authorized);
   if (response.kind === 'answered' && response.status === 401) authorizations.refused(subscription, authorization);
   return response;
@@ -71,13 +83,32 @@ const late: Unavailable = {
   againInMs: 1000,
 };
 
-/** One that is there at once costs no timer. */
-async function within(ms: number, authorization: ReturnType<Authorizations['of']>): Promise<string | Unavailable> {
-  if (!(authorization instanceof Promise)) return authorization;
-  let timer: NodeJS.Timeout | undefined;
-  const tooLong = new Promise<Unavailable>((resolve) => (timer = setTimeout(() => resolve(late), ms)));
+/** If it is to be made after all, then with what is known of its subscription by then. It costs no attempt. */
+const unwanted = {
+  reason: 'the delivery or its subscription was changed, or could not be looked up, while the call waited for a token',
+  forMs: null,
+  againInMs: 0,
+};
+
+/** false also where nobody can say: it is asked again before the next call. */
+async function isStillWanted(caller: Caller, ms: number): Promise<boolean> {
+  const asking = new AbortController();
   try {
-    return await Promise.race([authorization, tooLong]);
+    // It rejects where this process stops, or after the time that it has.
+    const answer = caller.isStillWanted(asking.signal).catch(() => false);
+    return await within(ms, answer, false);
+  } finally {
+    asking.abort();
+  }
+}
+
+/** One that is there at once costs no timer. */
+async function within<T>(ms: number, awaited: T | Promise<T>, instead: T): Promise<T> {
+  if (!(awaited instanceof Promise)) return awaited;
+  let timer: NodeJS.Timeout | undefined;
+  const tooLong = new Promise<T>((resolve) => (timer = setTimeout(resolve, ms, instead)));
+  try {
+    return await Promise.race([awaited, tooLong]);
   } finally {
     clearTimeout(timer);
   }

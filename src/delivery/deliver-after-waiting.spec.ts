@@ -9,12 +9,14 @@ import type { HandedOut, HeldReason } from '../ledger/delivery.js';
 import type { Outcome } from '../ledger/settle.service.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
+import type { ListedSubscription } from '../subscriptions/subscription-directory.service.js';
 import type { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { keyIdOf } from './delivery-keys.js';
 import type { Decider } from './decider.service.js';
 import { DeliverService } from './deliver.service.js';
 import type { DeliveryRecords } from './delivery-records.service.js';
 import type { LateLocks } from './late-locks.service.js';
+import type { Caller } from './authorized-call.js';
 import type { Sender } from './sender.service.js';
 import { answered } from '../../test/support/responses.js';
 
@@ -23,8 +25,8 @@ const window = 8;
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('a delivery that waited in line', () => {
-  let subscription: Subscription | undefined;
-  let calls: { callbackUrl: string; auth: string; answer: () => void }[];
+  let subscription: ListedSubscription | undefined;
+  let calls: { callbackUrl: string; auth: string; caller: Caller; answer: () => void }[];
   let held: HeldReason[];
   let ended: string[];
   let open: number;
@@ -32,6 +34,7 @@ describe('a delivery that waited in line', () => {
   let waitedMs: number;
   let asked: string[];
   let isStillQueued: boolean;
+  let isStillClaimed: boolean;
   /** What the wait for its lock takes. */
   let onLock: () => void;
   /** What came of each call. */
@@ -54,12 +57,13 @@ describe('a delivery that waited in line', () => {
       ratePerSecond: null,
       pausedAt: null,
       disabledAt: null,
-    } as Subscription;
+      version: 1,
+    } as ListedSubscription;
     calls = [];
     held = [];
     ended = [];
     open = 0;
-    [waitedMs, asked, isStillQueued] = [0, [], true];
+    [waitedMs, asked, isStillQueued, isStillClaimed] = [0, [], true, true];
     [state, steps] = ['delivered', []];
     [onLock, onOutcome] = [() => {}, () => {}];
     [locked, left, mayLockLate] = [new Set(), [], false];
@@ -94,8 +98,8 @@ describe('a delivery that waited in line', () => {
       } as unknown as Idempotency,
       new Admission(config, new HoldRule(noneOpen), noneOpen, {} as Heartbeat, systemClock),
       {
-        send: (_: unknown, { callbackUrl, auth }: Subscription) =>
-          new Promise((resolve) => calls.push({ callbackUrl, auth, answer: () => resolve(answered(204)) })),
+        send: (_delivery: unknown, { callbackUrl, auth }: Subscription, _guarantee: unknown, caller: Caller) =>
+          new Promise((resolve) => calls.push({ callbackUrl, auth, caller, answer: () => resolve(answered(204)) })),
       } as unknown as Sender,
       {
         endingOf: (_: unknown, { disabledAt }: Subscription) => (disabledAt ? { state: 'failed' } : undefined),
@@ -112,6 +116,7 @@ describe('a delivery that waited in line', () => {
         leaveToHolder: async ({ generation }: HandedOut) => void left.push(generation),
         claim: () => Promise.resolve(true),
         endOfEarlier: done,
+        isStillClaimed: async () => isStillClaimed,
         isStillQueued: async ({ notificationId }: HandedOut) => (asked.push(notificationId), isStillQueued),
       } as unknown as DeliveryRecords,
       {
@@ -142,7 +147,7 @@ describe('a delivery that waited in line', () => {
     return deliver.deliver(delivery as HandedOut, surroundings).finally(() => open--);
   };
   /** More than the endpoint has room for; then that changes, and the calls are answered. */
-  async function changeMeanwhile(changed: Partial<Subscription> | undefined, passedMs = 0): Promise<void> {
+  async function changeMeanwhile(changed: Partial<ListedSubscription> | undefined, passedMs = 0): Promise<void> {
     for (let nr = 0; nr < window + 3; nr++) void begin(nr);
     await settled();
     expect(calls).toHaveLength(window);
@@ -154,6 +159,7 @@ describe('a delivery that waited in line', () => {
     }
     expect(open).toBe(0);
   }
+  const change = (parts: Partial<ListedSubscription>) => (subscription = { ...subscription!, ...parts });
   const last = () => calls.slice(window).map(({ callbackUrl, auth }) => [callbackUrl, auth]);
 
   it('is asked about in the ledger where it has waited before, for the pace of a backlog', async () => {
@@ -254,6 +260,28 @@ describe('a delivery that waited in line', () => {
     expect({ sent: calls.map(({ callbackUrl }) => callbackUrl), held, ended }).toEqual(expected);
     expect([open, asked]).toEqual([0, expected.held.length > 0 ? [] : ['1']]);
     expect(steps.filter((step) => step === 'released')).toHaveLength(times);
+  });
+
+  const atMostOnce = { deliveryGuarantee: 'at-most-once' } as const;
+  it.each<[string, Partial<ListedSubscription>, () => void, boolean]>([
+    ['is still wanted where nothing changed', {}, () => {}, true],
+    ['is still wanted where nothing changed, at most once', atMostOnce, () => (isStillQueued = false), true],
+    ['is not where it was cancelled', {}, () => (isStillQueued = false), false],
+    ['is not where it was cancelled, at most once', atMostOnce, () => (isStillClaimed = false), false],
+    ['is not where its subscription was deleted', {}, () => (subscription = undefined), false],
+    ['is not where its subscription was paused', {}, () => change({ pausedAt: new Date() }), false],
+    ['is not where its subscription was disabled', {}, () => change({ disabledAt: new Date() }), false],
+    ['is not where its subscription has another URL', {}, () => change({ callbackUrl: 'http://new/' }), false],
+    ['is not where its subscription has other credentials or keys', {}, () => change({ version: 2 }), false],
+  ])('for a token %s meanwhile', async (_, parts, happen, isWanted) => {
+    change(parts);
+    void begin(1);
+    await settled();
+    happen();
+    expect(await calls[0]!.caller.isStillWanted(new AbortController().signal)).toBe(isWanted);
+    calls[0]!.answer();
+    for (let rounds = 0; rounds < 10 && open > 0; rounds++) await settled();
+    expect(open).toBe(0);
   });
 
   it('is held when its subscription was paused meanwhile', async () => {

@@ -9,8 +9,10 @@ import { bodyErased } from '../ledger/cancel-erased.js';
 import type { Outcome } from '../ledger/settle.service.js';
 import { callTimeoutMs } from '../subscriptions/call-timeout.js';
 import { guaranteeOf } from '../subscriptions/delivery-guarantee.js';
+import type { DeliveryGuarantee } from '../subscriptions/subscription.js';
 import type { ListedSubscription } from '../subscriptions/subscription-directory.service.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import type { Caller } from './authorized-call.js';
 import { freshMs, type Loaded } from './chunk-loader.service.js';
 import { Decider } from './decider.service.js';
 import { filteredCounted } from './delivery.counters.js';
@@ -163,10 +165,8 @@ export class DeliverService {
    * lock → send → leave → decide → seal → settle. A later message that finds the seal is not sent. While locks move to another store
    * (docs/decisions/0062) it waits for seconds, in which an operator may have cancelled it or changed its subscription.
    */
-  private async atLeastOnce(
-    { delivery, subscription, place, stopping }: Task,
-    longestMs: number,
-  ): Promise<'stale' | void> {
+  private async atLeastOnce(task: Task, longestMs: number): Promise<'stale' | void> {
+    const { delivery, subscription, place, stopping } = task;
     const askedAt = this.clock.now();
     const key = await this.lock(delivery, stopping);
     if (key.kind !== 'acquired') return await this.yieldTo(key, delivery, stopping, place);
@@ -174,8 +174,8 @@ export class DeliverService {
     try {
       stopping.throwIfAborted();
       if (this.clock.now() - askedAt > longestMs) return 'stale';
-      const begun = () => this.admission.begin(place);
-      const response = await this.sender.send(delivery, subscription, 'at-least-once', begun);
+      const caller = this.callerOf(task, 'at-least-once');
+      const response = await this.sender.send(delivery, subscription, 'at-least-once', caller);
       this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
       const outcome = await this.decider.decide(delivery, 'at-least-once', response);
       if (isSealed(outcome)) await key.lock.seal(toSeal(outcome), this.sealMs(subscription));
@@ -192,13 +192,14 @@ export class DeliverService {
    * send → leave → decide → settle. The ledger says that it is in the hand of this process, which no other one takes for dead yet: nobody
    * else may send it. So it gets a lock, and a seal, only if it takes long (docs/decisions/0062).
    */
-  private async underLease({ delivery, subscription, place, stopping }: Task): Promise<void> {
+  private async underLease(task: Task): Promise<void> {
+    const { delivery, subscription, place, stopping } = task;
     stopping.throwIfAborted();
     const unlocked = this.lateLocks.begin(delivery);
     let onReleased: (() => void) | undefined;
     try {
-      const begun = () => this.admission.begin(place);
-      const response = await this.sender.send(delivery, subscription, 'at-least-once', begun);
+      const caller = this.callerOf(task, 'at-least-once');
+      const response = await this.sender.send(delivery, subscription, 'at-least-once', caller);
       this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
       const outcome = await this.decider.decide(delivery, 'at-least-once', response);
       if (isSealed(outcome)) await unlocked.seal(toSeal(outcome), this.sealMs(subscription));
@@ -214,11 +215,12 @@ export class DeliverService {
    * claim → send → leave → decide → settle. The claim is committed before the call, and given once: no other call will
    * follow.
    */
-  private async atMostOnce({ delivery, subscription, place, stopping }: Task): Promise<void> {
+  private async atMostOnce(task: Task): Promise<void> {
+    const { delivery, subscription, place, stopping } = task;
     const timeoutMs = callTimeoutMs(subscription, this.settings);
     if (!(await this.records.claim(delivery, timeoutMs, stopping))) return;
-    const begun = () => this.admission.begin(place);
-    const response = await this.sender.send(delivery, subscription, 'at-most-once', begun);
+    const caller = this.callerOf(task, 'at-most-once');
+    const response = await this.sender.send(delivery, subscription, 'at-most-once', caller);
     this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
     const outcome = await this.decider.decide(delivery, 'at-most-once', response);
     await this.records.settle(delivery, outcome, 'sending', stopping, subscription);
@@ -240,6 +242,32 @@ export class DeliverService {
       await key.lock.release();
       onReleased();
     }
+  }
+
+  private callerOf(task: Task, guarantee: DeliveryGuarantee): Caller {
+    return {
+      begun: () => this.admission.begin(task.place),
+      isStillWanted: (tooLate) => this.isStillWanted(task, guarantee, AbortSignal.any([task.stopping, tooLate])),
+    };
+  }
+
+  /** After a wait for a token, which may take half the time of a call. By then it may be cancelled, and its subscription changed, paused or deleted. */
+  private async isStillWanted(
+    { delivery, subscription, place }: Task,
+    guarantee: DeliveryGuarantee,
+    stopping: AbortSignal,
+  ): Promise<boolean> {
+    const isInHand =
+      guarantee === 'at-most-once'
+        ? await this.records.isStillClaimed(delivery, stopping)
+        : await this.records.isStillQueued(delivery, stopping);
+    const known = this.subscriptions.find(delivery.subscriptionId);
+    return (
+      isInHand &&
+      known?.version === subscription.version &&
+      !this.decider.endingOf(delivery, known) &&
+      this.admission.isStillFor(place, delivery, known)
+    );
   }
 
   /** Ends the delivery without a call, unless its key is sealed: then it was sent before, and that outcome counts. */

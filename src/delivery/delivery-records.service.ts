@@ -74,6 +74,11 @@ export class DeliveryRecords {
     return untilItWorks(() => this.inHand.isStillQueued(delivery), this.clock, stopping);
   }
 
+  /** Of one that this process has claimed. false: it was cancelled since. */
+  isStillClaimed(delivery: Delivery, stopping: AbortSignal): Promise<boolean> {
+    return untilItWorks(() => this.claims.isStillClaimed(delivery), this.clock, stopping);
+  }
+
   /** Another message of it is being sent; it is handed out again unless settled in `leaseMs`. */
   leaveToHolder(delivery: Delivery, holder: string | null, leaseMs: number, stopping: AbortSignal): Promise<void> {
     return untilItWorks(() => this.inHand.leaveToHolder(delivery, holder, leaseMs), this.clock, stopping);

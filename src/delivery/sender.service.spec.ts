@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Tally } from '../activity/tally.js';
 import { readSettings } from '../config/settings.js';
 import type { Authorizations } from '../credentials/authorizations.service.js';
@@ -10,7 +10,7 @@ import type { Subscription } from '../subscriptions/subscription.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
 import type { AttemptStates } from './attempt-states.js';
 import { Sender } from './sender.service.js';
-import type { WebhookClient, WebhookRequest } from './webhook-client.js';
+import type { WebhookClient, WebhookRequest, WebhookResponse } from './webhook-client.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
 import { answered } from '../../test/support/responses.js';
 import { noListeners } from '../../test/support/no-listeners.js';
@@ -38,6 +38,7 @@ describe('a call to a receiver', () => {
   const states = { put: (_key: unknown, _state: unknown, keepMs: number) => void kept.push(keepMs) };
   const reporter = new AttemptReporter(states as unknown as AttemptStates, heartbeat, noListeners, new Tally(), config);
   reporter.onModuleDestroy();
+  let isStillWanted: () => Promise<boolean> = () => Promise.reject(new Error('nobody should ask'));
   let status = 204;
   let authorization: ReturnType<Authorizations['of']> = '';
   const client = {
@@ -52,12 +53,14 @@ describe('a call to a receiver', () => {
       delivery,
       { timeoutSeconds: null, ...plain, ...parts } as Subscription,
       'at-least-once',
-      () => void begun.push(requests.length),
+      { begun: () => void begun.push(requests.length), isStillWanted: () => isStillWanted() },
     );
 
   afterEach(() => {
     for (const list of [requests, kept, refused, begun]) list.length = 0;
     status = 204;
+    isStillWanted = () => Promise.reject(new Error('nobody should ask'));
+    vi.restoreAllMocks();
   });
 
   it.each([
@@ -128,6 +131,38 @@ describe('a call to a receiver', () => {
     authorization = new Promise((resolve) => setTimeout(resolve, 80, 'Bearer late'));
     expect(await send({ credentials, timeoutSeconds: 0.1 })).toMatchObject({ kind: 'postponed', forMs: 0 });
     expect(requests).toEqual([]);
+  });
+
+  /** What comes of a call whose token is there after so long, by the clock of the process. */
+  async function sendAfter(waitedMs: number, timeoutSeconds = 30): Promise<WebhookResponse> {
+    let now = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => now);
+    let tokenComes!: (token: string) => void;
+    authorization = new Promise((resolve) => (tokenComes = resolve));
+    const sent = send({ credentials: credentialsOf({ ...noParts, headers: { a: 'b' } }), timeoutSeconds });
+    now = waitedMs;
+    tokenComes('Bearer fresh');
+    return sent;
+  }
+
+  it('is made without a question where its token was there within a second', async () => {
+    expect(await sendAfter(1000)).toMatchObject({ kind: 'answered' });
+  });
+
+  it('is made where it is still wanted after a longer wait for its token', async () => {
+    isStillWanted = () => Promise.resolve(true);
+    expect(await sendAfter(1001)).toMatchObject({ kind: 'answered' });
+    expect(requests.map(({ timeoutMs }) => timeoutMs)).toEqual([30_000 - 1001]);
+  });
+
+  it.each<[string, () => Promise<boolean>]>([
+    ['it is not wanted any more', () => Promise.resolve(false)],
+    ['nobody can say whether it is still wanted', () => Promise.reject(new Error('the process stops'))],
+    ['nobody says so within half of its time', () => new Promise(() => {})],
+  ])('is not made, and costs no attempt, where after a longer wait for its token %s', async (_, answer) => {
+    isStillWanted = answer;
+    expect(await sendAfter(1001, 2.1)).toMatchObject({ kind: 'postponed', forMs: null, againInMs: 0 });
+    expect([requests, begun]).toEqual([[], []]);
   });
 
   it('tells of a token that its receiver refused', async () => {

@@ -7,7 +7,7 @@ import type { DeliveryGuarantee, Subscription } from '../subscriptions/subscript
 import { Tracing } from '../telemetry/tracing.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
 import { beginAttempt, endAttempt } from './attempt-span.js';
-import { postAuthorized, sign } from './authorized-call.js';
+import { postAuthorized, sign, type Caller } from './authorized-call.js';
 import type { Loaded } from './chunk-loader.service.js';
 import { userAgent } from './user-agent.js';
 import { WebhookClient, type WebhookRequest, type WebhookResponse } from './webhook-client.js';
@@ -25,13 +25,13 @@ export class Sender {
 
   /**
    * Never rejects: what receivers do is a response.
-   * @param begun is called when the receiver is: not before a token for it was had, which is no fault of its
+   * @param caller hears that it begins when the receiver is called: not before a token for it was had, which is no fault of its
    */
   send(
     delivery: Loaded,
     subscription: Subscription,
     guarantee: DeliveryGuarantee,
-    begun: () => void,
+    caller: Caller,
   ): Promise<WebhookResponse> {
     const span = this.tracing.tracer && beginAttempt(this.tracing.tracer, delivery, subscription);
     if (span) this.reporter.traced(delivery, span.logFields);
@@ -59,9 +59,9 @@ export class Sender {
     let response: Promise<WebhookResponse>;
     if (isPlain) {
       const unsigned = sign(request, subscription, startedAt);
-      if (!unsigned) begun();
+      if (!unsigned) caller.begun();
       response = unsigned ? Promise.resolve(unsigned) : this.webhooks.post(request);
-    } else response = postAuthorized(this.webhooks, this.authorizations, subscription, request, startedAt, begun);
+    } else response = postAuthorized(this.webhooks, this.authorizations, subscription, request, startedAt, caller);
     return span ? endAttempt(span, response) : response;
   }
 }

@@ -25,6 +25,7 @@ import type { Decider } from './decider.service.js';
 import { DeliverService } from './deliver.service.js';
 import type { DeliveryRecords } from './delivery-records.service.js';
 import { BodyMemory } from './body-memory.js';
+import type { Caller } from './authorized-call.js';
 import type { Sender } from './sender.service.js';
 import type { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import type { WebhookClient, WebhookResponse } from './webhook-client.js';
@@ -92,8 +93,8 @@ async function start(parts: Parts) {
     { operation: () => ({ acquire: () => Promise.resolve({ kind: 'acquired', lock }) }) } as unknown as Idempotency,
     admission,
     {
-      send: (delivery: Loaded, _subscription: unknown, _guarantee: unknown, begun: () => void) => {
-        begun();
+      send: (delivery: Loaded, _subscription: unknown, _guarantee: unknown, caller: Caller) => {
+        caller.begun();
         return send(delivery).then((answer) => answer ?? response);
       },
     } as unknown as Sender,

@@ -6,10 +6,12 @@ import { Heartbeat } from '../liveness/heartbeat.service.js';
 import {
   generationOf,
   generationsIn,
+  handedOut,
   keyOf,
   mostInHand,
   nameOf,
   notificationIdOf,
+  sameDelivery,
   stillHandedOut,
   type Delivery,
   type KeyRow,
@@ -62,6 +64,15 @@ export const findEarlierCalls = perDay(
     GROUP BY a.notification_id, a.subscription_id`,
 );
 
+/** Of claimed deliveries, those whose call is still wanted: not cancelled, and in the generation of the claim. */
+export const findStillClaimed = perDay(
+  'still-claimed',
+  (of) => `
+    SELECT d.notification_id, d.subscription_id, d.generation
+    FROM ${handedOut.from} JOIN ${of('delivery')} d
+      ON ${sameDelivery('item')} AND d.state::text = 'sending' AND d.generation = item.generation`,
+);
+
 /** How a delivery ends of which an earlier call is no longer to be repeated. */
 type EndOfEarlier = 'failed' | 'unknown';
 
@@ -88,10 +99,30 @@ export class SendingClaims {
     turnWithinMs: 30_000,
   });
 
+  private readonly questions = new Batcher<Delivery, boolean>((batch) => this.askTogether(batch), {
+    maxItems: 256,
+    lingerMs: 1,
+    room: { items: mostInHand },
+    turnWithinMs: 30_000,
+  });
+
   constructor(
     private readonly postgres: Postgres,
     private readonly heartbeat: Heartbeat,
   ) {}
+
+  /** Of a delivery that this process has claimed. false: it was cancelled since. */
+  isStillClaimed(delivery: Delivery): Promise<boolean> {
+    return this.questions.add(delivery);
+  }
+
+  private async askTogether(batch: Delivery[]): Promise<boolean[]> {
+    const rows = await onEachDay(batch, notificationIdOf, (day, items) =>
+      this.postgres.query<KeyRow & { generation: number }>(findStillClaimed(day), handedOut.bind(items)),
+    );
+    const found = generationsIn(rows);
+    return batch.map((delivery) => found.has(generationOf(delivery)));
+  }
 
   /**
    * @returns how the delivery ends instead of being claimed, because an earlier call was answered, or sent and not answered; undefined: none

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { readSettings } from '../../src/config/settings.js';
 import { asOnHotPath, Postgres } from '../../src/infra/postgres/postgres.js';
-import { claimItems } from '../../src/ledger/claim-sending.service.js';
+import { claimItems, findStillClaimed } from '../../src/ledger/claim-sending.service.js';
 import { dropItems, forgetDropItem, newestHeldItem } from '../../src/ledger/drop-held.js';
 import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscription.js';
 import { endItems } from '../../src/ledger/end-sending.js';
@@ -51,7 +51,7 @@ const finders = [
   findLeftItems,
 ];
 /** The statements that are given deliveries, each for the day of those. */
-const givens = [settleResults, findStillQueued, putBackItems, keepItems, leaveItems, claimItems];
+const givens = [settleResults, findStillQueued, putBackItems, keepItems, leaveItems, claimItems, findStillClaimed];
 
 describe('a statement about deliveries', () => {
   let database: TestDatabase;

@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import { v7 as uuidv7 } from 'uuid';
 import type { Postgres } from '../../src/infra/postgres/postgres.js';
 import type { Statement, Values } from '../../src/infra/postgres/statement.js';
+import { cancel } from '../../src/ledger/cancel.js';
 import { SendingClaims } from '../../src/ledger/claim-sending.service.js';
 import { endSending } from '../../src/ledger/end-sending.js';
 import { freeAfterLease } from '../../src/ledger/free-after-lease.js';
@@ -102,6 +103,15 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
       expect(await test.state(delivery)).toBe(state);
     },
   );
+
+  it('is known to have been taken back by a cancellation, until its call begins', async () => {
+    const [cancelled, kept, unclaimed] = [await accept(), await accept(), await accept()];
+    for (const each of [cancelled, kept]) await claim(each);
+    await cancel(test.postgres, cancelled);
+    const asked = [cancelled, kept, unclaimed, { ...kept, generation: 2 }];
+    const answers = await Promise.all(asked.map((each) => test.claims.isStillClaimed(each)));
+    expect(answers).toEqual([false, true, false, false]);
+  });
 
   it('is not touched by other messages that find the same delivery queued', async () => {
     const delivery = await accept();

@@ -30,7 +30,13 @@ import { endFetchedItems } from '../../src/ledger/end-fetched.js';
 import * as pulling from '../../src/pulling/find-fetched.js';
 import { asOnHotPath, Postgres } from '../../src/infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
-import { claimItems, claims, earlierCalls, findEarlierCalls } from '../../src/ledger/claim-sending.service.js';
+import {
+  claimItems,
+  claims,
+  earlierCalls,
+  findEarlierCalls,
+  findStillClaimed,
+} from '../../src/ledger/claim-sending.service.js';
 import { cancelOne } from '../../src/ledger/cancel.js';
 import { deliveryStates, handedOut, namedDeliveries, type DeliveryState } from '../../src/ledger/delivery.js';
 import { findOrderEndings, freeLineItems } from '../../src/ledger/end-of-order.js';
@@ -395,6 +401,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       [leaveItems(day), { ...given, lease_ms: 1000, holder: 'alive' }],
       [putBackItems(day), { ...given, delay_ms: 1000 }],
       [findStillQueued(day), given],
+      [findStillClaimed(day), given],
       [findBodies(day), { ids: [delivery.notificationId] }],
       [findChannels(day), { ids: [delivery.notificationId] }],
       [cancelOne(day), key],
