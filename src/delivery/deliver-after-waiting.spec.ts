@@ -37,6 +37,8 @@ describe('a delivery that waited in line', () => {
   let isStillClaimed: boolean;
   /** What the wait for its lock takes. */
   let onLock: () => void;
+  /** What the wait for its claim takes. */
+  let onClaim: () => void;
   /** What came of each call. */
   let state: Outcome['state'];
   let steps: string[];
@@ -65,7 +67,7 @@ describe('a delivery that waited in line', () => {
     open = 0;
     [waitedMs, asked, isStillQueued, isStillClaimed] = [0, [], true, true];
     [state, steps] = ['delivered', []];
-    [onLock, onOutcome] = [() => {}, () => {}];
+    [onLock, onClaim, onOutcome] = [() => {}, () => {}, () => {}];
     [locked, left, mayLockLate] = [new Set(), [], false];
     clock = {
       now: () => systemClock.now() + waitedMs,
@@ -114,7 +116,7 @@ describe('a delivery that waited in line', () => {
           onOutcome();
         },
         leaveToHolder: async ({ generation }: HandedOut) => void left.push(generation),
-        claim: () => Promise.resolve(true),
+        claim: async () => (onClaim(), true),
         endOfEarlier: done,
         isStillClaimed: async () => isStillClaimed,
         isStillQueued: async ({ notificationId }: HandedOut) => (asked.push(notificationId), isStillQueued),
@@ -279,6 +281,32 @@ describe('a delivery that waited in line', () => {
     await settled();
     happen();
     expect(await calls[0]!.caller.isStillWanted(new AbortController().signal)).toBe(isWanted);
+    calls[0]!.answer();
+    for (let rounds = 0; rounds < 10 && open > 0; rounds++) await settled();
+    expect(open).toBe(0);
+  });
+
+  it.each([
+    [true, 1],
+    [false, 0],
+  ])('for its claim, at most once, is sent only as long as that stands: %s', async (stands, times) => {
+    change({ deliveryGuarantee: 'at-most-once' });
+    isStillClaimed = stands;
+    onClaim = () => (waitedMs += 1001);
+    void begin(1);
+    for (let rounds = 0; rounds < 10; rounds++) await settled();
+    expect(calls).toHaveLength(times);
+    calls[0]?.answer();
+    for (let rounds = 0; rounds < 10 && open > 0; rounds++) await settled();
+    expect([open, ended.length]).toEqual([0, times]);
+  });
+
+  it('for its claim only for a moment is sent without a question', async () => {
+    change({ deliveryGuarantee: 'at-most-once' });
+    isStillClaimed = false;
+    void begin(1);
+    await settled();
+    expect(calls).toHaveLength(1);
     calls[0]!.answer();
     for (let rounds = 0; rounds < 10 && open > 0; rounds++) await settled();
     expect(open).toBe(0);
