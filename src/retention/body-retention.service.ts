@@ -2,20 +2,31 @@ import { Injectable, Logger } from '@nestjs/common';
 import { isDeepStrictEqual } from 'node:util';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
+import { readBodyDays } from '../channels/read-body-days.js';
 import { Config } from '../config/config.module.js';
 import { Clock } from '../infra/clock.js';
-import { Postgres } from '../infra/postgres/postgres.js';
+import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { readDays } from '../ledger/days.js';
 import { eraseAnswers, eraseTexts, findUnfinished, lockTexts } from '../ledger/erase-bodies.js';
 import { dateOf, lowestIdAt, partitionOf } from '../ledger/partitions.js';
 import { byDay, onDay } from '../ledger/per-day.js';
+import { readChannels } from '../ledger/read-channels.js';
 import { readTextVersions } from '../ledger/text-versions.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { dueChannels } from './due-channels.js';
 import { findOldBodies, type OldBodies } from './old-bodies.js';
 import { bodiesErasedCounted } from './retention.counters.js';
-import { beginWalk, endWalk, findDays, lockWalk, noteWalked, type DayRow, type Walk } from './retention-days.js';
+import {
+  beginWalk,
+  endWalk,
+  findDays,
+  leaveOut,
+  lockWalk,
+  noteWalked,
+  type DayRow,
+  type Walk,
+} from './retention-days.js';
 
 const dayMs = 86_400_000;
 /** Notifications that one step looks at. */
@@ -52,8 +63,9 @@ const noteKeptErased = statement(
 /**
  * Erases the bodies of notifications that are past BODY_RETENTION_DAYS, or the days that their channel has of its own. Each day is
  * walked through once, in steps that remember how far they came; a channel that is given fewer days later has a walk
- * of its own. What has an unfinished delivery is remembered, and erased when that has ended. Any number of processes may run it: two that make
- * the same step at the same time do nothing that harms, and one of them notes it.
+ * of its own. What has an unfinished delivery is remembered, and erased when that has ended. A channel that is given more days meanwhile keeps
+ * what it still has, and is walked through anew when those are over. Any number of processes may run it: two that make the same step at
+ * the same time do nothing that harms, and one of them notes it.
  */
 @Injectable()
 export class BodyRetention {
@@ -88,7 +100,7 @@ export class BodyRetention {
       }
     }
     try {
-      await this.eraseKept(failures, stopping);
+      await this.eraseKept(nowMs, failures, stopping);
     } catch (error) {
       failures.push(error);
     }
@@ -96,18 +108,18 @@ export class BodyRetention {
   }
 
   private async eraseOf(day: number, row: DayRow | undefined, nowMs: number, stopping: AbortSignal): Promise<void> {
-    if (row?.walk_channels) await this.walk(day, stopping);
+    if (row?.walk_channels) await this.walk(day, nowMs, stopping);
     const done = new Set([...(row?.erased_channels ?? []), ...(row?.walk_channels ?? [])]);
     const due = dueChannels(this.channels.list(), day, nowMs, this.general).filter((name) => !done.has(name));
     if (stopping.aborted || due.length === 0) return;
     await this.postgres.query(beginWalk, { day: dateOf(day), channels: due, reached: lowestIdAt(day * dayMs) });
-    await this.walk(day, stopping);
+    await this.walk(day, nowMs, stopping);
   }
 
   /** Goes on where the walk through that day had come. */
-  private async walk(day: number, stopping: AbortSignal): Promise<void> {
+  private async walk(day: number, nowMs: number, stopping: AbortSignal): Promise<void> {
     for (let steps = 1; !stopping.aborted; steps++) {
-      const result = await onDay(this.step(day, stopping), 'over' as const);
+      const result = await onDay(this.step(day, nowMs, stopping), 'over' as const);
       if (result === 'over') return;
       if (result !== 'more') return this.end(day, result);
       if (steps % stepsBetweenVacuums === 0) await this.vacuum(day, 'INDEX_CLEANUP OFF, TRUNCATE OFF');
@@ -116,13 +128,17 @@ export class BodyRetention {
   }
 
   /**
-   * The texts go last, with the note of how far the walk came: a step that does not come so far is made again.
+   * The texts go last, with the note of how far the walk came: a step that does not come so far is made again. One that finds a channel that is
+   * not due any more does nothing but leave it out: before it looks at anything, and again before the texts go, since the look may take minutes.
    * @returns the walk when there is nothing behind it; 'over': another process goes on with it, the day was dropped, or this one stops
    */
-  private async step(day: number, stopping: AbortSignal): Promise<'more' | 'over' | Walk> {
+  private async step(day: number, nowMs: number, stopping: AbortSignal): Promise<'more' | 'over' | Walk> {
     const date = dateOf(day);
     const [walk] = await this.postgres.query<Walk>(lockWalk, { day: date });
     if (!walk) return 'over';
+    if (walk.channels.length === 0) return walk;
+    const query: Query = (statement, values) => this.postgres.query(statement, values);
+    if ((await this.leaveOutUndue(query, day, walk.channels, nowMs)).length > 0) return 'more';
     const [page] = await this.postgres.query<OldBodies>(findOldBodies(day), { ...walk, limit: batchSize });
     const judged = await this.eraseAnswersOfEnded(day, page!.due, stopping);
     if (!judged) return 'over';
@@ -131,6 +147,7 @@ export class BodyRetention {
       await query(lockTexts(day));
       const [now] = await query<Walk>(lockWalk, { day: date });
       if (!now || !isDeepStrictEqual(now, walk)) return 'over';
+      if ((await this.leaveOutUndue(query, day, walk.channels, nowMs)).length > 0) return 'more';
       const { bodies, bytes, renewed } = await eraseTexts(query, day, judged.texts);
       const [kept] = await query<{ bodies: number }>(rememberKept, { ids: [...judged.unfinished, ...renewed] });
       await query(noteWalked, { day: date, reached, bodies, bytes, kept: kept!.bodies });
@@ -169,14 +186,26 @@ export class BodyRetention {
     await onDay(this.postgres.upkeep.query(`VACUUM (${options}) ${tables.join(', ')}`), undefined);
   }
 
-  private async eraseKept(failures: unknown[], stopping: AbortSignal): Promise<void> {
+  /**
+   * Of these channels, those whose bodies of the day are not past their retention any more: they were given more days since somebody looked.
+   * What is left of them is found by the walk that begins when they are due again, so nothing about it has to be remembered.
+   */
+  private async leaveOutUndue(query: Query, day: number, names: readonly string[], nowMs: number): Promise<string[]> {
+    const due = new Set(dueChannels(await readBodyDays(query, names), day, nowMs, this.general));
+    const undue = names.filter((name) => !due.has(name));
+    if (undue.length > 0) await query(leaveOut, { day: dateOf(day), channels: undue });
+    return undue;
+  }
+
+  private async eraseKept(nowMs: number, failures: unknown[], stopping: AbortSignal): Promise<void> {
     let after = lowestIdAt(0);
     while (!stopping.aborted) {
       const page = await this.postgres.query<{ id: string }>(readKept, { after, limit: batchSize });
       const ids = page.map(({ id }) => id);
       for (const [day, ofDay] of byDay(ids, (id) => id)) {
         try {
-          await onDay(this.eraseEnded(day, ofDay, stopping), undefined);
+          const channels = await readChannels(this.postgres, ofDay);
+          await onDay(this.eraseEnded(day, channels, nowMs, stopping), undefined);
         } catch (error) {
           failures.push(error);
         }
@@ -187,14 +216,33 @@ export class BodyRetention {
     }
   }
 
-  private async eraseEnded(day: number, ids: string[], stopping: AbortSignal): Promise<void> {
+  /**
+   * And forgets those of channels that are not due any more, in the transaction that leaves these out of what was walked through: they
+   * would be lost to retention for ever otherwise.
+   * @param kept the channel of each notification
+   */
+  private async eraseEnded(
+    day: number,
+    kept: ReadonlyMap<string, string>,
+    nowMs: number,
+    stopping: AbortSignal,
+  ): Promise<void> {
+    const names = [...new Set(kept.values())];
+    const lookForUndue = async (query: Query) => {
+      const undue = new Set(await this.leaveOutUndue(query, day, names, nowMs));
+      return [...kept].flatMap(([id, channel]) => (undue.has(channel) ? [id] : []));
+    };
+    const undueBefore = new Set(await lookForUndue((statement, values) => this.postgres.query(statement, values)));
+    const ids = [...kept.keys()].filter((id) => !undueBefore.has(id));
     const judged = await this.eraseAnswersOfEnded(day, ids, stopping);
-    if (!judged || judged.ended.length === 0) return;
+    if (!judged || judged.ended.length + undueBefore.size === 0) return;
     await this.postgres.transaction(async (query) => {
       await query(lockTexts(day));
-      const { bodies, bytes, renewed } = await eraseTexts(query, day, judged.texts);
-      const ids = judged.ended.filter((id) => !renewed.includes(id));
-      const [gone] = await query<{ bodies: number }>(forgetKept, { ids });
+      const undue = new Set(await lookForUndue(query));
+      const texts = judged.texts.filter(({ id }) => !undue.has(id));
+      const { bodies, bytes, renewed } = await eraseTexts(query, day, texts);
+      const ended = judged.ended.filter((id) => !undue.has(id) && !renewed.includes(id));
+      const [gone] = await query<{ bodies: number }>(forgetKept, { ids: [...ended, ...undue] });
       await query(noteKeptErased, { day: dateOf(day), bodies, bytes, kept: gone!.bodies });
       bodiesErasedCounted.inc({ because: 'retention' }, bodies);
     });

@@ -45,10 +45,24 @@ export const noteWalked = statement(
    WHERE day = $day::date`,
 );
 
-/** That walk, and no other that has begun since. */
+/**
+ * Of the walk that is under way, and of what was walked through: once these channels are due again, the day is walked through for them from its
+ * beginning. A walk that has no channel left is ended by whoever comes next, with the vacuum after what it erased.
+ */
+export const leaveOut = statement(
+  'leave-out-of-body-walk',
+  `UPDATE retention_day SET
+     erased_channels = ARRAY(SELECT c FROM unnest(erased_channels) AS c WHERE c <> ALL ($channels::text[]) ORDER BY c),
+     walk_channels = CASE WHEN walk_channels IS NOT NULL
+       THEN ARRAY(SELECT c FROM unnest(walk_channels) AS c WHERE c <> ALL ($channels::text[]) ORDER BY c) END
+   WHERE day = $day::date AND (erased_channels && $channels::text[] OR walk_channels && $channels::text[])`,
+);
+
+/** That walk, and no other that has begun since. One that no channel was left of has not come to the end of the day. */
 export const endWalk = statement(
   'end-body-walk',
-  `UPDATE retention_day SET walk_channels = NULL, walk_reached = NULL, bodies_erased_at = now(),
+  `UPDATE retention_day SET walk_channels = NULL, walk_reached = NULL,
+     bodies_erased_at = CASE WHEN walk_channels = '{}' THEN bodies_erased_at ELSE now() END,
      erased_channels = ARRAY(SELECT DISTINCT c FROM unnest(erased_channels || walk_channels) AS c ORDER BY c)
    WHERE day = $day::date AND walk_channels = $channels::text[] AND walk_reached = $reached
    RETURNING bodies_erased::float8 AS bodies, body_bytes::float8 AS bytes, bodies_kept::float8 AS kept`,

@@ -8,6 +8,7 @@ import {
   sweepItems as sweepActivity,
 } from '../../src/activity/activity-rows.js';
 import { countDue, findDead, findFailing } from '../../src/alerts/look.js';
+import { bodyDaysOf } from '../../src/channels/read-body-days.js';
 import { readSettings } from '../../src/config/settings.js';
 import { findHeads, walkHeads, walkHeadsOfChannel } from '../../src/dead-letters/find-groups.js';
 import { digestCondition } from '../../src/deliveries/criteria.js';
@@ -467,6 +468,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       { after: firstId, horizon: newestId, digests: 20, blocks: 16 },
     ],
     [pulling.arrivals, { after: newestId, subscriptions: [subscription, ordered], limit: 100 }],
+    [bodyDaysOf, { names: ['channel', 'other'] }],
     [newestNotifications, { channels: ['channel'], since: firstId, before: newestId, rows: 50 }],
     [situationsItems, { subscriptions: [subscription, ordered, ending], since: firstId, most: 10 }],
     [explaining.firstOfContent, { application: '', operation: 'deduplicate', key: 'none' }],

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { v7 as uuidv7 } from 'uuid';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
-import type { Catalogue } from '../../src/catalogue/catalogue.service.js';
-import type { ChannelDirectory } from '../../src/channels/channel-directory.service.js';
+import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { ChannelDirectory } from '../../src/channels/channel-directory.service.js';
 import { InProcessAttemptStates } from '../../src/delivery/attempt-states.in-process.js';
 import { deliveryKeys, keyIdOf } from '../../src/delivery/delivery-keys.js';
 import { Idempotency } from '../../src/idempotency/idempotency.service.js';
@@ -36,7 +36,6 @@ import { sendAgain, type SentAgain } from '../../src/ledger/send-again.js';
 import { rowsTogether, walkDeliveries } from '../../src/ledger/walk-deliveries.js';
 import { BodyRetention } from '../../src/retention/body-retention.service.js';
 import { DayDropper } from '../../src/retention/day-dropper.service.js';
-import type { BodyDays } from '../../src/retention/due-channels.js';
 import { ErasureWork } from '../../src/retention/erasure-work.service.js';
 import { Erasures } from '../../src/retention/erasures.service.js';
 import { exportDay } from '../../src/retention/export-day.js';
@@ -55,7 +54,8 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
   let prepared: PreparedStack;
   let test: TestLedger;
   let directory: string;
-  let channels: BodyDays[];
+  let catalogue: Catalogue;
+  let directoryOfChannels: ChannelDirectory;
   let keys: ReturnType<typeof deliveryKeys>;
   let erasures: Erasures;
   let work: ErasureWork;
@@ -76,9 +76,11 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
   beforeEach(async () => {
     await test.clear();
     await test.sql(
-      'DELETE FROM retention_day; DELETE FROM kept_body; DELETE FROM erasure; DELETE FROM erased_delivery',
+      'DELETE FROM retention_day; DELETE FROM kept_body; DELETE FROM erasure; DELETE FROM erased_delivery; DELETE FROM channel',
     );
-    channels = [{ name: 'cases', bodyRetentionDays: null }];
+    catalogue = new Catalogue(test.postgres);
+    directoryOfChannels = new ChannelDirectory(catalogue, test.postgres);
+    await setDays({ cases: null });
   });
   afterAll(async () => {
     await test.close();
@@ -86,22 +88,25 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  const catalogue = { refresh: () => Promise.resolve() } as Catalogue;
-  const directoryOfChannels = { list: () => channels } as unknown as ChannelDirectory;
+  /** Of channels, those that are not there yet included: as another process commits it. */
+  const setDays = (days: Record<string, number | null>) =>
+    test.sql(
+      `WITH raised AS (UPDATE catalogue SET version = version + 1 RETURNING version)
+       INSERT INTO channel (id, name, documentation_link, filters, body_retention_days, version)
+       SELECT gen_random_uuid(), name, '', '{}', days, version FROM raised, unnest($1::text[], $2::int[]) AS c (name, days)
+       ON CONFLICT (name) DO UPDATE SET body_retention_days = EXCLUDED.body_retention_days, version = EXCLUDED.version`,
+      [Object.keys(days), Object.values(days)],
+    );
 
   function eraseOld(
     stopping = running,
     clock: Partial<Clock> = { pause: () => Promise.resolve() },
     postgres = test.postgres,
+    config = test.config,
   ): Promise<void> {
-    return new BodyRetention(
-      postgres,
-      catalogue,
-      directoryOfChannels,
-      test.heartbeat,
-      clock as Clock,
-      test.config,
-    ).eraseOld(stopping);
+    return new BodyRetention(postgres, catalogue, directoryOfChannels, test.heartbeat, clock as Clock, config).eraseOld(
+      stopping,
+    );
   }
 
   const dropOld = (settings = test.config.settings) => new DayDropper(test.postgres, { settings }).dropExpired(running);
@@ -210,11 +215,7 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
     });
 
     it('of each channel after the days that it has of its own', async () => {
-      channels = [
-        { name: 'cases', bodyRetentionDays: null },
-        { name: 'short', bodyRetentionDays: 2 },
-        { name: 'long', bodyRetentionDays: 20 },
-      ];
+      await setDays({ short: 2, long: 20 });
       const [four, nine] = [await makeDay(4), await makeDay(9)];
       const added = await Promise.all(
         [four, nine].flatMap((at) => ['cases', 'short', 'long'].map((channel) => add(at, 'delivered', { channel }))),
@@ -223,7 +224,7 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       await eraseOld();
       expect(await hasBody()).toEqual([true, false, true, false, false, true]);
       // It is given fewer days later: it has a walk of its own, through the days that were walked through before.
-      channels[2]!.bodyRetentionDays = 3;
+      await setDays({ long: 3 });
       await eraseOld();
       expect(await hasBody()).toEqual([true, false, false, false, false, false]);
       expect(await report(four, nine)).toMatchObject([
@@ -324,6 +325,7 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
         test.postgres.query(beginWalk, { day: dateOf(day), channels: names, reached: lowestIdAt(day * dayMs) });
       await begin(['cases']);
       expect(await report(at)).toMatchObject([{ walk_channels: null, bodies_kept: 1 }]);
+      await setDays({ other: 1 });
       await begin(['cases', 'other']);
       await eraseOld();
       expect(await report(at)).toMatchObject([{ erased_channels: ['cases', 'other'], bodies_kept: 1 }]);
@@ -460,6 +462,150 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       await erasing.begun;
       expect(await bodyOf(key)).not.toBeNull();
       expect(await test.state(key)).toBe('waiting');
+    });
+  });
+
+  describe('a channel whose bodies are to be kept for longer than they were', () => {
+    /** For a walk of three steps, in two channels by turns. */
+    async function addByTurns(at: number): Promise<void> {
+      const ids = Array.from({ length: 2500 }, () => uuidv7({ msecs: at })).sort();
+      await insertNotifications(
+        sql,
+        ids.filter((_, nr) => nr % 2 === 0),
+      );
+      await insertNotifications(
+        sql,
+        ids.filter((_, nr) => nr % 2 === 1),
+        { channel: 'other' },
+      );
+    }
+    const bodiesLeft = () =>
+      test.sql(
+        'SELECT channel, count(*)::int AS bodies FROM notification WHERE body IS NOT NULL GROUP BY channel ORDER BY channel',
+      );
+    const generally = (days: number | undefined) => ({
+      settings: { ...test.config.settings, BODY_RETENTION_DAYS: days },
+    });
+
+    it('keeps what it has left from the next step on, while the walk goes on for the others', async () => {
+      const at = await makeDay(9);
+      await setDays({ other: 1 });
+      await addByTurns(at);
+      await eraseOld(running, { pause: async () => void (await setDays({ other: 30 })) });
+      expect(await bodiesLeft()).toEqual([{ channel: 'other', bodies: 750 }]);
+      expect(await report(at)).toMatchObject([
+        { walk_channels: null, erased_channels: ['cases'], bodies_erased: 1750, bodies_erased_at: expect.any(Date) },
+      ]);
+      await eraseOld();
+      expect(await bodiesLeft()).toEqual([{ channel: 'other', bodies: 750 }]);
+      await setDays({ other: 1 });
+      await eraseOld();
+      expect(await bodiesLeft()).toEqual([]);
+      expect(await report(at)).toMatchObject([{ erased_channels: ['cases', 'other'], bodies_erased: 2500 }]);
+    });
+
+    it.each([
+      ['it has more days', 30, 7],
+      ['the installation has more days', null, 30],
+      ['it has none of its own any more, nor has the installation', null, undefined],
+    ])('keeps what it has left of a walk that was stopped: %s', async (_, days, general) => {
+      const at = await makeDay(9);
+      await setDays({ other: 1 });
+      await addByTurns(at);
+      const stopping = new AbortController();
+      await eraseOld(stopping.signal, { pause: () => Promise.resolve(stopping.abort()) });
+      await setDays({ cases: days, other: days });
+      await eraseOld(running, undefined, undefined, generally(general));
+      expect(await bodiesLeft()).toEqual([
+        { channel: 'cases', bodies: 750 },
+        { channel: 'other', bodies: 750 },
+      ]);
+      expect(await report(at)).toMatchObject([
+        { walk_channels: null, erased_channels: [], bodies_erased: 1000, bodies_erased_at: null },
+      ]);
+      await setDays({ cases: 1, other: 1 });
+      await eraseOld();
+      expect(await bodiesLeft()).toEqual([]);
+    });
+
+    it('is walked through from the beginning when it has fewer days again', async () => {
+      const at = await makeDay(9);
+      await setDays({ other: 1 });
+      const early = await add(at, 'waiting', { channel: 'other' });
+      await addByTurns(at + 1000);
+      let pauses = 0;
+      const stopping = new AbortController();
+      const pause = async () => {
+        if (pauses++ === 0) await setDays({ other: 30 });
+        else stopping.abort();
+      };
+      await eraseOld(stopping.signal, { pause });
+      expect(await report(at)).toMatchObject([{ walk_channels: ['cases'], bodies_kept: 1 }]);
+      await eraseOld();
+      expect(await report(at)).toMatchObject([{ walk_channels: null, erased_channels: ['cases'], bodies_kept: 0 }]);
+      await fail(early);
+      await setDays({ other: 2 });
+      await eraseOld();
+      expect(await bodiesLeft()).toEqual([]);
+      expect(await everythingOf(early)).not.toContain('secret');
+    });
+
+    it('keeps what a step was about to erase', async () => {
+      const at = await makeDay(9);
+      await setDays({ other: 1 });
+      const [kept, erased] = [await add(at, 'failed', { channel: 'other' }), await add(at, 'failed')];
+      await eraseOld(
+        running,
+        undefined,
+        withMeanwhile(() => setDays({ other: 30 })),
+      );
+      expect(await bodyOf(kept)).not.toBeNull();
+      expect(await bodyOf(erased)).toBeNull();
+      expect(await report(at)).toMatchObject([{ walk_channels: null, erased_channels: ['cases'], bodies_erased: 1 }]);
+    });
+
+    it('keeps what was kept for an unfinished delivery, and erases it when it is due again', async () => {
+      const at = await makeDay(9);
+      await setDays({ other: 1 });
+      const [kept, erased] = [await add(at, 'held', { channel: 'other' }), await add(at, 'held')];
+      const stillHeld = await add(at, 'held', { channel: 'other' });
+      await eraseOld();
+      expect(await report(at)).toMatchObject([{ erased_channels: ['cases', 'other'], bodies_kept: 3 }]);
+      await setDays({ other: 30 });
+      await Promise.all([kept, erased].map(fail));
+      await eraseOld();
+      expect(await bodyOf(erased)).toBeNull();
+      expect(await everythingOf(kept)).toContain('HTTP 500: secret');
+      expect(await bodyOf(kept)).not.toBeNull();
+      expect(await report(at)).toMatchObject([{ erased_channels: ['cases'], bodies_erased: 1, bodies_kept: 0 }]);
+      expect(await retryNow(test.postgres, kept)).toBe('retried');
+      await setDays({ other: 2 });
+      await eraseOld();
+      expect(await report(at)).toMatchObject([{ erased_channels: ['cases', 'other'], bodies_kept: 2 }]);
+      await Promise.all([kept, stillHeld].map(fail));
+      await eraseOld();
+      expect(await bodiesLeft()).toEqual([]);
+      expect(await everythingOf(kept)).not.toContain('secret');
+      expect(await report(at)).toMatchObject([{ bodies_erased: 3, bodies_kept: 0 }]);
+    });
+
+    it('keeps what was kept before and was about to be erased', async () => {
+      const at = await makeDay(9);
+      await setDays({ other: 1 });
+      const [kept, erased] = [await add(at, 'held', { channel: 'other' }), await add(at, 'held')];
+      await eraseOld();
+      await Promise.all([kept, erased].map(fail));
+      await eraseOld(
+        running,
+        undefined,
+        withMeanwhile(() => setDays({ other: 30 })),
+      );
+      expect(await bodyOf(kept)).not.toBeNull();
+      expect(await bodyOf(erased)).toBeNull();
+      expect(await test.sql('SELECT FROM kept_body')).toEqual([]);
+      await setDays({ other: 1 });
+      await eraseOld();
+      expect(await bodyOf(kept)).toBeNull();
     });
   });
 
