@@ -286,11 +286,13 @@ describe('a delivery that waited in line', () => {
     expect(open).toBe(0);
   });
 
-  it.each([
-    [true, 1],
-    [false, 0],
-  ])('for its claim, at most once, is sent only as long as that stands: %s', async (stands, times) => {
-    change({ deliveryGuarantee: 'at-most-once' });
+  const inOrder = { ...atMostOnce, ordering: 'per-object' } as const;
+  it.each<[string, boolean, Partial<ListedSubscription>, number]>([
+    ['is sent in order where that stands', true, inOrder, 1],
+    ['is not sent in order where that is over: the next one may have been', false, inOrder, 0],
+    ['is sent without an order, late rather than never', false, atMostOnce, 1],
+  ])('for its claim %s', async (_, stands, parts, times) => {
+    change(parts);
     isStillClaimed = stands;
     onClaim = () => (waitedMs += 1001);
     void begin(1);
@@ -302,7 +304,7 @@ describe('a delivery that waited in line', () => {
   });
 
   it('for its claim only for a moment is sent without a question', async () => {
-    change({ deliveryGuarantee: 'at-most-once' });
+    change(inOrder);
     isStillClaimed = false;
     void begin(1);
     await settled();

@@ -213,15 +213,16 @@ export class DeliverService {
 
   /**
    * claim → send → leave → decide → settle. The claim is committed before the call, and given once: no other call will
-   * follow. A process that stood still behind it may be late: the delivery has ended as `unknown`, and what is behind it about the
-   * same object was sent.
+   * follow. Of a process that stood still behind it, the call may come after the delivery was given up as `unknown`: late is better than
+   * never, but not after what is behind it about the same object.
    */
   private async atMostOnce(task: Task): Promise<void> {
     const { delivery, subscription, place, stopping } = task;
     const timeoutMs = callTimeoutMs(subscription, this.settings);
     const askedAt = this.clock.now();
     if (!(await this.records.claim(delivery, timeoutMs, stopping))) return;
-    if (this.clock.now() - askedAt > freshMs && !(await this.records.isStillClaimed(delivery, stopping))) return;
+    const mayBeOvertaken = subscription.ordering === 'per-object' && this.clock.now() - askedAt > freshMs;
+    if (mayBeOvertaken && !(await this.records.isStillClaimed(delivery, stopping))) return;
     const caller = this.callerOf(task, 'at-most-once');
     const response = await this.sender.send(delivery, subscription, 'at-most-once', caller);
     this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
