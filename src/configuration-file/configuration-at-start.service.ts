@@ -1,14 +1,20 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Config } from '../config/config.module.js';
 import { ValidationProblem } from '../infra/http/problem.js';
+import { isLockTimeout } from '../infra/postgres/postgres-errors.js';
 import { ConfigurationRefused } from './configuration-refused.js';
 import { ConfigurationService } from './configuration.service.js';
 import { asLine, readConfigurationText, type Remark } from './configuration-text.js';
+import type { Plan } from './planning.js';
 import { sourcesBeside } from './sources.js';
 
 /** Of the changes, these many are named in the log. */
 const mostLogged = 50;
+
+/** Between two tries to apply the file. */
+const turnPauseMs = 1000;
 
 /**
  * Applies the file of `CONFIG_FILE` before this process does anything else. Of processes that start together one makes the changes. What
@@ -39,12 +45,28 @@ export class ConfigurationAtStart implements OnModuleInit {
       throw refused([...read.problems, ...more].map(line));
     }
     try {
-      const { changes, unchanged } = await this.configuration.apply(read.configuration, false);
+      const { changes, unchanged } = await this.applyInTurn(read.configuration);
       const changed = changes.slice(0, mostLogged).map(({ section, action, key }) => `${action} ${section}/${key}`);
       const event = changes.length > 0 ? 'configuration.applied' : 'configuration.unchanged';
       this.logger.log({ event, file, changes: changes.length, changed, unchanged });
     } catch (error) {
       throw refused(found(error).map(line));
+    }
+  }
+
+  /**
+   * Another process may be applying a large file, for longer than anybody waits for a lock. When it has ended, a new plan finds what is left
+   * to change.
+   */
+  private async applyInTurn(configuration: unknown): Promise<Plan> {
+    for (;;) {
+      try {
+        return await this.configuration.apply(configuration, false);
+      } catch (error) {
+        if (!isLockTimeout(error)) throw error;
+        this.logger.warn({ event: 'configuration.waits', for: 'another change of the configuration to end', error });
+        await pause(turnPauseMs);
+      }
     }
   }
 }

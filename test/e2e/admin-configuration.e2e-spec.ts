@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { Logger } from '@nestjs/common';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
+import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { ChannelChanges } from '../../src/channels/channel-changes.js';
 import { ConfigurationAtStart } from '../../src/configuration-file/configuration-at-start.service.js';
 import { ConfigurationService } from '../../src/configuration-file/configuration.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
@@ -12,6 +15,7 @@ import { RetryPolicyChanges } from '../../src/retry-policy/retry-policy-changes.
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { AdminApi } from '../support/admin-api.js';
 import { makeCertificate } from '../support/certificates.js';
+import { eventually } from '../support/eventually.js';
 import { runConfigurationCommand, type Ran } from '../support/run-configuration-command.js';
 import { secretWatch } from '../support/secret-watch.js';
 import { signToken } from '../support/tokens.js';
@@ -363,6 +367,30 @@ describe('a configuration file', () => {
     const configuration = { channels: [{ name, filters: ['kind'] }] };
     const plans = await Promise.all([1, 2, 3].map(() => service.apply(configuration, false)));
     expect(plans.map(({ changes }) => changes.length).toSorted()).toEqual([0, 0, 1]);
+    expect((await plan(jsonFile(configuration))).changes).toEqual([]);
+  });
+
+  it('is applied at a start that waits for longer than a lock may take, until another process has made its changes', async () => {
+    const [ours, theirs] = [`channel-${randomUUID()}`, `channel-${randomUUID()}`];
+    const configuration = { channels: [{ name: ours }, { name: theirs }] };
+    const warn = vi.spyOn(Logger.prototype, 'warn');
+    const hasWaited = () => warn.mock.calls.some(([line]) => JSON.stringify(line).includes('"configuration.waits"'));
+    const start = new ConfigurationAtStart(
+      { settings: { CONFIG_FILE: jsonFile(configuration) } } as ConstructorParameters<typeof ConfigurationAtStart>[0],
+      admin.api.app.get(ConfigurationService),
+    );
+    let starting: Promise<void> | undefined;
+    try {
+      await admin.api.app.get(Catalogue).change(async (manager, version) => {
+        await new ChannelChanges(manager, version).create({ name: theirs, documentationLink: '', filters: [] });
+        starting = start.onModuleInit();
+        // Postgres ends a transaction that is idle for as long.
+        await eventually(async () => (await manager.query('SELECT 1')) && hasWaited(), 'a start that waits');
+      });
+    } finally {
+      warn.mockRestore();
+    }
+    await starting;
     expect((await plan(jsonFile(configuration))).changes).toEqual([]);
   });
 
