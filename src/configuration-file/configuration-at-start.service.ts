@@ -6,9 +6,9 @@ import { ValidationProblem } from '../infra/http/problem.js';
 import { isLockTimeout } from '../infra/postgres/postgres-errors.js';
 import { ConfigurationRefused } from './configuration-refused.js';
 import { ConfigurationService } from './configuration.service.js';
-import { asLine, readConfigurationText, type Remark } from './configuration-text.js';
+import { asLine, type Remark } from './configuration-text.js';
 import type { Plan } from './planning.js';
-import { sourcesBeside } from './sources.js';
+import { readConfigurationAside } from './read-aside.js';
 
 /** Of the changes, these many are named in the log. */
 const mostLogged = 50;
@@ -33,10 +33,10 @@ export class ConfigurationAtStart implements OnModuleInit {
   async onModuleInit(): Promise<void> {
     const file = this.config.settings.CONFIG_FILE;
     if (file === undefined) return;
-    const read = readConfigurationText(readText(file), sourcesBeside(file));
+    const read = await readConfigurationAside(readText(file), { file });
     const line = asLine(file);
     for (const note of read.notes.map(line)) this.logger.warn({ event: 'configuration.note', note });
-    const found = (error: unknown): Remark[] => {
+    const found = async (error: unknown): Promise<Remark[]> => {
       if (!(error instanceof ValidationProblem)) throw error;
       return read.remarksOn(error.extra.invalidParams ?? []);
     };
@@ -50,7 +50,7 @@ export class ConfigurationAtStart implements OnModuleInit {
       const event = changes.length > 0 ? 'configuration.applied' : 'configuration.unchanged';
       this.logger.log({ event, file, changes: changes.length, changed, unchanged });
     } catch (error) {
-      throw refused(found(error).map(line));
+      throw refused((await found(error)).map(line));
     }
   }
 

@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { planOutput } from './configuration-io.js';
 import type { ConfigurationText, PlacedReference, Remark } from './configuration-text.js';
 import type { Plan } from './planning.js';
-import type { Sources } from './resolve-references.js';
 
 const given = (of: string) =>
   z.record(z.string().min(1).max(1000), z.string().max(100_000)).optional().describe(`${of} → its value.`);
@@ -49,18 +48,9 @@ export const plannedTextOutput = z
   })
   .meta({ id: 'PlannedConfigurationText' });
 
-type Values = z.output<typeof configurationTextInput>['values'];
-
-/** Nothing of this process: neither its variables nor its files are anybody's to read. */
-export const sourcesGiven = ({ env = {}, file = {} }: Values): Sources => ({
-  isPartial: true,
-  variable: (name) => (Object.hasOwn(env, name) ? env[name] : undefined),
-  file: (path) => (Object.hasOwn(file, path) ? file[path]! : ''),
-});
-
 export const plannedToShow = (
   plan: Plan | null,
-  { notes, references }: ConfigurationText,
+  { notes, references }: Pick<ConfigurationText, 'notes' | 'references'>,
   problems: Remark[],
 ): z.output<typeof plannedTextOutput> => ({
   plan,

@@ -13,13 +13,13 @@ import {
   exportedTextOutput,
   plannedTextOutput,
   plannedToShow,
-  sourcesGiven,
 } from './configuration-text-io.js';
-import { readConfigurationText, type ConfigurationText, type Remark } from './configuration-text.js';
+import type { Remark } from './configuration-text.js';
 import { ConfigurationService } from './configuration.service.js';
 import { Export } from './export.service.js';
 import type { Plan } from './planning.js';
-import { toYaml } from './yaml-text.js';
+import { readConfigurationAside, type TextReadAside } from './read-aside.js';
+import { toYamlInParts } from './yaml-text.js';
 
 /** For those who edit the text of a configuration where it is not kept. */
 @ApiTags('configuration')
@@ -41,7 +41,7 @@ export class ConfigurationTextController {
     answer: exportedTextOutput,
   })
   async read(): Promise<z.output<typeof exportedTextOutput>> {
-    return { text: toYaml(await this.exported.read()) };
+    return { text: await toYamlInParts(await this.exported.read()) };
   }
 
   /** Whether a secret is the one that is stored can be seen from a plan, so it is nothing for those who may only look. */
@@ -64,14 +64,14 @@ export class ConfigurationTextController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.output<typeof plannedTextOutput>> {
     const { prune } = checkInput(pruneQuery, query);
-    const read = readText(body);
+    const read = await readText(body);
     let plan: Plan | null = null;
     const problems = [...read.problems];
     if (read.configuration !== undefined) {
       try {
         plan = await this.configuration.plan(read.configuration, prune);
       } catch (error) {
-        problems.push(...remarksOf(error, read));
+        problems.push(...(await remarksOf(error, read)));
       }
     }
     if (problems.length > 0) plan = null;
@@ -100,24 +100,24 @@ export class ConfigurationTextController {
     @Body() body: unknown,
   ): Promise<Plan> {
     const { prune, confirm } = checkInput(applyQuery, query);
-    const read = readText(body);
+    const read = await readText(body);
     if (read.problems.length > 0) throw refused(read.problems);
     const mustFit = (plan: Plan) => requireMatch(ifMatch, inOrder(plan));
     try {
       return await this.configuration.apply(read.configuration, prune, { confirm, mustFit });
     } catch (error) {
-      throw refused(remarksOf(error, read));
+      throw refused(await remarksOf(error, read));
     }
   }
 }
 
-function readText(body: unknown): ConfigurationText {
+function readText(body: unknown): Promise<TextReadAside> {
   const { text, values } = checkInput(configurationTextInput, body);
-  return readConfigurationText(text, sourcesGiven(values));
+  return readConfigurationAside(text, { values });
 }
 
 /** @throws what says nothing of the configuration */
-function remarksOf(error: unknown, { remarksOn }: ConfigurationText): Remark[] {
+async function remarksOf(error: unknown, { remarksOn }: TextReadAside): Promise<Remark[]> {
   if (!(error instanceof ValidationProblem)) throw error;
   return remarksOn(error.extra.invalidParams ?? []);
 }

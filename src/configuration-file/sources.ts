@@ -8,3 +8,16 @@ export const sourcesBeside = (file: string): Sources => ({
   variable: (name) => env[name],
   file: (path) => readFileSync(resolve(dirname(file), path), 'utf8'),
 });
+
+/** What a request gives: of variables, by their names, and of files, by their paths. */
+export interface GivenValues {
+  env?: Record<string, string> | undefined;
+  file?: Record<string, string> | undefined;
+}
+
+/** Nothing of this process: neither its variables nor its files are anybody's to read. */
+export const sourcesGiven = ({ env: variables = {}, file: files = {} }: GivenValues): Sources => ({
+  isPartial: true,
+  variable: (name) => (Object.hasOwn(variables, name) ? variables[name] : undefined),
+  file: (path) => (Object.hasOwn(files, path) ? files[path]! : ''),
+});

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Any, IsNull, Not } from 'typeorm';
 import { Config } from '../config/config.module.js';
 import { queryOf } from '../infra/postgres/query-of.js';
+import { Turns } from '../infra/turns.js';
 import { storedOverrides } from '../retry-policy/retry-policy-changes.js';
 import { SecretCipher } from '../secrets/secret-cipher.service.js';
 import { storedSigningKeys } from '../subscriptions/replace-signing-keys.js';
@@ -33,7 +34,9 @@ export class SubscriptionsSection implements Section {
     const shares = await this.allowance.look(queryOf(manager));
     const steps: Step[] = [];
     let unchanged = 0;
+    const turns = new Turns();
     for (const entry of first) {
+      await turns.yieldIfDue();
       const plan = new SubscriptionPlan(
         planning,
         entry,

@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import {
   Document,
   isAlias,
@@ -39,6 +40,24 @@ const mostTroubles = 50;
 
 /** A value as YAML. */
 export const toYaml = (value: unknown): string => stringify(value, { lineWidth: 120, aliasDuplicateObjects: false });
+
+/** Entries of a list that are written at a time: subscriptions of some 10 ms. */
+const atOnce = 50;
+
+/** As `toYaml`, of a map, with turns for others between the parts of its long lists. */
+export async function toYamlInParts(whole: object): Promise<string> {
+  const parts: string[] = [];
+  for (const [name, value] of Object.entries(whole)) {
+    const list = Array.isArray(value) ? (value as unknown[]) : [];
+    parts.push(toYaml({ [name]: list.length > 0 ? list.slice(0, atOnce) : (value as unknown) }));
+    for (let from = atOnce; from < list.length; from += atOnce) {
+      await turn();
+      const part = toYaml({ [name]: list.slice(from, from + atOnce) });
+      parts.push(part.slice(part.indexOf('\n') + 1)); // without its name
+    }
+  }
+  return parts.length > 0 ? parts.join('') : toYaml(whole);
+}
 
 /** A text in YAML, and where in it each value stands. */
 export class YamlText {
