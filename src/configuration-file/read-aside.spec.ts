@@ -37,6 +37,16 @@ describe('a large configuration', () => {
     expect(remarksOn(found)).toHaveLength(2);
   });
 
+  it('is read beside others, each for itself', async () => {
+    const texts = ['one', 'two', 'three'].map((name) =>
+      toYaml({ channels: channels.map((each) => ({ ...each, name })) }),
+    );
+    const read = await Promise.all(texts.map((text) => readConfigurationAside(text, { values })));
+    expect(read.map(({ configuration }) => configuration)).toEqual(
+      texts.map((text) => readConfigurationText(text, sourcesGiven(values)).configuration),
+    );
+  });
+
   it('that is no YAML is told with its line and column', async () => {
     const text = `${toYaml({ channels })}broken: [1\nnext: 2\n`;
     const { configuration, problems } = await readConfigurationAside(text, { values });

@@ -44,7 +44,16 @@ export function readNow({ text, from, found }: Reading): ReadParts | Remark[] {
 
 const sourcesOf = (from: Reading['from']) => ('file' in from ? sourcesBeside(from.file) : sourcesGiven(from.values));
 
+/** One after the other: what the parser makes of a text takes many times its memory. */
+let before: Promise<unknown> = Promise.resolve();
+
 function inThread<T>(reading: Reading): Promise<T> {
+  const read = before.then(() => readInThread<T>(reading));
+  before = read.catch(() => undefined); // told to who asked for it
+  return read;
+}
+
+function readInThread<T>(reading: Reading): Promise<T> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(thread, { workerData: reading });
     worker.once('message', resolve).once('error', reject);
