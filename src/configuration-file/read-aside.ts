@@ -49,7 +49,7 @@ let before: Promise<unknown> = Promise.resolve();
 
 function inThread<T>(reading: Reading): Promise<T> {
   const read = before.then(() => readInThread<T>(reading));
-  before = read.catch(() => undefined); // told to who asked for it
+  before = read.catch(() => undefined); // the caller is told
   return read;
 }
 

@@ -213,8 +213,8 @@ export class DeliverService {
 
   /**
    * claim → send → leave → decide → settle. The claim is committed before the call, and given once: no other call will
-   * follow. Of a process that stood still behind it, the call may come after the delivery was given up as `unknown`: late is better than
-   * never, but not after what is behind it about the same object.
+   * follow. A process that stood still after its claim may call when the delivery was given up as `unknown`: late is better than never, but not
+   * where the next delivery about the same object may have been sent.
    */
   private async atMostOnce(task: Task): Promise<void> {
     const { delivery, subscription, place, stopping } = task;

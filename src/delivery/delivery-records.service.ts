@@ -74,7 +74,7 @@ export class DeliveryRecords {
     return untilItWorks(() => this.inHand.isStillQueued(delivery), this.clock, stopping);
   }
 
-  /** Of one that this process has claimed. false: it was cancelled since. */
+  /** Of one that this process has claimed. false: it was cancelled since, or its time was over and it is `unknown`. */
   isStillClaimed(delivery: Delivery, stopping: AbortSignal): Promise<boolean> {
     return untilItWorks(() => this.claims.isStillClaimed(delivery), this.clock, stopping);
   }

@@ -64,7 +64,7 @@ export const findEarlierCalls = perDay(
     GROUP BY a.notification_id, a.subscription_id`,
 );
 
-/** Of claimed deliveries, those whose call is still wanted: not cancelled, and in the generation of the claim. */
+/** Of claimed deliveries, those whose call is still wanted: neither cancelled nor given up, and in the generation of the claim. */
 export const findStillClaimed = perDay(
   'still-claimed',
   (of) => `
@@ -111,7 +111,7 @@ export class SendingClaims {
     private readonly heartbeat: Heartbeat,
   ) {}
 
-  /** Of a delivery that this process has claimed. false: it was cancelled since. */
+  /** Of a delivery that this process has claimed. false: it was cancelled since, or its time was over and it is `unknown`. */
   isStillClaimed(delivery: Delivery): Promise<boolean> {
     return this.questions.add(delivery);
   }

@@ -28,7 +28,7 @@ export function termsOf(notification: ParsedNotification, { request, notBefore, 
   };
 }
 
-/** An `aanmaakdatum` no further ahead than this is past when its receiver looks, or is ahead by how well the clocks are compared. */
+/** An `aanmaakdatum` up to so far ahead is not waited for: it is past when the receiver looks, or no further ahead than the error with which clocks are compared. */
 const soonPastMs = 20;
 
 /**

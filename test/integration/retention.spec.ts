@@ -385,6 +385,9 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
     return Object.create(test.postgres, { query: { value: query } }) as typeof test.postgres;
   }
 
+  /** `doIt` comes between a step's look and its last transaction. */
+  const eraseOldWhile = (doIt: () => Promise<unknown>) => eraseOld(running, undefined, withMeanwhile(doIt));
+
   /** The call of what was sent again has ended, with an answer that repeats the body. */
   async function fail({ notificationId }: Key): Promise<void> {
     await test.sql(
@@ -403,11 +406,7 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
     it.each(waysOfSendingAgain)('keeps its text until it has ended: %s', async (_, send) => {
       const at = await makeDay(9);
       const [key, other] = [await add(at, 'failed'), await add(at, 'failed')];
-      await eraseOld(
-        running,
-        undefined,
-        withMeanwhile(() => send(key)),
-      );
+      await eraseOldWhile(() => send(key));
       expect(await bodyOf(key)).not.toBeNull();
       expect(await bodyOf(other)).toBeNull();
       expect(await report(at)).toMatchObject([{ bodies_erased: 1, bodies_kept: 1, walk_channels: null }]);
@@ -434,11 +433,7 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       const key = await add(at, 'waiting');
       await eraseOld();
       await fail(key);
-      await eraseOld(
-        running,
-        undefined,
-        withMeanwhile(() => retryNow(test.postgres, key)),
-      );
+      await eraseOldWhile(() => retryNow(test.postgres, key));
       expect(await bodyOf(key)).not.toBeNull();
       expect(await report(at)).toMatchObject([{ bodies_erased: 0, bodies_kept: 1 }]);
       await fail(key);
@@ -554,11 +549,7 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       const at = await makeDay(9);
       await setDays({ other: 1 });
       const [kept, erased] = [await add(at, 'failed', { channel: 'other' }), await add(at, 'failed')];
-      await eraseOld(
-        running,
-        undefined,
-        withMeanwhile(() => setDays({ other: 30 })),
-      );
+      await eraseOldWhile(() => setDays({ other: 30 }));
       expect(await bodyOf(kept)).not.toBeNull();
       expect(await bodyOf(erased)).toBeNull();
       expect(await report(at)).toMatchObject([{ walk_channels: null, erased_channels: ['cases'], bodies_erased: 1 }]);
@@ -595,11 +586,7 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       const [kept, erased] = [await add(at, 'held', { channel: 'other' }), await add(at, 'held')];
       await eraseOld();
       await Promise.all([kept, erased].map(fail));
-      await eraseOld(
-        running,
-        undefined,
-        withMeanwhile(() => setDays({ other: 30 })),
-      );
+      await eraseOldWhile(() => setDays({ other: 30 }));
       expect(await bodyOf(kept)).not.toBeNull();
       expect(await bodyOf(erased)).toBeNull();
       expect(await test.sql('SELECT FROM kept_body')).toEqual([]);
