@@ -13,30 +13,30 @@ interface Waiting {
   isRedelivered: boolean;
 }
 
-/** Chunks that wait, the first one first. */
-class Line {
-  readonly waiting: Waiting[] = [];
+/** The chunks that wait in a lane, the first one first. */
+class WaitingChunks {
+  readonly chunks: Waiting[] = [];
   private bytes = 0;
 
   constructor(private readonly maxChunks: number) {}
 
   get isFull(): boolean {
-    return this.waiting.length >= this.maxChunks || this.bytes >= maxBytes;
+    return this.chunks.length >= this.maxChunks || this.bytes >= maxBytes;
   }
 
   push(next: Waiting): void {
-    this.waiting.push(next);
+    this.chunks.push(next);
     this.bytes += bytesOf(next.chunk);
   }
 
   /** Before all others. */
   putBack(next: Waiting): void {
-    this.waiting.unshift(next);
+    this.chunks.unshift(next);
     this.bytes += bytesOf(next.chunk);
   }
 
   shift(): Waiting | undefined {
-    const first = this.waiting.shift();
+    const first = this.chunks.shift();
     if (first) this.bytes -= bytesOf(first.chunk);
     return first;
   }
@@ -58,7 +58,7 @@ interface Consumer {
  */
 export class InProcessDeliveryQueue extends DeliveryQueue {
   private readonly logger = new Logger('InProcessDeliveryQueue');
-  private readonly lines: Record<Lane, Line>;
+  private readonly waiting: Record<Lane, WaitingChunks>;
   private readonly consumers: Record<Lane, Consumer[]> = { fresh: [], due: [], slow: [] };
   private closed = false;
 
@@ -68,7 +68,11 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
     private readonly clock: Clock = systemClock,
   ) {
     super();
-    this.lines = { fresh: new Line(maxChunks), due: new Line(maxChunks), slow: new Line(maxChunks) };
+    this.waiting = {
+      fresh: new WaitingChunks(maxChunks),
+      due: new WaitingChunks(maxChunks),
+      slow: new WaitingChunks(maxChunks),
+    };
   }
 
   get isAccepting(): boolean {
@@ -78,12 +82,13 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
 
   /** Of first attempts: a backlog of repeated ones is no reason to leave these in the ledger. */
   private get isFull(): boolean {
-    return this.lines.fresh.isFull || this.lines.due.isFull;
+    return this.waiting.fresh.isFull || this.waiting.due.isFull;
   }
 
   publish(lane: Lane, chunk: Chunk): Promise<PublishOutcome> {
-    if (this.closed || this.consumers[lane].length === 0 || this.lines[lane].isFull) return Promise.resolve('refused');
-    this.lines[lane].push({ chunk, isRedelivered: false });
+    if (this.closed || this.consumers[lane].length === 0 || this.waiting[lane].isFull)
+      return Promise.resolve('refused');
+    this.waiting[lane].push({ chunk, isRedelivered: false });
     this.handOut(lane);
     return Promise.resolve('confirmed');
   }
@@ -99,7 +104,8 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
       },
       giveBack: () => {
         this.remove(lane, consumer);
-        for (const { chunk } of [...consumer.taken].reverse()) this.lines[lane].putBack({ chunk, isRedelivered: true });
+        for (const { chunk } of [...consumer.taken].reverse())
+          this.waiting[lane].putBack({ chunk, isRedelivered: true });
         consumer.taken.clear();
         this.handOut(lane);
         return Promise.resolve();
@@ -108,7 +114,7 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
   }
 
   depth(lane: Lane): Promise<number> {
-    return Promise.resolve(this.lines[lane].waiting.length);
+    return Promise.resolve(this.waiting[lane].chunks.length);
   }
 
   /** Never calls back: the queue is created once, with the process; the dispatcher frees the deliveries of the former process. */
@@ -127,7 +133,7 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
   private handOut(lane: Lane): void {
     for (const consumer of this.consumers[lane]) {
       while (consumer.free > 0) {
-        const next = this.lines[lane].shift();
+        const next = this.waiting[lane].shift();
         if (!next) return;
         void this.give(consumer, lane, next);
       }
@@ -144,7 +150,7 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
       this.logger.error({ event: 'queue.take-failed', lane, error });
       await this.clock.pause(pauseAfterFailureMs);
       // It may have been given back meanwhile.
-      if (consumer.taken.has(waiting)) this.lines[lane].putBack({ chunk, isRedelivered: true });
+      if (consumer.taken.has(waiting)) this.waiting[lane].putBack({ chunk, isRedelivered: true });
     }
     consumer.taken.delete(waiting);
     consumer.free++;

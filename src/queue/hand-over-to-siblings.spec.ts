@@ -48,8 +48,8 @@ class Pair {
   readonly other = new OneProcess('other', this, this.ends(1));
 
   /** Of `other`. */
-  roomFor(sibling: number, count: number): number | undefined {
-    return this.listeners[1]?.roomFor(sibling, count)?.deliveries;
+  capacityFor(sibling: number, count: number): number | undefined {
+    return this.listeners[1]?.capacityFor(sibling, count)?.deliveries;
   }
 
   /** The first of the answers that wait, or all. */
@@ -62,10 +62,10 @@ class Pair {
     return {
       announce() {},
       listen: (listener) => (this.listeners[own] = listener),
-      askForRoom: (question, count) => {
+      askForCapacity: (question, count) => {
         this.asked.push(count);
-        const room = this.listeners[other]?.roomFor(own, count);
-        this.late.push(() => this.listeners[own]?.answered(question, other, room));
+        const capacity = this.listeners[other]?.capacityFor(own, count);
+        this.late.push(() => this.listeners[own]?.answered(question, other, capacity));
         if (this.answersAtOnce) this.tell();
       },
       handOver: (sibling, message) => this.listeners[sibling]?.handedOver(message),
@@ -157,7 +157,7 @@ describe('what a process accepts', () => {
     expect(Math.abs(one.inHand - other.inHand)).toBeLessThanOrEqual(600);
   });
 
-  it('goes there only as far as there is room, and the question is not repeated at once', () => {
+  it('goes there only as far as there is capacity, and the question is not repeated at once', () => {
     one.accept(600);
     expect([one.accept(200), one.accept(101), one.accept(100), one.accept(1)]).toEqual([
       'other',
@@ -200,15 +200,15 @@ describe('what a process accepts', () => {
     expect(pair.asked).toHaveLength(1);
   });
 
-  it('gets half of the room that is not promised to a third one', () => {
+  it('gets half of the capacity that is not promised to a third one', () => {
     const third = 2;
     one.accept(1000);
-    expect(pair.roomFor(third, 1000)).toBe(500);
+    expect(pair.capacityFor(third, 1000)).toBe(500);
     expect([one.accept(251), one.accept(250)]).toEqual(['one', 'other']);
     // A later answer takes the place of the one before, and one that was not used counts for half a second.
-    expect(pair.roomFor(third, 1000)).toBe(250);
+    expect(pair.capacityFor(third, 1000)).toBe(250);
     pair.now = 500;
-    expect(pair.roomFor(3, 1250)).toBe(500);
+    expect(pair.capacityFor(3, 1250)).toBe(500);
   });
 
   it('stays where the sibling has as much to send', () => {
@@ -218,12 +218,12 @@ describe('what a process accepts', () => {
     expect(pair.asked).toHaveLength(1);
   });
 
-  it('goes to a sibling that has room where the own worker has none', () => {
+  it('goes to a sibling that has capacity where the own worker has none', () => {
     one.handOver.occupy({ catalogueVersion: 1, queuedAt: 1, deliveries: deliveries(most) });
     expect([one.accept(1000), one.accept(1000)]).toEqual(['other', 'other']);
   });
 
-  it('stays where the sibling has no room in bytes, whatever it has in number', () => {
+  it('stays where the sibling has no capacity in bytes, whatever it has in number', () => {
     const chunk = { catalogueVersion: 1, queuedAt: 1, deliveries: [] as HandedOut[] };
     for (let bytes = 0; bytes < mostBytes; bytes += 8500)
       chunk.deliveries.push(newDelivery({ body: Buffer.alloc(8000) }));
@@ -236,7 +236,7 @@ describe('what a process accepts', () => {
     expect(one.accept(100)).toBe('other');
   });
 
-  it('goes back to the ledger where the sibling has no room any more', async () => {
+  it('goes back to the ledger where the sibling has no capacity any more', async () => {
     one.accept(600);
     const way = one.handOver.wayFor(accepted(50));
     expect(way.destination).toMatchObject({ state: 'in-hand', process: 'other' });

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { Accepted, Destination } from '../ledger/acceptance.js';
 import { longestInlineBody, type HandedOut } from '../ledger/delivery.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
-import type { Room, Siblings } from '../supervision/siblings.js';
+import type { Capacity, Siblings } from '../supervision/siblings.js';
 import type { BacklogPace } from './backlog-pace.service.js';
 import { bytesOf, cutIntoChunks, deliveryBytes, type Chunk } from './chunk.js';
 import { decodeChunk, encodeChunk } from './chunk-format.js';
@@ -10,7 +10,7 @@ import type { Consumption } from './delivery-queue.js';
 import { refusedDelayMs, type Enqueuer } from './enqueuer.service.js';
 import type { Memory } from './most-in-memory.js';
 import { takenFromSiblings } from './queue.counters.js';
-import { SiblingRoom } from './sibling-room.js';
+import { SiblingCapacity } from './sibling-capacity.js';
 
 /**
  * Of what is handed over, until its worker has taken the lease of all that is in hand. A delivery that was committed and could
@@ -25,7 +25,7 @@ export interface HandOverLimits {
   together: number;
   /** What the worker may have in memory, from the lane `fresh` and from here. */
   inMemory: () => Memory;
-  /** Deliveries in memory from which on a process looks for room at its siblings. */
+  /** Deliveries in memory from which on a process looks for capacity at its siblings. */
   sharedFrom: number;
 }
 
@@ -42,7 +42,7 @@ export interface Way {
 type TakeHandedOver = (chunk: Chunk) => Promise<void>;
 
 /**
- * Decides how accepted deliveries get to a worker: handed over to that of this process while it has room for them, or to that of a sibling
+ * Decides how accepted deliveries get to a worker: handed over to that of this process while it has capacity for them, or to that of a sibling
  * that has less to send (docs/decisions/0067), otherwise by the queue, and while that would refuse them by the dispatcher (docs/decisions/0030).
  */
 export class HandOver {
@@ -50,7 +50,7 @@ export class HandOver {
   private take: TakeHandedOver | undefined;
   private readonly inMemory: Memory = { deliveries: 0, bytes: 0 };
   private readonly underWay = new Set<Promise<void>>();
-  private readonly siblingRoom: SiblingRoom;
+  private readonly siblingCapacity: SiblingCapacity;
 
   constructor(
     private readonly enqueuer: Enqueuer,
@@ -60,15 +60,15 @@ export class HandOver {
     private readonly limits: HandOverLimits,
     now: () => number,
   ) {
-    this.siblingRoom = new SiblingRoom(siblings, limits.sharedFrom, now);
+    this.siblingCapacity = new SiblingCapacity(siblings, limits.sharedFrom, now);
   }
 
   /** Of the worker of this process: it takes what is handed over, until this is stopped. `take` must not reject. */
   consume(take: TakeHandedOver): Pick<Consumption, 'stop'> {
     this.take = take;
     this.siblings.listen({
-      roomFor: (sibling, deliveries) => this.roomFor(sibling, deliveries),
-      answered: (question, sibling, room) => this.siblingRoom.answered(question, sibling, room),
+      capacityFor: (sibling, deliveries) => this.capacityFor(sibling, deliveries),
+      answered: (question, sibling, capacity) => this.siblingCapacity.answered(question, sibling, capacity),
       handedOver: (message) => this.takeFromSibling(message),
     });
     return {
@@ -91,8 +91,8 @@ export class HandOver {
     const isForOne =
       added.deliveries > 0 && accepted.every(({ subscriptionIds }) => subscriptionIds.length <= together);
     if (this.take && isForOne) {
-      const room = this.siblingRoom.use(added, this.inMemory);
-      if (room) return this.toSibling(room);
+      const found = this.siblingCapacity.use(added, this.inMemory);
+      if (found) return this.toSibling(found);
       if (this.hasRoomFor(added)) return this.straight(added);
     }
     const { isAccepting, process } = this.enqueuer;
@@ -109,10 +109,10 @@ export class HandOver {
   }
 
   /** None while others may take this process for dead: they would send what is written as in its hand. */
-  private roomFor(sibling: number, deliveries: number): Room | undefined {
+  private capacityFor(sibling: number, deliveries: number): Capacity | undefined {
     if (!this.take || !this.heartbeat.isSteady) return undefined;
-    const room = this.siblingRoom.promise(sibling, deliveries, this.inMemory, this.limits.inMemory());
-    return room && { ...room, process: this.heartbeat.processId };
+    const capacity = this.siblingCapacity.promise(sibling, deliveries, this.inMemory, this.limits.inMemory());
+    return capacity && { ...capacity, process: this.heartbeat.processId };
   }
 
   private occupyWith({ deliveries, bytes }: Memory): () => void {

@@ -1,5 +1,5 @@
 import type { MetricSnapshot } from './metric-totals.js';
-import type { Room } from './siblings.js';
+import type { Capacity } from './siblings.js';
 
 /** From the supervisor to one of its processes. */
 export type ToProcess =
@@ -8,10 +8,10 @@ export type ToProcess =
   | { kind: 'ask-metrics'; scrape: number }
   /** The metrics of all processes, in the text format of Prometheus. */
   | { kind: 'all-metrics'; request: number; text: string }
-  /** The process `from` has so many deliveries in memory, and asks for room; `room` goes back to it. */
-  | { kind: 'ask-room'; from: number; question: number; deliveries: number }
+  /** The process `from` has so many deliveries in memory, and asks for capacity; `capacity` goes back to it. */
+  | { kind: 'ask-capacity'; from: number; question: number; deliveries: number }
   /** Undefined: the process `from` has none. */
-  | { kind: 'room'; from: number; question: number; room: Room | undefined }
+  | { kind: 'capacity'; from: number; question: number; capacity: Capacity | undefined }
   | { kind: 'handed-over'; message: Uint8Array }
   /** The id that it had announced. */
   | { kind: 'sibling-ended'; process: string };
@@ -25,6 +25,6 @@ export type ToSupervisor =
   /** Asks for the metrics of all processes; `request` comes back with them. */
   | { kind: 'ask-all-metrics'; request: number }
   /** For one of the other processes, whichever has its turn. */
-  | { kind: 'ask-room'; question: number; deliveries: number }
-  | { kind: 'room'; to: number; question: number; room: Room | undefined }
+  | { kind: 'ask-capacity'; question: number; deliveries: number }
+  | { kind: 'capacity'; to: number; question: number; capacity: Capacity | undefined }
   | { kind: 'hand-over'; to: number; message: Uint8Array };

@@ -1,5 +1,5 @@
 /** How much a process takes of what another one accepts. */
-export interface Room {
+export interface Capacity {
   /** Id of the process that has it, by its heartbeat. */
   process: string;
   deliveries: number;
@@ -9,10 +9,10 @@ export interface Room {
 
 /** Takes the messages of siblings, in a process. */
 export interface SiblingListener {
-  /** `sibling` has so many deliveries in memory, and asks for room. @returns undefined: there is none for it */
-  roomFor(sibling: number, deliveries: number): Room | undefined;
+  /** `sibling` has so many deliveries in memory, and asks for capacity. @returns undefined: there is none for it */
+  capacityFor(sibling: number, deliveries: number): Capacity | undefined;
   /** The answer of `sibling` to the question with that number. */
-  answered(question: number, sibling: number, room: Room | undefined): void;
+  answered(question: number, sibling: number, capacity: Capacity | undefined): void;
   /** Deliveries that a sibling has accepted. Must not throw. */
   handedOver(message: Buffer): void;
 }
@@ -25,10 +25,10 @@ export abstract class Siblings {
    */
   abstract announce(process: string, onEnded: (process: string) => void): void;
   abstract listen(listener: SiblingListener): void;
-  /** Asks one of them, each in turn, for room: this process has so many deliveries in memory. There may be no answer. */
-  abstract askForRoom(question: number, deliveries: number): void;
+  /** Asks one of them, each in turn, for capacity: this process has so many deliveries in memory. There may be no answer. */
+  abstract askForCapacity(question: number, deliveries: number): void;
   abstract handOver(sibling: number, message: Buffer): void;
 }
 
 /** Of a process without a supervisor. */
-export const noSiblings: Siblings = { announce() {}, listen() {}, askForRoom() {}, handOver() {} };
+export const noSiblings: Siblings = { announce() {}, listen() {}, askForCapacity() {}, handOver() {} };

@@ -21,7 +21,7 @@ export class Supervised {
       this.tell({ kind: 'announce', process });
     },
     listen: (listener) => (this.listener = listener),
-    askForRoom: (question, deliveries) => this.tell({ kind: 'ask-room', question, deliveries }),
+    askForCapacity: (question, deliveries) => this.tell({ kind: 'ask-capacity', question, deliveries }),
     handOver: (to, message) => this.tell({ kind: 'hand-over', to, message }),
   };
 
@@ -75,10 +75,10 @@ export class Supervised {
         return void this.tellMetrics(message.scrape);
       case 'all-metrics':
         return this.requests.get(message.request)?.(message.text);
-      case 'ask-room':
+      case 'ask-capacity':
         return this.tellRoom(message.from, message.question, message.deliveries);
-      case 'room':
-        return this.listener?.answered(message.question, message.from, message.room);
+      case 'capacity':
+        return this.listener?.answered(message.question, message.from, message.capacity);
       case 'handed-over':
         return this.listener?.handedOver(asBuffer(message.message));
       case 'sibling-ended':
@@ -87,7 +87,7 @@ export class Supervised {
   }
 
   private tellRoom(to: number, question: number, deliveries: number): void {
-    this.tell({ kind: 'room', to, question, room: this.listener?.roomFor(to, deliveries) });
+    this.tell({ kind: 'capacity', to, question, capacity: this.listener?.capacityFor(to, deliveries) });
   }
 
   private async tellMetrics(scrape: number): Promise<void> {

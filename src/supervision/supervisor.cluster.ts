@@ -47,7 +47,7 @@ export class Supervisor {
   private readonly totals = new MetricTotals();
   private readonly metrics = supervisorMetrics();
   private scrape = 0;
-  /** Questions for room so far, which decide whose turn it is. */
+  /** Questions for capacity so far, which decide whose turn it is. */
   private asked = 0;
   private scraping: Promise<string> | undefined;
   /** Of the last minute, at least; `at` by `performance.now()`. */
@@ -233,9 +233,9 @@ export class Supervisor {
         return void this.allMetrics().then((text) =>
           tell(child, { kind: 'all-metrics', request: message.request, text }),
         );
-      case 'ask-room':
+      case 'ask-capacity':
         return tell(this.siblingOf(child), { ...message, from: child.worker.id });
-      case 'room':
+      case 'capacity':
         return tell(this.children.get(message.to), { ...message, from: child.worker.id });
       case 'hand-over':
         return tell(this.children.get(message.to), { kind: 'handed-over', message: message.message });

@@ -25,10 +25,10 @@ export class ModelSupervisor {
     return {
       announce: (id, onEnded) => this.announced.set(process, { id, onEnded }),
       listen: (listener) => this.listeners.set(process, listener),
-      askForRoom: (question, deliveries) => {
+      askForCapacity: (question, deliveries) => {
         if (this.listeners.size < 2) return; // there is no other one to ask
         const take = (listener: SiblingListener, to: number) =>
-          this.answer(to, process, question, listener.roomFor(process, deliveries));
+          this.answer(to, process, question, listener.capacityFor(process, deliveries));
         this.messages.push({ to: undefined, from: process, what: 'question', take });
       },
       handOver: (to, message) => {
@@ -71,8 +71,13 @@ export class ModelSupervisor {
       this.messages.push({ to, from: process, what: 'end', take: () => onEnded(ended.id) });
   }
 
-  private answer(from: number, to: number, question: number, room: ReturnType<SiblingListener['roomFor']>): void {
+  private answer(
+    from: number,
+    to: number,
+    question: number,
+    capacity: ReturnType<SiblingListener['capacityFor']>,
+  ): void {
     if (!this.listeners.has(to)) return;
-    this.messages.push({ to, from, what: 'answer', take: (listener) => listener.answered(question, from, room) });
+    this.messages.push({ to, from, what: 'answer', take: (listener) => listener.answered(question, from, capacity) });
   }
 }

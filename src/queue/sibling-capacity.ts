@@ -1,4 +1,4 @@
-import type { Room, Siblings } from '../supervision/siblings.js';
+import type { Capacity, Siblings } from '../supervision/siblings.js';
 import type { Memory } from './most-in-memory.js';
 
 const askEveryMs = 20;
@@ -15,22 +15,22 @@ interface Question {
   askedAt: number;
 }
 
-/** Room that a sibling had when it was asked. */
-interface FoundRoom extends Room {
+/** Capacity that a sibling had when it was asked. */
+interface FoundCapacity extends Capacity {
   sibling: number;
   until: number;
 }
 
-/** Room of this process that a sibling may be about to use. */
+/** Capacity of this process that a sibling may be about to use. */
 interface Promised extends Memory {
   until: number;
 }
 
-/** Looks for room at siblings while this process has much in memory, and promises them room while it has little. */
-export class SiblingRoom {
+/** Looks for capacity at siblings while this process has much in memory, and promises them capacity while it has little. */
+export class SiblingCapacity {
   private question: Question = { number: 0, askedAt: -Infinity };
   private isOpen = false;
-  private found: FoundRoom | undefined;
+  private found: FoundCapacity | undefined;
   /** By sibling: a later answer takes the place of the one before. */
   private readonly promised = new Map<number, Promised>();
 
@@ -43,7 +43,7 @@ export class SiblingRoom {
   /**
    * Does not wait: it asks, and the answer counts for what is accepted after it.
    * @param inMemory of this process
-   * @returns the sibling that has room for `added`, which is used up
+   * @returns the sibling that has capacity for `added`, which is used up
    */
   use(added: Memory, inMemory: Memory): { sibling: number; process: string } | undefined {
     if (inMemory.deliveries < this.sharedFrom) return undefined;
@@ -58,10 +58,10 @@ export class SiblingRoom {
   }
 
   /** One that comes after the next question was asked is ignored. */
-  answered(question: number, sibling: number, room: Room | undefined): void {
+  answered(question: number, sibling: number, capacity: Capacity | undefined): void {
     if (!this.isOpen || question !== this.question.number) return;
     this.isOpen = false;
-    this.found = room && { ...room, sibling, until: this.question.askedAt + countsForMs };
+    this.found = capacity && { ...capacity, sibling, until: this.question.askedAt + countsForMs };
   }
 
   /**
@@ -79,19 +79,19 @@ export class SiblingRoom {
         own.bytes += each.bytes;
       }
     }
-    const room = {
+    const capacity = {
       deliveries: Math.min(Math.floor((deliveries - own.deliveries) / 2), most.deliveries - own.deliveries),
       bytes: Math.floor((most.bytes - own.bytes) / 2),
     };
-    if (room.deliveries <= 0 || room.bytes <= 0) return undefined;
-    this.promised.set(sibling, { ...room, until: now + countsForMs });
-    return room;
+    if (capacity.deliveries <= 0 || capacity.bytes <= 0) return undefined;
+    this.promised.set(sibling, { ...capacity, until: now + countsForMs });
+    return capacity;
   }
 
   private ask(now: number, deliveries: number): void {
     if (now - this.question.askedAt < (this.isOpen ? answeredWithinMs : askEveryMs)) return;
     this.question = { number: this.question.number + 1, askedAt: now };
     this.isOpen = true;
-    this.siblings.askForRoom(this.question.number, deliveries);
+    this.siblings.askForCapacity(this.question.number, deliveries);
   }
 }
