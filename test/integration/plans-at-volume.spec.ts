@@ -29,7 +29,8 @@ import * as explaining from '../../src/explaining/find-explained.js';
 import { notificationsOfList } from '../../src/notifications/find-notifications.js';
 import { endFetchedItems } from '../../src/ledger/end-fetched.js';
 import * as pulling from '../../src/pulling/find-fetched.js';
-import { asOnHotPath, Postgres } from '../../src/infra/postgres/postgres.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { asOnHotPath } from '../../src/infra/postgres/session-settings.js';
 import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
 import {
   claimItems,

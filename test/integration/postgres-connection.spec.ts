@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { readSettings } from '../../src/config/settings.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { statement } from '../../src/infra/postgres/statement.js';
-import { createDatabase, type TestDatabase } from '../support/database.js';
+import { createDatabase, queryOnce, type TestDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
@@ -61,5 +61,21 @@ describe('the connection to Postgres', () => {
     expect(String(await ended)).toMatch(/Connection terminated|ECONNRESET|Query read timeout/);
     await proxy.restore();
     expect(await postgres.transaction((query) => query(select))).toEqual([{ one: 1 }]);
+  });
+
+  it('has the style of dates and the isolation that the statements are written for, whatever the database was given', async () => {
+    const name = new URL(database.url).pathname.slice(1);
+    await queryOnce(database.url, `ALTER DATABASE ${name} SET datestyle = 'German'`);
+    await queryOnce(database.url, `ALTER DATABASE ${name} SET default_transaction_isolation = 'serializable'`);
+    const own = await Postgres.open(readSettings({ DATABASE_URL: database.url }), []);
+    const text = "SELECT 'epoch'::timestamptz AS epoch, current_setting('transaction_isolation') AS isolation";
+    const found = [
+      await own.query(statement('settings', text)),
+      await own.dataSource.query(text),
+      await own.upkeep.query(text),
+    ];
+    await own.close();
+    const expected = [{ epoch: new Date(0), isolation: 'read committed' }];
+    expect(found).toEqual([expected, expected, expected]);
   });
 });

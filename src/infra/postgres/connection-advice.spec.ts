@@ -11,3 +11,8 @@ it('an error of the start has an advice where Postgres says what is wrong, and n
   const refused = Object.assign(new Error('connect'), { code: 'ECONNREFUSED', syscall: 'connect' });
   for (const other of [refused, new Error('a bug'), undefined]) expect(explainPostgres(other)).toBe(other);
 });
+
+it.each(['42P05', '26000'])('a pooler that changes connections within a session is named as such (%s)', (code) => {
+  const error = Object.assign(new Error('prepared statement "catalogue-version" is not as expected'), { code });
+  expect((explainPostgres(error) as Error).message).toContain('set pool_mode = session');
+});

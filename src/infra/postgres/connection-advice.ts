@@ -1,15 +1,20 @@
 import { CannotConnect } from '../cannot-connect.js';
 import { isNotConnected, isTlsError, isUnavailable, sqlState } from './postgres-errors.js';
 
+const pooledByTransaction =
+  'A pooler such as PgBouncer gives each transaction another connection, and Heraut prepares its statements on one: set pool_mode = session, or point DATABASE_URL at Postgres itself.';
+
 /** By SQLSTATE, or by the code of the system. */
 const advices: Record<string, string> = {
   ECONNREFUSED: 'Is Postgres running, and is this its host and port? Check DATABASE_URL.',
   ENOTFOUND: 'The name of the host in DATABASE_URL cannot be looked up from here.',
   '25006':
     'It can only be read: it is a standby, or default_transaction_read_only is on. Point DATABASE_URL at the primary, or switch that off.',
+  '26000': pooledByTransaction,
   '28P01': 'The password in DATABASE_URL is wrong.',
   '28000': 'Postgres does not let this user in from here: look at pg_hba.conf.',
   '3D000': 'The database is not there: CREATE DATABASE … OWNER …, or correct DATABASE_URL.',
+  '42P05': pooledByTransaction,
   '42501':
     'This user may not: GRANT CONNECT ON DATABASE … TO it and GRANT USAGE, CREATE ON SCHEMA … TO it, or make it the owner.',
   '53100': 'Its disk is full: make room there, and start again.',

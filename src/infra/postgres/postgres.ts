@@ -16,6 +16,7 @@ import { isDeadlock, isDiskFull, isLockTimeout } from './postgres-errors.js';
 import { countPools } from './postgres.metrics.js';
 import { retryDeadlocks } from './retry-deadlocks.js';
 import { valuesOf, type Statement, type Values } from './statement.js';
+import { asOnHotPath, ordinarySettings, preferIndexes, withoutJit } from './session-settings.js';
 import { asConnectionOptions, limitsOf, upkeepLimits, type TimeLimits } from './time-limits.js';
 import { reportTimedOut, TimedOutLogger } from './timed-out.js';
 
@@ -70,7 +71,7 @@ export class Postgres {
       const connection = { connectionTimeoutMillis: 5000, application_name: 'heraut', Client: ClosingClient };
       const max = settings.DATABASE_POOL_SIZE;
       const dataSourceWith = (kept: TimeLimits, size: number, own: object = {}) => {
-        const onConnect = (client: pg.ClientBase) => client.query(withoutJit);
+        const onConnect = (client: pg.ClientBase) => client.query(`${ordinarySettings}; ${withoutJit}`);
         const extra = { ...connection, ...own, ...asConnectionOptions(kept), max: size, onConnect };
         return new DataSource({ ...common, url, extra, logger: new TimedOutLogger(kept) } as DataSourceOptions);
       };
@@ -79,7 +80,7 @@ export class Postgres {
         ...asConnectionOptions(limits),
         max,
         connectionString: url,
-        onConnect: (client) => client.query(asOnHotPath),
+        onConnect: (client) => client.query(`${ordinarySettings}; ${asOnHotPath}`),
         // Statements that are prepared for one day each (src/ledger/per-day.ts) would pile up in a connection that lives for months.
         maxLifetimeSeconds: 3600,
         // Until then it stays open (docs/decisions/0066), and is not silent for so long that a firewall forgets it.
@@ -285,31 +286,6 @@ export class Postgres {
     await this.closeServer();
   }
 }
-
-/**
- * A search has a plan for each of many partitions, and costs more by the planner's reckoning than compiling it is worth (`jit_above_cost`): of
- * searches that read 700 pages in 40 ms, Postgres compiled 400 functions for up to 20 s.
- */
-const withoutJit = 'SET jit = off';
-
-/**
- * Settings of a connection of the hot path. Each of its statements touches a few rows by key. A plan made while a table was
- * still empty would scan it whole, and stay cached after it has grown; and deliveries that are due must be read in the order of
- * the index, not collected and sorted each time they are handed out. A plan node that is switched off but has no alternative
- * costs 10^10 (Postgres before 18), for which every such statement would be compiled, half a second long: hence no JIT.
- */
-export const preferIndexes = ['enable_seqscan', 'enable_bitmapscan', 'enable_hashjoin', 'enable_mergejoin', 'jit']
-  .map((way) => `SET ${way} = off`)
-  .join('; ');
-
-/**
- * All settings of such a connection: beside those, one plan for each statement, made for any values. By itself Postgres compares costs,
- * and for a statement that is given one or two rows at a time a plan for just these seems cheaper, without end: it then spent twice as
- * long planning `settle` as running it. And no other plan is run than those that are tested on a million rows
- * (test/integration/plans-at-volume.spec.ts). Not for the embedded database, whose one connection serves the rest as well: there it cost a fifth
- * more.
- */
-export const asOnHotPath = `${preferIndexes}; SET plan_cache_mode = force_generic_plan`;
 
 const poolOf = (source: DataSource): pg.Pool => (source.driver as unknown as { master: pg.Pool }).master;
 

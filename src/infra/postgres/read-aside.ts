@@ -1,4 +1,5 @@
-import { preferIndexes, type Postgres, type Query } from './postgres.js';
+import type { Postgres, Query } from './postgres.js';
+import { preferIndexes } from './session-settings.js';
 import { queryOf } from './query-of.js';
 
 /**
