@@ -59,4 +59,9 @@ export const abonnementSchema = z
         'Beyond the standard, and never given back: a mail address that is told when the callback does not work or deliveries were given up. null: none. Left out: as it was.',
     }),
   })
-  .meta({ id: 'Abonnement', title: 'Abonnement', description: 'A callback, and the notificaties it gets.' });
+  .meta({
+    id: 'Abonnement',
+    title: 'Abonnement',
+    description:
+      'A callback, and the notificaties it gets. CloudEvents are not supported: a `sendCloudevents` other than false, which Open Notificaties adds to the standard, is refused.',
+  });

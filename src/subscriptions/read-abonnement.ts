@@ -49,6 +49,7 @@ export function readChanges(
   const deliveryGuarantee = readGuarantee(fields);
   const credentials = readCredentials(fields, nowMs);
   const alertEmail = readAlertEmail(fields);
+  refuseCloudEvents(fields);
   const channels = readChannels(fields);
   if (fields.invalidParams.length > 0) throw new ValidationProblem(fields.invalidParams);
   for (const [index, entry] of channels?.entries() ?? []) checkNames(entry, index, findChannel);
@@ -73,6 +74,16 @@ function readAlertEmail(fields: FieldReader): string | null | undefined {
   if (text === undefined || mailAddress.safeParse(text).success) return text;
   fields.refuse('alertEmail', 'invalid', 'Not a mail address.');
   return undefined;
+}
+
+/**
+ * An addition of Open Notificaties that there is not here. A receiver that was promised CloudEvents cannot read notificaties, so its
+ * abonnement is refused, in place of one of which every delivery fails. Clients that only send the default back get theirs.
+ */
+function refuseCloudEvents(fields: FieldReader): void {
+  const value = fields.raw('sendCloudevents') ?? false;
+  if (value === false) return;
+  fields.refuse('sendCloudevents', 'invalid', 'CloudEvents are not supported: leave it out, or send false.');
 }
 
 /** An addition of ours to the standard, as the admin API has it. */

@@ -142,6 +142,8 @@ describe('creating an abonnement', () => {
       },
       ['credentials.headers max_length'],
     ],
+    ['a wish for CloudEvents', { sendCloudevents: true }, ['sendCloudevents invalid']],
+    ['a wish for CloudEvents in snake_case', { send_cloudevents: 'true' }, ['sendCloudevents invalid']],
     ['an unknown kanaal', { kanalen: [{ naam: 'vrij' }, { naam: 'nix' }] }, ['naam kanaal_naam']],
     [
       'an unknown name',
@@ -151,6 +153,11 @@ describe('creating an abonnement', () => {
   ])('refuses %s, and leaves the callback alone', async (_, input, fields) => {
     expect(wrong(await post(input))).toEqual({ status: 400, fields });
     expect(receiver.requests).toEqual([]);
+  });
+
+  it.each([false, null])('takes a sendCloudevents of %s for what there is here: none', async (sendCloudevents) => {
+    const { json } = await create({ sendCloudevents, cloudeventFilters: [] });
+    expect(json).toEqual({ url: json.url, callbackUrl: receiver.url, kanalen: [] });
   });
 
   it('accepts as many kanalen and names as it may have, of the longest that there may be', async () => {
@@ -240,6 +247,15 @@ describe('changing an abonnement', () => {
     const { json } = await create({ kanalen });
     receiver.always(answer(500));
     expect((await api.patch(json.url, { auth: 'Token new', kanalen: [] })).status).toBe(400);
+    expect((await api.get(json.url)).json).toEqual(json);
+  });
+
+  it('changes nothing when CloudEvents are wished for', async () => {
+    const { json } = await create({ kanalen });
+    expect(wrong(await api.patch(json.url, { sendCloudevents: true, kanalen: [] }))).toEqual({
+      status: 400,
+      fields: ['sendCloudevents invalid'],
+    });
     expect((await api.get(json.url)).json).toEqual(json);
   });
 
