@@ -106,19 +106,13 @@ export const subscriptionEntry = subscriptionSettingsInput
   })
   .meta({ id: 'ConfiguredSubscription' });
 
-/** Of the general policy. */
-export const retryPolicyEntry = policyOverrideInput.meta({ id: 'ConfiguredRetryPolicy' });
-
-/** Each field may be left out, also those of a rule. */
-export const alertRulesEntry = alertRulesInput.meta({ id: 'ConfiguredAlertRules' });
-
 export const configurationSchema = z
   .strictObject({
     applications: z.array(applicationEntry).describe('Credentials, by `clientId`.'),
     channels: z.array(channelEntry).describe('By `name`. A channel cannot be removed.'),
     subscriptions: z.array(subscriptionEntry).describe('By `id`.'),
-    retryPolicy: retryPolicyEntry.describe('The general one.'),
-    alertRules: alertRulesEntry.describe(
+    retryPolicy: policyOverrideInput.describe('The general one.'),
+    alertRules: alertRulesInput.describe(
       'When operators, and owners of subscriptions, are told that something is wrong.',
     ),
   })

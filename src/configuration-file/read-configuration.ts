@@ -1,12 +1,12 @@
 import type * as z from 'zod';
+import { alertRulesInput } from '../alerts/alert-rules.js';
 import { paramsOf } from '../infra/http/check-input.js';
 import type { InvalidParam } from '../infra/http/problem.js';
+import { policyOverrideInput } from '../retry-policy/policy-input.js';
 import {
-  alertRulesEntry,
   applicationEntry,
   channelEntry,
   configurationSchema,
-  retryPolicyEntry,
   subscriptionEntry,
   type Configuration,
 } from './configuration-schema.js';
@@ -74,8 +74,8 @@ export function readConfiguration(input: unknown, problems: InvalidParam[]): Rea
     applications: readList('applications'),
     channels: readList('channels'),
     subscriptions: readList('subscriptions'),
-    retryPolicy: readOne(retryPolicyEntry, 'retryPolicy'),
-    alertRules: readOne(alertRulesEntry, 'alertRules'),
+    retryPolicy: readOne(policyOverrideInput, 'retryPolicy'),
+    alertRules: readOne(alertRulesInput, 'alertRules'),
   };
 }
 
