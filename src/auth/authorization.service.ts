@@ -16,7 +16,8 @@ export interface Refused {
 }
 
 const explanations: Record<TokenRefusal, string> = {
-  'jwt-decode-error': 'The token cannot be read: it is not a JSON Web Token, or its header has `crit`.',
+  'jwt-decode-error':
+    'The token cannot be read: it is not a JSON Web Token (three parts in base64url, without `=`, RFC 7515), or its header has `crit`.',
   'missing-client-identifier': 'The token has no client_id.',
   'invalid-client-identifier': 'No application has the client_id of the token.',
   'jwt-invalidalgorithmerror': 'The token must be signed with HS256.',

@@ -78,6 +78,12 @@ describe('a token that is not valid is answered with 403 and a code', () => {
     expect([status, json.code]).toEqual([403, code]);
   });
 
+  it('jwt-decode-error: padded parts, and the answer says that they may not be', async () => {
+    const padded = token().replaceAll('.', '=.');
+    const { status, json } = await api.get('/kanaal', { token: padded });
+    expect([status, json.code, json.detail]).toEqual([403, 'jwt-decode-error', expect.stringContaining('without `=`')]);
+  });
+
   it.each([
     ['no header', {}],
     ['an empty header', { authorization: '' }],
