@@ -26,8 +26,15 @@ export type ParseResult =
   /**
    * `dependsOnChannels`: a channel that was made or changed just now could make it valid.
    * `dependsOnClock`: a clock that is further than `now` could.
+   * `misfit`: as it would be, where nothing is wrong but that its characteristics do not fit the filters of its channel.
    */
-  | { kind: 'invalid'; invalidParams: InvalidParam[]; dependsOnChannels: boolean; dependsOnClock: boolean };
+  | {
+      kind: 'invalid';
+      invalidParams: InvalidParam[];
+      dependsOnChannels: boolean;
+      dependsOnClock: boolean;
+      misfit: ParsedNotification | undefined;
+    };
 
 export interface ParseContext {
   findChannel: (name: string) => Channel | undefined;
@@ -101,24 +108,24 @@ export function parseNotification(raw: JsonObject, { findChannel, now, leewaySec
     const reason = `The names do not fit the filters of the kanaal (${listedNames(channel.filters)}).`;
     fields.refuse('kenmerken', 'kenmerken_inconsistent', reason);
   }
-  if (!channel || !created || fields.invalidParams.length > 0) {
-    return { kind: 'invalid', invalidParams: fields.invalidParams, dependsOnChannels: isReadable, dependsOnClock };
-  }
+  const { invalidParams } = fields;
+  if (!isReadable || !channel || !created)
+    return { kind: 'invalid', invalidParams, dependsOnChannels: isReadable, dependsOnClock, misfit: undefined };
 
   const texts = { kanaal, hoofdObject, resource, resourceUrl, actie, aanmaakdatum: created.text, source };
-  return {
-    kind: 'parsed',
-    notification: {
-      channel,
-      characteristics: values,
-      hoofdObject: hoofdObject!,
-      resource: resource!,
-      resourceUrl: resourceUrl!,
-      actie: actie!,
-      createdAt: created.ms,
-      body: writeBody(raw, texts, characteristics),
-    },
+  const notification: ParsedNotification = {
+    channel,
+    characteristics: values,
+    hoofdObject: hoofdObject!,
+    resource: resource!,
+    resourceUrl: resourceUrl!,
+    actie: actie!,
+    createdAt: created.ms,
+    body: writeBody(raw, texts, characteristics),
   };
+  return invalidParams.length === 0
+    ? { kind: 'parsed', notification }
+    : { kind: 'invalid', invalidParams, dependsOnChannels: true, dependsOnClock, misfit: notification };
 }
 
 function readCreationTime(fields: FieldReader, latestMs: number): Moment | undefined {

@@ -3,9 +3,20 @@ import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { Config } from '../config/config.module.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
-import { ValidationProblem } from '../infra/http/problem.js';
+import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { parseNotification, type ParsedNotification, type ParseResult } from './parse-notification.js';
+
+/** Nothing is wrong with a notification but that its channel has other filters, which it may not have had before. */
+export class MisfitProblem extends ValidationProblem {
+  constructor(
+    invalidParams: InvalidParam[],
+    /** As it would be. */
+    readonly notification: ParsedNotification,
+  ) {
+    super(invalidParams);
+  }
+}
 
 /** What a publisher sent, with the channels as they are at this moment. */
 @Injectable()
@@ -22,7 +33,7 @@ export class PublicationReader {
   }
 
   /**
-   * @throws {ValidationProblem}
+   * @throws {ValidationProblem} or a `MisfitProblem`
    * @throws an error of Postgres, where it could only be refused by what this process knew before
    */
   async read(raw: JsonObject): Promise<ParsedNotification> {
@@ -37,8 +48,9 @@ export class PublicationReader {
       await this.catalogue.refresh();
       result = this.parse(raw);
     }
-    if (result.kind === 'invalid') throw new ValidationProblem(result.invalidParams);
-    return result.notification;
+    if (result.kind === 'parsed') return result.notification;
+    const { invalidParams, misfit } = result;
+    throw misfit ? new MisfitProblem(invalidParams, misfit) : new ValidationProblem(invalidParams);
   }
 
   private parse(raw: JsonObject): ParseResult {

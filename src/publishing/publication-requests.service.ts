@@ -10,7 +10,7 @@ import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { ConflictProblem, ValidationProblem } from '../infra/http/problem.js';
 import type { OnceKey } from '../ledger/once-key.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
-import { PublicationReader } from './publication-reader.service.js';
+import { MisfitProblem, PublicationReader } from './publication-reader.service.js';
 import type { ParsedNotification } from './parse-notification.js';
 import type { PublicationTrace } from './publication-trace.js';
 import type { Publication, Published, Terms } from './publication.js';
@@ -30,6 +30,8 @@ interface PublicationRequest {
   requirement: Requirement;
   trace: PublicationTrace;
 }
+
+type RequestName = Pick<OnceKey, 'application' | 'operation' | 'key'>;
 
 /** The outcome of a request: `body` is the exact text that receivers get. */
 export interface CarriedOut {
@@ -60,14 +62,15 @@ export class PublicationRequests {
    * @throws what `PublishService.publish` throws
    */
   async publish(asked: PublicationRequest): Promise<CarriedOut> {
-    const { raw, request, caller } = asked;
+    const { request, caller } = asked;
     const key = readIdempotencyKey(request);
     const notBefore = readDeliverAfter(request.headers['deliver-after'], this.heartbeat.ledgerNow());
-    const notification = await this.reader.read(raw);
-    const requestKey =
-      key === undefined
-        ? null
-        : this.requestKey({ application: caller.clientId, operation: 'publish', key }, notification, notBefore);
+    const named =
+      key === undefined ? undefined : ({ application: caller.clientId, operation: 'publish', key } as const);
+    const read = await this.readOrFind(asked, named, notBefore);
+    if ('published' in read) return read;
+    const { notification } = read;
+    const requestKey = named ? this.requestKey(named, notification, notBefore) : null;
     const sentFrom = notBefore ?? untilPast(notification, this.heartbeat.ledgerNow());
     const terms = this.terms(notification, { request: requestKey, notBefore: sentFrom });
     const publication = this.publicationOf(asked, notification, terms);
@@ -82,14 +85,16 @@ export class PublicationRequests {
    * @throws what `publish` throws
    */
   async publishUnder(key: string, asked: PublicationRequest): Promise<CarriedOut> {
-    const { raw, request, caller } = asked;
+    const { request, caller } = asked;
     if (!isRequestKey(key)) {
       const reason = 'Must be 1 to 255 printable ASCII characters.';
       throw new ValidationProblem([{ name: 'key', code: 'invalid', reason }]);
     }
     const notBefore = readDeliverAfter(request.headers['deliver-after'], this.heartbeat.ledgerNow());
-    const notification = await this.reader.read(raw);
     const named = { application: caller.clientId, operation: 'put', key } as const;
+    const read = await this.readOrFind(asked, named, notBefore);
+    if ('published' in read) return read;
+    const { notification } = read;
     const requestKey = this.requestKey(named, notification, notBefore);
     const isReplaceable = notBefore !== null && notBefore > this.heartbeat.ledgerNow();
     const { body } = notification;
@@ -102,6 +107,27 @@ export class PublicationRequests {
     const replaced = await this.replacing.replace(publication);
     if (replaced.kind === 'replaced') return { published: { kind: 'replaced', id: replaced.notificationId }, body };
     throw new ConflictProblem('notification-sent', 'The notification of this key was sent, with other content.');
+  }
+
+  /**
+   * What is asked for; or its outcome, where it was carried out before, and only its channel has changed since: the publisher, who repeats it
+   * because no answer came, would take a 400 for a notification that was never sent.
+   */
+  private async readOrFind(
+    asked: PublicationRequest,
+    named: RequestName | undefined,
+    notBefore: number | null,
+  ): Promise<{ notification: ParsedNotification } | CarriedOut> {
+    try {
+      return { notification: await this.reader.read(asked.raw) };
+    } catch (error) {
+      if (!(error instanceof MisfitProblem) || !named) throw error;
+      const { notification } = error;
+      const request = this.requestKey(named, notification, notBefore);
+      const terms = { request, content: null, notBefore, expiresAt: null };
+      const publication = this.publicationOf(asked, notification, { terms });
+      return { published: await this.publishing.findRepeated(publication, error), body: notification.body };
+    }
   }
 
   private publicationOf<Own extends Pick<Publication, 'terms' | 'termsNow'>>(
@@ -130,11 +156,7 @@ export class PublicationRequests {
     return { terms, termsNow };
   }
 
-  private requestKey(
-    key: Pick<OnceKey, 'application' | 'operation' | 'key'>,
-    notification: ParsedNotification,
-    notBefore: number | null,
-  ): OnceKey {
+  private requestKey(key: RequestName, notification: ParsedNotification, notBefore: number | null): OnceKey {
     const requestHash = requestHashOf(notification, notBefore);
     // Counted from when it is sent: as long as it waits, its key must be known for repetitions and replacements.
     const waitsSeconds = Math.max(0, Math.ceil(((notBefore ?? 0) - this.heartbeat.ledgerNow()) / 1000));

@@ -21,6 +21,11 @@ export interface Publication {
   trace: PublicationTrace;
 }
 
+/** A publication whose request has a key. */
+export interface RequestedPublication extends Publication {
+  terms: Terms & { request: OnceKey };
+}
+
 /** The conditions on sending it. All null: it is sent at once, in any case. */
 export interface Terms {
   /** Under this key the publisher's request is carried out once. */

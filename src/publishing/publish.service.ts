@@ -10,6 +10,7 @@ import { isDataError } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { accept } from '../ledger/accept.js';
 import type { Acceptance, Accepted, Verdict } from '../ledger/acceptance.js';
+import { findPublished, type PublishedBefore } from '../ledger/find-published.js';
 import { longestInlineBody, type HandedOut, type HeldReason } from '../ledger/delivery.js';
 import type { Deadline } from '../ledger/may-write.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
@@ -21,7 +22,7 @@ import { SubscriptionDirectory } from '../subscriptions/subscription-directory.s
 import { inOrderOf } from './in-order.js';
 import { explainNotStored } from './not-stored.js';
 import { notificationIds } from './notification-ids.js';
-import type { Publication, Published } from './publication.js';
+import type { Publication, Published, RequestedPublication } from './publication.js';
 import { publicationsCounted } from './publishing.counters.js';
 import { publishingLimits, type PublishingLimits } from './publishing-limits.js';
 
@@ -32,6 +33,7 @@ interface WithId extends Publication {
 
 const none: ReadonlyMap<string, HeldReason> = new Map();
 
+type Replayed = Published & { kind: 'replayed' };
 type Undecided = Verdict & { kind: 'undecided' };
 
 /** Values that cannot be stored, and publishers that were refused since they were admitted. Nothing of the batch is written then. */
@@ -103,6 +105,29 @@ export class PublishService {
     } catch (error) {
       commit?.end(undefined, 'not-stored');
       throw explainNotStored(error, { notificationId: item.id, ...span?.logFields }, this.logger);
+    }
+  }
+
+  /**
+   * The outcome of a request that cannot be carried out any more, and was before.
+   * @throws {PermissionProblem} when its publisher may not publish any more
+   * @throws {UnavailableProblem} when that is not known; the publisher should repeat
+   * @throws {IdempotencyKeyInFlight}
+   * @throws `refusal`, where it was not, or another one was under its key
+   */
+  async findRepeated(publication: RequestedPublication, refusal: Error): Promise<Replayed> {
+    const { refusalNow, terms } = publication;
+    const { request } = terms;
+    try {
+      return await this.requestsUnderWay.run(request, async () => {
+        const notAllowed = refusalNow();
+        if (notAllowed) throw notAllowed;
+        const before = await findPublished(this.postgres, request);
+        if (before?.requestHash !== request.requestHash) throw refusal;
+        return this.concludeRepeated(publication, before);
+      });
+    } catch (error) {
+      throw explainNotStored(error, { key: request.key }, this.logger);
     }
   }
 
@@ -237,14 +262,21 @@ export class PublishService {
         return { kind: 'duplicate', id: notificationId };
       }
       case 'repeated': {
-        const { notificationId, requestHash, isDuplicate } = verdict;
         // Not counted here: where a PUT with other content replaces it, ReplaceScheduledService counts that.
-        if (requestHash !== terms.request!.requestHash) return { kind: 'mismatch', id: notificationId };
-        publicationsCounted.inc({ channel, result: 'replayed' });
-        this.logger.log({ event: 'notification.replayed', notificationId, channel, publisher, ...ids });
-        return { kind: 'replayed', id: notificationId, isDuplicate };
+        if (verdict.requestHash !== terms.request!.requestHash) return { kind: 'mismatch', id: verdict.notificationId };
+        return this.concludeRepeated(item, verdict);
       }
     }
+  }
+
+  private concludeRepeated(
+    { channel, publisher, trace }: Publication,
+    { notificationId, isDuplicate }: PublishedBefore,
+  ): Replayed {
+    publicationsCounted.inc({ channel, result: 'replayed' });
+    const ids = trace.span?.logFields;
+    this.logger.log({ event: 'notification.replayed', notificationId, channel, publisher, ...ids });
+    return { kind: 'replayed', id: notificationId, isDuplicate };
   }
 }
 

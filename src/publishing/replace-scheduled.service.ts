@@ -1,18 +1,12 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import type { OnceKey } from '../ledger/once-key.js';
 import { replaceScheduled, type Replaced } from '../ledger/replace-scheduled.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { inOrderOf } from './in-order.js';
 import { explainNotStored } from './not-stored.js';
-import type { Publication, Terms } from './publication.js';
+import type { RequestedPublication } from './publication.js';
 import { publicationsCounted } from './publishing.counters.js';
-
-export interface ReplacingPublication extends Publication {
-  /** `request` is the key of the notification that it replaces. */
-  terms: Terms & { request: OnceKey };
-}
 
 /** Puts other content under the key of a notification that is scheduled. */
 @Injectable()
@@ -28,10 +22,11 @@ export class ReplaceScheduledService {
   /**
    * Resolves once the new content is committed, or refused as `sent`: some delivery of the former content may have been handed
    * out.
+   * @param publication its key is that of the notification that it replaces
    * @throws {PermissionProblem} when its publisher may not publish any more
    * @throws {UnavailableProblem} when it could not be stored; the publisher should repeat
    */
-  async replace(publication: ReplacingPublication): Promise<Exclude<Replaced, { kind: 'outdated' }>> {
+  async replace(publication: RequestedPublication): Promise<Exclude<Replaced, { kind: 'outdated' }>> {
     const { channel, publisher } = publication;
     try {
       const { replaced, deliveries } = await this.commit(publication);
@@ -47,7 +42,7 @@ export class ReplaceScheduledService {
   }
 
   /** Matches with the catalogue in memory; the ledger refuses if that is no longer the latest, and matching is repeated. */
-  private async commit(publication: ReplacingPublication) {
+  private async commit(publication: RequestedPublication) {
     const { channel, body, characteristics, hoofdObject, trace } = publication;
     const { request, notBefore } = publication.terms;
     for (;;) {

@@ -41,6 +41,11 @@ const notification = (more: object = {}) => ({
   ...more,
 });
 
+async function channelWithFilter(filter: string): Promise<{ naam: string; url: string }> {
+  const naam = randomUUID();
+  return { naam, url: (await api.post('/kanaal', { naam, filters: [filter] })).json.url };
+}
+
 const idOf = ({ headers }: ApiAnswer) => headers.get('notification-id')!;
 const receivedOf = (id: string) => receiver.notifications.filter(({ headers }) => headers['webhook-id'] === id);
 const arrived = (id: string) => eventually(() => receivedOf(id)[0], `${id} to arrive`);
@@ -113,6 +118,28 @@ describe('Idempotency-Key', () => {
 
   it.each(['x', 'x'.repeat(255), 'with spaces, and "quotes"', '"a \\"b\\" \\\\ c"'])('accepts %j', async (key) => {
     expect((await publish(key, notification({ kanaal }))).status).toBe(201);
+  });
+
+  it('is answered as the first time where the filters of its channel have changed since', async () => {
+    const [key, channel] = [randomUUID(), await channelWithFilter('kind')];
+    const body = notification({ kanaal: channel.naam, kenmerken: { kind: 'permit' } });
+    const first = await publish(key, body);
+    await api.put(channel.url, { naam: channel.naam, filters: ['other'] });
+    for (const to of [api, otherApi]) {
+      const again = await publish(key, body, { to });
+      expect([again.status, again.text, idOf(again)]).toEqual([201, first.text, idOf(first)]);
+      expect(again.headers.get('idempotent-replayed')).toBe('true');
+    }
+    const others: [string, object][] = [
+      [randomUUID(), body],
+      [key, { ...body, actie: 'update' }],
+    ];
+    for (const [otherKey, other] of others) {
+      const { status, json } = await publish(otherKey, other);
+      expect([status, json.invalidParams[0]!.code]).toEqual([400, 'kenmerken_inconsistent']);
+    }
+    await api.put(channel.url, { naam: channel.naam, filters: ['kind'] });
+    expect((await publish(key, { ...body, actie: 'update' })).status).toBe(422);
   });
 
   it('is refused with other content, and with another time', async () => {
@@ -216,6 +243,16 @@ describe('PUT with a key of the publisher', () => {
     expect([idOf(second), second.text]).toEqual([idOf(first), first.text]);
     await arrived(idOf(first));
     expect(receivedOf(idOf(first))).toHaveLength(1);
+  });
+
+  it('answers 200 for the same content also where the filters of its channel have changed since', async () => {
+    const [key, channel] = [randomUUID(), await channelWithFilter('kind')];
+    const body = notification({ kanaal: channel.naam, kenmerken: { kind: 'permit' } });
+    const first = await put(key, body);
+    await api.put(channel.url, { naam: channel.naam, filters: ['other'] });
+    const again = await put(key, body);
+    expect([again.status, again.text, idOf(again)]).toEqual([200, first.text, idOf(first)]);
+    expect((await put(key, { ...body, actie: 'update' })).status).toBe(400);
   });
 
   it('refuses other content once it was sent', async () => {
