@@ -131,7 +131,7 @@ export const arrows = {
     'infra',
     'config',
   ],
-  notifications: ['deliveries', 'endpoints', 'auth', 'ledger', 'openapi', 'infra'],
+  notifications: ['deliveries', 'endpoints', 'subscriptions', 'auth', 'ledger', 'openapi', 'infra'],
   'audit-entries': ['auth', 'openapi', 'infra'],
   pulling: ['digests', 'publishing', 'subscriptions', 'nrc', 'auth', 'ledger', 'liveness', 'infra', 'config'],
   explaining: [

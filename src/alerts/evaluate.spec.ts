@@ -28,6 +28,7 @@ const subscription = (id: string, parts: Partial<Subscription> = {}) =>
     id,
     ownerClientId: 'portal',
     callbackUrl: 'https://receiver.example/hook?key=hidden',
+    credentials: {},
     disabledAt: null,
     pausedAt: null,
     ...parts,

@@ -144,7 +144,7 @@ function failingFound(
   return found.flatMap((each): Finding[] => {
     const subscription = subscriptions.find(each.subscriptionId);
     if (!subscription || subscription.pausedAt || subscription.disabledAt) return [];
-    if (endpointsOf(subscription.callbackUrl).some((address) => parked.has(address))) return [];
+    if (endpointsOf(subscription).some((address) => parked.has(address))) return [];
     const { count, since, reason } = each;
     const details = { ...aboutSubscription(subscription), count, reason };
     return [{ rule: 'subscription-failing', subject: subjectOf(subscription.id), since, details }];

@@ -31,13 +31,13 @@ export class Owners {
     return alertEmail ?? this.applications.find(ownerClientId)?.alertEmail ?? undefined;
   }
 
-  /** An endpoint is an origin or a callback URL. */
+  /** An endpoint is an origin or a callback URL, as it is called with one TLS identity. */
   private groupByEndpoint(): Map<string, Set<string>> {
     const groups = new Map<string, Set<string>>();
     for (const subscription of this.subscriptions.all()) {
       const address = this.addressOf(subscription);
       if (address === undefined) continue;
-      for (const each of endpointsOf(subscription.callbackUrl)) {
+      for (const each of endpointsOf(subscription)) {
         const group = groups.get(each);
         if (group) group.add(address);
         else groups.set(each, new Set([address]));

@@ -190,12 +190,12 @@ export const settingsSchema = z
     MAX_IN_FLIGHT_PER_ENDPOINT: wholeNumber(1, 10_000)
       .default(128)
       .describe(
-        'Most of these calls that one callback URL may have; further work waits in memory, and beyond that in the ledger. Divided by `PROCESSES`, with at least one for each.',
+        'Most of these calls that one callback URL may have, for each TLS identity that it is called with; further work waits in memory, and beyond that in the ledger. Divided by `PROCESSES`, with at least one for each.',
       ),
     CIRCUIT_BREAKER_FAILURES: wholeNumber(1, 1000)
       .default(5)
       .describe(
-        'Deliveries that fail one after the other within 30 s before an endpoint is parked: what is for it is held until a probe succeeds. No answer counts for its origin (scheme, host and port), 429 and 5xx for its URL. Each worker counts for itself.',
+        'Deliveries that fail one after the other within 30 s before an endpoint is parked: what is for it is held until a probe succeeds. No answer counts for its origin (scheme, host and port), 429 and 5xx for its URL, as it is called with that TLS identity. Each worker counts for itself.',
       ),
     FINAL_STATUSES: statuses
       .default([410, 415])

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { readSettings } from '../config/settings.js';
+import { verbatim } from '../credentials/credentials.js';
 import { Admission } from '../endpoints/admission.service.js';
 import { HoldRule } from '../endpoints/hold-rule.service.js';
 import type { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
@@ -55,6 +56,7 @@ describe('a delivery that waited in line', () => {
     subscription = {
       callbackUrl: 'http://old/',
       auth: 'old',
+      credentials: verbatim,
       maxConcurrency: null,
       ratePerSecond: null,
       pausedAt: null,

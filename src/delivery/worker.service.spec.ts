@@ -84,7 +84,7 @@ async function start(parts: Parts) {
   const response = { kind: 'abandoned', durationMs: 0, wasSent: false };
   const find = (id: string) => {
     const callbackUrl = id === hanging || id === slow ? `http://${id}/` : 'http://receiver/';
-    return { callbackUrl, maxConcurrency: id === slow ? 1 : null, ratePerSecond: null };
+    return { callbackUrl, credentials: {}, maxConcurrency: id === slow ? 1 : null, ratePerSecond: null };
   };
   const deliver = new DeliverService(
     config,

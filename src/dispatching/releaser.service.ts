@@ -94,7 +94,7 @@ export class Releaser {
     if (this.openEndpoints.isAnyOpen) await this.openEndpoints.refresh();
     const notParked = notPaused.filter((id) => {
       const subscription = this.subscriptions.find(id);
-      return !subscription || subscription.disabledAt || !this.openEndpoints.of(subscription.callbackUrl);
+      return !subscription || subscription.disabledAt || !this.openEndpoints.of(subscription);
     });
     if (await anyHeld(this.postgres, notParked)) return 'held';
     return (await anyReleased(this.postgres, notPaused)) ? 'released' : 'nothing';
@@ -121,8 +121,9 @@ export class Releaser {
       } while (after && !stopping.aborted);
     };
     if (this.openEndpoints.isAnyOpen) await this.openEndpoints.refresh();
-    for (const { id: subscriptionId, callbackUrl, pausedAt } of await this.parkable()) {
-      const endpoint = this.openEndpoints.of(callbackUrl);
+    for (const subscription of await this.parkable()) {
+      const { id: subscriptionId, pausedAt } = subscription;
+      const endpoint = this.openEndpoints.of(subscription);
       if (pausedAt || !endpoint) continue;
       const longestSeconds = longestParkedSeconds(this.retryPolicies.for(subscriptionId));
       const { address, openedAt, reason: why, leftAloneUntil } = endpoint;
@@ -145,7 +146,7 @@ export class Releaser {
 
   private plan(look: Look): ReleasePlan {
     const subscription = this.subscriptions.find(look.subscriptionId);
-    const endpoint = subscription && this.openEndpoints.of(subscription.callbackUrl);
+    const endpoint = subscription && this.openEndpoints.of(subscription);
     return planRelease(look, subscription, endpoint, this.heartbeat.ledgerNow());
   }
 

@@ -5,7 +5,8 @@ import { endpointsOf } from '../endpoints/origin.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 
 /**
- * An endpoint is probed with the deliveries to it. Of one that no subscription leads to any more (it was deleted, moved or disabled) the
+ * An endpoint is probed with the deliveries to it. Of one that no subscription leads to any more (it was deleted, moved or
+ * disabled, or has got another TLS identity) the
  * circuit breaker would stay open for ever.
  */
 @Injectable()
@@ -25,10 +26,10 @@ export class UnusedEndpoints {
 
   private find(): ReadonlySet<string> {
     const unused = new Set(this.openEndpoints.list().map(({ address }) => address));
-    for (const { callbackUrl, disabledAt } of this.subscriptions.all()) {
+    for (const subscription of this.subscriptions.all()) {
       if (unused.size === 0) break;
-      if (disabledAt) continue;
-      for (const address of endpointsOf(callbackUrl)) unused.delete(address);
+      if (subscription.disabledAt) continue;
+      for (const address of endpointsOf(subscription)) unused.delete(address);
     }
     return unused;
   }

@@ -9,7 +9,7 @@ import type { Subscription } from '../subscriptions/subscription.js';
 import { Admission } from './admission.service.js';
 import { HoldRule } from './hold-rule.service.js';
 import type { OpenEndpoints } from './open-endpoints.service.js';
-import { endpointsOf } from './origin.js';
+import { endpointsOf, type Callback } from './origin.js';
 import type { Place } from './room.js';
 import type { Rooms } from './rooms.js';
 import { well, type Verdict } from './verdict.js';
@@ -53,8 +53,8 @@ describe('admission', () => {
     claims = 0;
     endedProbes = [];
     openEndpoints = {
-      of: (callbackUrl: string) => {
-        const address = endpointsOf(callbackUrl).find((each) => opened.has(each));
+      of: (callback: Callback) => {
+        const address = endpointsOf(callback).find((each) => opened.has(each));
         return address === undefined
           ? undefined
           : ({ address, nextProbeAt, leftAloneUntil: leftAloneUntil ?? nextProbeAt } as OpenEndpoint);
@@ -97,15 +97,17 @@ describe('admission', () => {
 
   const delivery = (isProbe = false, isReleased = isProbe) =>
     ({ notificationId: String(++count), subscriptionId: 's', isReleased, isProbe }) as Delivery;
-  const enter = (each = delivery(), callbackUrl = url) =>
-    admission.enter(
-      each,
-      { id: 's', callbackUrl, maxConcurrency: null, pausedAt: null, ratePerSecond: null } as Subscription,
-      false,
-    );
+  const noLimits = { id: 's', maxConcurrency: null, pausedAt: null, ratePerSecond: null };
+  const enter = (each = delivery(), callbackUrl = url, credentials: Callback['credentials'] = {}) =>
+    admission.enter(each, { ...noLimits, callbackUrl, credentials } as Subscription, false);
   /** Sends one, with that end. */
-  async function send(verdict: Verdict, each = delivery(), callbackUrl = url): Promise<HeldReason | 'sent'> {
-    const place = await enter(each, callbackUrl);
+  async function send(
+    verdict: Verdict,
+    each = delivery(),
+    callbackUrl = url,
+    credentials: Callback['credentials'] = {},
+  ): Promise<HeldReason | 'sent'> {
+    const place = await enter(each, callbackUrl, credentials);
     if (typeof place === 'string') return place;
     admission.begin(place);
     admission.leave(place, verdict, 10, each);
@@ -116,6 +118,26 @@ describe('admission', () => {
   async function sendMany(times: number, verdict: Verdict): Promise<void> {
     for (let nr = 0; nr < times; nr++) await send(verdict);
   }
+
+  describe('of a URL that is called with several TLS identities', () => {
+    const identity = { tls: { id: 'identity' } };
+    const own = `${url} with TLS identity identity`;
+
+    it('parks it for the one that is answered with errors', async () => {
+      for (let nr = 0; nr < 5; nr++) await send(troubled(), undefined, url, identity);
+      expect([...opened]).toEqual([[own, ['HTTP 503', 5, undefined]]]);
+      expect(await send(well, undefined, url, identity)).toBe('endpoint-parked');
+      expect(await send(well)).toBe('sent');
+      expect([...opened.keys()]).toEqual([own]);
+    });
+
+    it('takes a place no longer for one of the same subscription when that has got another identity', async () => {
+      const place = (await enter(undefined, url, identity)) as Place;
+      const now = { ...noLimits, callbackUrl: url, credentials: { tls: { id: 'renewed' } } } as Subscription;
+      expect(admission.isStillFor(place, delivery(), now)).toBe(false);
+      expect(admission.isStillFor(place, delivery(), { ...now, credentials: identity } as Subscription)).toBe(true);
+    });
+  });
 
   it('parks the origin when as many deliveries in a row are not answered as the setting says', async () => {
     await sendMany(4, unanswered);

@@ -10,6 +10,7 @@ import { CircuitBreakers } from './circuit-breaker.js';
 import { inLineGauge } from './endpoints.metrics.js';
 import { HoldRule } from './hold-rule.service.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
+import { addressOf } from './origin.js';
 import type { Place } from './room.js';
 import { Rooms } from './rooms.js';
 import type { Verdict } from './verdict.js';
@@ -83,7 +84,7 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     isHandedOver: boolean,
   ): Place | HeldReason | Promise<Place | HeldReason> {
     const reason = this.holdRule.beforeCall(subscription, delivery);
-    const open = this.openEndpoints.of(subscription.callbackUrl);
+    const open = this.openEndpoints.of(subscription);
     if (reason === 'endpoint-parked' && open) return this.probeIfDue(subscription, open);
     if (reason) return reason;
     return open ? this.probe(subscription, open.address) : this.rooms.enter(subscription, isHandedOver);
@@ -91,7 +92,7 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
 
   /** Whether a place that the delivery waited for is still the one that it needs: subscriptions and endpoints change meanwhile. */
   isStillFor(place: Place, delivery: Delivery, subscription: Subscription): boolean {
-    if (place.room.url !== subscription.callbackUrl) return false;
+    if (place.room.address !== addressOf(subscription)) return false;
     const reason = this.holdRule.beforeCall(subscription, delivery);
     return reason === undefined || (reason === 'endpoint-parked' && place.probes !== undefined);
   }

@@ -97,7 +97,12 @@ async function serve(endOf: (nowMs: number) => number): Promise<Served> {
     for (const end of due.get(nowMs) ?? []) end();
     due.delete(nowMs);
     while (!isWaiting) {
-      const answer = rooms.enter({ id: 'subscription', callbackUrl: 'http://receiver/', maxConcurrency: null });
+      const answer = rooms.enter({
+        id: 'subscription',
+        callbackUrl: 'http://receiver/',
+        maxConcurrency: null,
+        credentials: {},
+      });
       if (answer instanceof Promise) {
         isWaiting = true;
         void answer.then((later) => {

@@ -3,14 +3,18 @@ import { isStorable } from '../infra/postgres/storable-text.js';
 import type { Pace } from '../ledger/held-subscriptions.js';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
 import type { Subscription } from '../subscriptions/subscription.js';
+import { longestCallbackUrl } from '../subscriptions/subscription-limits.js';
 import { endpointsOf } from './origin.js';
+
+/** That of a callback URL, and what is said of a TLS identity. */
+const longestAddress = longestCallbackUrl + 100;
 
 export const endpointResetInput = z
   .strictObject({
     address: z
       .string()
       .min(1)
-      .max(2048)
+      .max(longestAddress)
       .refine(isStorable, 'Contains U+0000 or half a surrogate pair.')
       .describe('As it is listed.'),
   })
@@ -28,7 +32,7 @@ export const endpointListOutput = z
           address: z
             .string()
             .describe(
-              'An origin (`https://host:port`) that does not answer, or a callback URL that answers with errors, or not at all while its origin does.',
+              'An origin (`https://host:port`) that does not answer, or a callback URL that answers with errors, or not at all while its origin does; `URL with TLS identity …`: for the subscriptions that call it with this certificate or authority of their own.',
             ),
           reason: z.string(),
           openedAt: z.iso.datetime().describe('Since then its deliveries are held.'),
@@ -72,12 +76,12 @@ export function endpointsToShow(
   paces: readonly Pace[],
 ): z.output<typeof endpointListOutput> {
   const leading = new Map(open.map((endpoint): [string, string[]] => [endpoint.address, []]));
-  const callbackUrls = new Map<string, string>();
-  for (const { id, callbackUrl } of subscriptions) {
-    callbackUrls.set(id, callbackUrl);
-    for (const each of endpointsOf(callbackUrl)) leading.get(each)?.push(id);
+  const byId = new Map<string, Subscription>();
+  for (const subscription of subscriptions) {
+    byId.set(subscription.id, subscription);
+    for (const each of endpointsOf(subscription)) leading.get(each)?.push(subscription.id);
   }
-  const isOpen = (callbackUrl: string) => endpointsOf(callbackUrl).some((address) => leading.has(address));
+  const isOpen = (subscription: Subscription) => endpointsOf(subscription).some((address) => leading.has(address));
   return {
     endpoints: open
       .toSorted((one, other) => one.openedAt.getTime() - other.openedAt.getTime())
@@ -92,9 +96,9 @@ export function endpointsToShow(
         subscriptionIds: leading.get(endpoint.address)!.slice(0, mostIds),
       })),
     paced: paces.flatMap(({ heldAt, ...pace }) => {
-      const callbackUrl = callbackUrls.get(pace.subscriptionId);
-      if (callbackUrl === undefined || isOpen(callbackUrl)) return [];
-      return [{ ...pace, callbackUrl, heldAt: heldAt.toISOString() }];
+      const subscription = byId.get(pace.subscriptionId);
+      if (!subscription || isOpen(subscription)) return [];
+      return [{ ...pace, callbackUrl: subscription.callbackUrl, heldAt: heldAt.toISOString() }];
     }),
   };
 }

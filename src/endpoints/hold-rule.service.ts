@@ -32,6 +32,6 @@ export class HoldRule {
     if (subscription.pausedAt) return 'paused';
     if (isProbe) return undefined;
     if (subscription.ratePerSecond !== null && !isReleased) return 'rate';
-    return this.openEndpoints.of(subscription.callbackUrl) ? 'endpoint-parked' : undefined;
+    return this.openEndpoints.of(subscription) ? 'endpoint-parked' : undefined;
   }
 }

@@ -1,11 +1,10 @@
-import { originOf } from './origin.js';
+import { addressOf, originOf, type Callback } from './origin.js';
 import { Origin, provenMs, Room } from './room.js';
 
 /** Where a delivery goes: of its subscription. */
-export interface Destination {
-  id: string;
-  callbackUrl: string;
-  maxConcurrency: number | null;
+export interface Destination extends Callback {
+  readonly id: string;
+  readonly maxConcurrency: number | null;
 }
 
 /** More than this many are looked through for those that are no longer used. */
@@ -26,14 +25,17 @@ export class KnownRooms {
     private readonly perOrigin: number,
   ) {}
 
-  of({ id, callbackUrl, maxConcurrency }: Destination, now: number): Room {
-    const key = maxConcurrency === null ? callbackUrl : `${id} ${callbackUrl}`;
+  of(destination: Destination, now: number): Room {
+    const { id, callbackUrl, maxConcurrency, credentials } = destination;
+    // Nearly all have no identity of their own, and their address need not be made each time.
+    const called = credentials.tls === undefined ? callbackUrl : addressOf(destination);
+    const key = maxConcurrency === null ? called : `${id} ${called}`;
     const most = maxConcurrency === null ? this.perUrl : Math.min(this.perUrl, maxConcurrency);
     let room = this.rooms.get(key);
     // With another limit it is another room. The calls that are open in the former one end by themselves.
     if (room?.most !== most) {
       room?.origin.rooms.delete(room);
-      room = new Room(callbackUrl, this.originOf(callbackUrl), most);
+      room = new Room(addressOf(destination), this.originOf(callbackUrl), most);
       room.origin.rooms.add(room);
       this.rooms.set(key, room);
     }
@@ -74,5 +76,5 @@ export class KnownRooms {
 }
 
 /** Whether deliveries of the room go to that endpoint: an origin, or a callback URL. */
-export const leadsTo = ({ address: url, origin }: Room, address: string): boolean =>
-  url === address || origin.address === address;
+export const leadsTo = ({ address: own, origin }: Room, address: string): boolean =>
+  own === address || origin.address === address;

@@ -24,7 +24,7 @@ import {
 } from '../ledger/open-endpoints.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { openGauge } from './endpoints.metrics.js';
-import { endpointsOf } from './origin.js';
+import { endpointsOf, type Callback } from './origin.js';
 
 const pollIntervalMs = 1000;
 /**
@@ -91,10 +91,10 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
     return this.reads.request();
   }
 
-  /** The open endpoint that this callback URL leads to: its origin, or the URL alone; where both are open, the one that is to be left alone for longer. */
-  of(callbackUrl: string): OpenEndpoint | undefined {
+  /** The open endpoint that this callback leads to: its origin, or the URL alone; where both are open, the one that is to be left alone for longer. */
+  of(callback: Callback): OpenEndpoint | undefined {
     if (this.byAddress.size === 0) return undefined; // nearly always, and on the hot path
-    const [origin, url] = endpointsOf(callbackUrl).map((address) => this.byAddress.get(address));
+    const [origin, url] = endpointsOf(callback).map((address) => this.byAddress.get(address));
     if (!origin || !url) return origin ?? url;
     return url.nextProbeAt > origin.nextProbeAt ? url : origin;
   }

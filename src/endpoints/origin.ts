@@ -13,13 +13,26 @@ export function originOf(callbackUrl: string): string {
   return origin;
 }
 
-/** The endpoint that a callback URL is by itself. One without a path reads like its origin, which may have other URLs. */
-export function addressOf(callbackUrl: string): string {
-  return originOf(callbackUrl) === callbackUrl ? `${callbackUrl}/` : callbackUrl;
+/** Where calls go, and the TLS identity they are made with: of a subscription. */
+export interface Callback {
+  readonly callbackUrl: string;
+  readonly credentials: { readonly tls?: { readonly id: string } };
 }
 
-/** The endpoints that a callback URL leads to: its origin, and itself. */
-export const endpointsOf = (callbackUrl: string): [origin: string, url: string] => [
-  originOf(callbackUrl),
-  addressOf(callbackUrl),
+/** Of a hash: enough to tell the identities apart that one URL is called with. */
+const shownOfIdentity = 10;
+
+/**
+ * The endpoint that a callback URL is by itself. One without a path reads like its origin, which may have other URLs. Called with a TLS
+ * identity of a subscription's own it is another endpoint: a receiver that refuses the one may be well for the others.
+ */
+export function addressOf({ callbackUrl, credentials: { tls } }: Callback): string {
+  const url = originOf(callbackUrl) === callbackUrl ? `${callbackUrl}/` : callbackUrl;
+  return tls ? `${url} with TLS identity ${tls.id.slice(0, shownOfIdentity)}` : url;
+}
+
+/** The endpoints that a callback leads to: its origin, and itself. */
+export const endpointsOf = (callback: Callback): [origin: string, own: string] => [
+  originOf(callback.callbackUrl),
+  addressOf(callback),
 ];

@@ -1,7 +1,6 @@
 import type { HeldReason } from '../ledger/delivery.js';
 import { Line, type InLine } from './line.js';
 import { Congestion } from './congestion.js';
-import { addressOf } from './origin.js';
 import { Window } from './window.js';
 
 /** Calls of a URL that may be open at first. */
@@ -45,12 +44,10 @@ export class Origin {
 }
 
 /**
- * What an endpoint may have of a worker: one for each callback URL, and for each subscription that has a limit of its
+ * What an endpoint may have of a worker: one for each callback URL and TLS identity, and for each subscription that has a limit of its
  * own.
  */
 export class Room {
-  /** Of the endpoint that its URL is by itself. */
-  readonly address: string;
   readonly window: Window;
   readonly line = new Line<Waiting>();
   /** Calls under way; fewer than places, of which some wait for a lock. */
@@ -72,12 +69,12 @@ export class Room {
   private completedBefore = 0;
   private bucketStart = 0;
 
+  /** @param address of the endpoint that its URL is by itself */
   constructor(
-    readonly url: string,
+    readonly address: string,
     readonly origin: Origin,
     readonly most: number,
   ) {
-    this.address = addressOf(url);
     this.window = new Window(firstLimit, most);
   }
 

@@ -52,7 +52,7 @@ async function run({ seconds, endpoints, perSecond, answerMs }: Load): Promise<C
       const at = nowMs + durationMs;
       due.set(at, [...(due.get(at) ?? []), end]);
     };
-    const answer = rooms.enter({ id: 'subscription', callbackUrl, maxConcurrency: null });
+    const answer = rooms.enter({ id: 'subscription', callbackUrl, maxConcurrency: null, credentials: {} });
     if (answer instanceof Promise) void answer.then(take);
     else take(answer);
   }

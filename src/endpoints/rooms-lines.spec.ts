@@ -108,7 +108,8 @@ describe('deliveries in line', () => {
   });
 
   it('are never held because calls wait for a lock of ours', async () => {
-    for (let nr = 0; nr < 8; nr++) void at.rooms.enter({ id: 's', callbackUrl: 'http://a/', maxConcurrency: null });
+    for (let nr = 0; nr < 8; nr++)
+      void at.rooms.enter({ id: 's', callbackUrl: 'http://a/', maxConcurrency: null, credentials: {} });
     const waiting = ask('http://a/');
     await pass(5000);
     expect(waiting.answer).toBeUndefined();

@@ -45,7 +45,7 @@ describe('origins that lack a share of the places', () => {
       open.push(answer);
     };
     const ask = (callbackUrl: string) => {
-      const answer = rooms.enter({ id: 's', callbackUrl, maxConcurrency: null });
+      const answer = rooms.enter({ id: 's', callbackUrl, maxConcurrency: null, credentials: {} });
       if (answer instanceof Promise) void answer.then(take);
       else take(answer);
     };

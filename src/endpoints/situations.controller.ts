@@ -36,7 +36,7 @@ export class SituationsController {
   async read(@Query() query: Record<string, string>): Promise<z.output<typeof situationsOutput>> {
     const { ids } = checkInput(situationsQuery, query);
     const asked = ids.map((id) => this.subscriptions.find(id)).filter((one) => one !== undefined);
-    const callbacks = new Map(asked.map(({ id, callbackUrl }) => [id, callbackUrl]));
+    const callbacks = new Map(asked.map((each) => [each.id, each]));
     const [situations] = await Promise.all([
       readSituations(this.postgres, [...callbacks.keys()], this.heartbeat.ledgerNow()),
       this.openEndpoints.refresh(),

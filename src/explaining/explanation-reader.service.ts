@@ -6,6 +6,7 @@ import type { DeliveryState, HeldReason } from '../ledger/delivery.js';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { characteristicsOf } from '../publishing/characteristics-of.js';
+import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import type { SubscribedChannel } from '../subscriptions/subscription.js';
 import { lowestId, type ExplanationKey } from './explanation-cursor.js';
 import * as statements from './find-explained.js';
@@ -51,6 +52,7 @@ export class ExplanationReader {
   constructor(
     private readonly postgres: Postgres,
     private readonly openEndpoints: OpenEndpoints,
+    private readonly directory: SubscriptionDirectory,
     private readonly heartbeat: Heartbeat,
   ) {}
 
@@ -146,7 +148,9 @@ export class ExplanationReader {
     return subscriptions.map((row) => {
       const delivery = bySubscription.get(row.id);
       const known = delivery && toDelivery(delivery);
-      const endpoint = known?.heldFor === 'endpoint-parked' ? this.openEndpoints.of(row.callback_url) : undefined;
+      // Its TLS identity is in memory alone, which may not know it yet.
+      const callback = this.directory.find(row.id) ?? { callbackUrl: row.callback_url, credentials: {} };
+      const endpoint = known?.heldFor === 'endpoint-parked' ? this.openEndpoints.of(callback) : undefined;
       const { notBefore } = notification;
       return {
         subscriptionId: row.id,

@@ -3,7 +3,7 @@ import { rowsOf, statement } from '../infra/postgres/statement.js';
 
 /** An endpoint whose circuit breaker is open. */
 export interface OpenEndpoint {
-  /** Its origin, or its callback URL. */
+  /** Its origin, or its callback URL, with the TLS identity of the subscriptions that call it with one of their own. */
   address: string;
   openedAt: Date;
   reason: string;

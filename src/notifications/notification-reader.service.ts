@@ -7,6 +7,7 @@ import { endpointsOf } from '../endpoints/origin.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
 import type { DeliveryKey, DeliveryState } from '../ledger/delivery.js';
+import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import * as statements from './find-notifications.js';
 import { storyOf, type Deed, type StoryEvent, type StoryOfDelivery, type WorkOnMany } from './story.js';
 
@@ -80,6 +81,7 @@ export class NotificationReader {
     private readonly postgres: Postgres,
     private readonly search: LedgerSearch,
     private readonly deliveries: DeliveryReader,
+    private readonly directory: SubscriptionDirectory,
   ) {}
 
   /** @param after id; where the list goes on */
@@ -150,7 +152,11 @@ export class NotificationReader {
 
   /** What the story of each delivery is told from. */
   private async told(shown: readonly ShownDelivery[], since: Date): Promise<StoryOfDelivery[]> {
-    const addresses = shown.map(({ subscription }) => (subscription ? endpointsOf(subscription.callbackUrl) : []));
+    const addresses = shown.map(({ delivery: { subscriptionId }, subscription }) => {
+      // Its TLS identity is in memory alone, which may not know it yet.
+      const callback = this.directory.find(subscriptionId) ?? (subscription && { ...subscription, credentials: {} });
+      return callback ? endpointsOf(callback) : [];
+    });
     const subjects = shown.map(({ delivery }, nr) => [
       `delivery/${delivery.notificationId}/${delivery.subscriptionId}`,
       `subscription/${delivery.subscriptionId}`,

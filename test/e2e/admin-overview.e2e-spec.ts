@@ -127,7 +127,7 @@ describe('open endpoints, as an operator sees them', () => {
     [{}, 'address required'],
     [{ address: '' }, 'address blank'],
     [{ address: 1 }, 'address invalid'],
-    [{ address: `https://${'a'.repeat(2048)}/` }, 'address max_length'],
+    [{ address: `https://${'a'.repeat(2148)}/` }, 'address max_length'],
     [{ address: 'https://a.invalid\0' }, 'address invalid'],
     [{ address: 'https://a.invalid', force: true }, 'force unknown'],
   ])('are not reset by %j', async (body, refusal) => {

@@ -613,7 +613,12 @@ describe('alerts on the embedded database', () => {
       ALERT_MAIL_TO: operator,
     });
     const [delivery] = await test.accept();
-    const found = { id: delivery!.subscriptionId, ownerClientId: 'portal', callbackUrl: 'https://receiver.example/' };
+    const found = {
+      id: delivery!.subscriptionId,
+      ownerClientId: 'portal',
+      callbackUrl: 'https://receiver.example/',
+      credentials: {},
+    };
     const subscriptions = { find: () => found, all: () => [found] } as unknown as SubscriptionDirectory;
     const applications = { find: () => undefined } as unknown as ApplicationDirectory;
     const rules = new AlertRulesStore(test.postgres);

@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { canonicalName } from '../../src/channels/filter-names.js';
 import { canonicalNameInSql, digestCondition, type Criteria } from '../../src/deliveries/criteria.js';
+import type { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { DeliveryReader } from '../../src/deliveries/delivery-reader.service.js';
 import { errorClassCondition, errorClasses } from '../../src/deliveries/error-class.js';
 import { candidates, type Sought } from '../../src/deliveries/search-statements.js';
@@ -86,6 +87,9 @@ function modelOf(n: number, firstMs: number): Model {
   };
 }
 
+/** It knows of no TLS identity, as nothing here has one. */
+const noDirectory = { find: () => undefined } as unknown as SubscriptionDirectory;
+
 describe('finding notifications and deliveries', () => {
   let place: TestDatabase;
   let test: TestLedger;
@@ -100,7 +104,7 @@ describe('finding notifications and deliveries', () => {
     place = await createDatabase();
     test = await TestLedger.open({ DATABASE_URL: place.url });
     search = new LedgerSearch(test.postgres);
-    reader = new NotificationReader(test.postgres, search, new DeliveryReader(test.postgres, search));
+    reader = new NotificationReader(test.postgres, search, new DeliveryReader(test.postgres, search), noDirectory);
     nowMs = await test.now();
     all = Array.from({ length: count }, (_, n) => modelOf(n, nowMs - 3_600_000));
     await test.sql(
@@ -410,7 +414,12 @@ describe('a list of notifications with several deliveries each', () => {
     const place = await createDatabase();
     const test = await TestLedger.open({ DATABASE_URL: place.url });
     const search = new LedgerSearch(test.postgres);
-    const reader = new NotificationReader(test.postgres, search, new DeliveryReader(test.postgres, search));
+    const reader = new NotificationReader(
+      test.postgres,
+      search,
+      new DeliveryReader(test.postgres, search),
+      noDirectory,
+    );
     for (let nr = 0; nr < 6; nr += 1) await test.accept(3);
     // Of each, the delivery that comes last in the order of a list.
     await test.sql(

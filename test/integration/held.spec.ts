@@ -3,9 +3,11 @@ import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { credentialsOf, noParts, toStore, type CredentialParts } from '../../src/credentials/credentials.js';
 import { Releaser } from '../../src/dispatching/releaser.service.js';
 import { UnusedEndpoints } from '../../src/dispatching/unused-endpoints.service.js';
 import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
+import { addressOf } from '../../src/endpoints/origin.js';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
 import type { Delivery, HeldReason } from '../../src/ledger/delivery.js';
 import { freeHeldExpired, freeHeldTooLong } from '../../src/ledger/free-held.js';
@@ -22,6 +24,7 @@ import { delivered, newNotification, TestLedger } from '../support/ledger.js';
 import { embedded, real, type PreparedStack } from '../support/stacks.js';
 import { eventually } from '../support/eventually.js';
 import { newDelivery } from '../support/new-delivery.js';
+import { makeCertificate } from '../support/certificates.js';
 import { plainCipher } from '../support/secrets.js';
 import { subscriptionsService } from '../support/subscriptions-service.js';
 
@@ -30,6 +33,7 @@ Logger.overrideLogger(false);
 const running = new AbortController().signal;
 const hourMs = 3_600_000;
 const url = 'http://receiver.example/hook';
+const callback = { callbackUrl: url, credentials: {} };
 const firstWindow = 16;
 
 describe.each([embedded, real])('deliveries that are held, on the $name stack', (stack) => {
@@ -572,16 +576,33 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(open()).toEqual([]);
   });
 
+  it('leave no circuit breaker open of a URL with a TLS identity that no subscription has any more', async () => {
+    const tls = { authority: makeCertificate('authority').certificate };
+    const of = (parts: Partial<CredentialParts>) => ({
+      callbackUrl: url,
+      credentials: credentialsOf({ ...noParts, ...parts }),
+    });
+    await test.sql('UPDATE catalogue SET version = version + 1');
+    await test.sql('UPDATE subscription SET credentials = $1, version = (SELECT version FROM catalogue)', [
+      toStore({ ...noParts, tls }),
+    ]);
+    const [present, before] = [addressOf(of({ tls })), addressOf(of({ tls: { authority: 'before' } }))];
+    for (const address of [present, before, url]) await openEndpoints.open(address, 'CERT_HAS_EXPIRED', 5);
+    expect(openEndpoints.of(of({ tls }))?.address).toBe(present);
+    await new UnusedEndpoints(openEndpoints, directory, catalogue).close();
+    expect(openEndpoints.list().map(({ address }) => address)).toEqual([present]);
+  });
+
   it('give way to no delivery that is due; one that is due while none is held is a probe, unless the receiver asked to be left alone', async () => {
     const claim = async () => {
       await test.sql('UPDATE endpoint SET probing_until = NULL'); // the former has ended
       await openEndpoints.refresh();
-      return openEndpoints.claimProbe(openEndpoints.of(url)!, subscription);
+      return openEndpoints.claimProbe(openEndpoints.of(callback)!, subscription);
     };
     await openEndpoints.open(url, 'HTTP 503', 5);
     await test.sql("UPDATE endpoint SET next_probe_at = now() + interval '1 minute'");
     expect(await claim()).toBe(true);
-    expect(await openEndpoints.claimProbe(openEndpoints.of(url)!, subscription)).toBe(false); // it is under way
+    expect(await openEndpoints.claimProbe(openEndpoints.of(callback)!, subscription)).toBe(false); // it is under way
     await openEndpoints.open(url, 'HTTP 503', 5, 60_000);
     expect(await claim()).toBe(false);
     await test.sql("UPDATE endpoint SET asked_until = now() - interval '1 s'");
@@ -596,7 +617,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await accept(1, 'endpoint-parked');
     await openEndpoints.open(url, 'HTTP 503', 1, 3_600_000);
     await openEndpoints.open(new URL(url).origin, 'no answer', 5, 0);
-    expect(openEndpoints.of(url)?.address).toBe(url);
+    expect(openEndpoints.of(callback)?.address).toBe(url);
     expect(await look()).toBe(0);
     await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '10 s' WHERE address = $1", [url]);
     await openEndpoints.refresh();
@@ -612,7 +633,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
         openSeconds,
       ]);
       await openEndpoints.refresh();
-      expect(await openEndpoints.claimProbe(openEndpoints.of(url)!, subscription)).toBe(true);
+      expect(await openEndpoints.claimProbe(openEndpoints.of(callback)!, subscription)).toBe(true);
       await openEndpoints.endProbe(url, 0);
       const [{ seconds }] = (await test.sql<{ seconds: number }>(
         'SELECT round(extract(epoch FROM next_probe_at - now()))::int AS seconds FROM endpoint',

@@ -1,4 +1,5 @@
 import type { HeldReason } from '../../src/ledger/delivery.js';
+import type { Destination } from '../../src/endpoints/known-rooms.js';
 import { Place } from '../../src/endpoints/room.js';
 import { Rooms } from '../../src/endpoints/rooms.js';
 import { well, type Verdict } from '../../src/endpoints/verdict.js';
@@ -24,13 +25,18 @@ export function testRooms() {
   };
 
   /** The call begins as soon as it has its place. */
-  function ask(url: string, maxConcurrency: number | null = null, isHandedOver = false): Asked {
+  function ask(
+    url: string,
+    maxConcurrency: number | null = null,
+    isHandedOver = false,
+    credentials: Destination['credentials'] = {},
+  ): Asked {
     const asked: Asked = { url, answer: undefined };
     const take = (answer: Place | HeldReason) => {
       asked.answer = answer;
       if (answer instanceof Place) at.rooms.begin(answer);
     };
-    const answer = at.rooms.enter({ id: 'subscription', callbackUrl: url, maxConcurrency }, isHandedOver);
+    const answer = at.rooms.enter({ id: 'subscription', callbackUrl: url, maxConcurrency, credentials }, isHandedOver);
     if (answer instanceof Promise) void answer.then(take);
     else take(answer);
     return asked;

@@ -1,0 +1,36 @@
+import { describe, expect, it } from 'vitest';
+import { addressOf, endpointsOf, originOf } from './origin.js';
+
+const tls = (id: string) => ({ tls: { id } });
+
+describe('the endpoints that a callback leads to', () => {
+  it('are its origin and its URL, which are never the same', () => {
+    expect(endpointsOf({ callbackUrl: 'https://a.example/hook', credentials: {} })).toEqual([
+      'https://a.example',
+      'https://a.example/hook',
+    ]);
+    expect(endpointsOf({ callbackUrl: 'https://a.example', credentials: {} })).toEqual([
+      'https://a.example',
+      'https://a.example/',
+    ]);
+  });
+
+  it('are others for each TLS identity, but for the origin', () => {
+    const callbackUrl = 'https://a.example/hook';
+    const own = [{}, tls('identity-one-long'), tls('Other-identity'), tls('identity-one-long')].map((credentials) =>
+      endpointsOf({ callbackUrl, credentials }),
+    );
+    expect(own.map(([origin]) => origin)).toEqual(Array(4).fill('https://a.example'));
+    expect(own.map(([, address]) => address)).toEqual([
+      callbackUrl,
+      `${callbackUrl} with TLS identity identity-o`,
+      `${callbackUrl} with TLS identity Other-iden`,
+      `${callbackUrl} with TLS identity identity-o`,
+    ]);
+  });
+
+  it('have the origin that their address tells', () => {
+    for (const callbackUrl of ['https://a.example:8443', 'https://a.example:8443/hook?a=b'])
+      expect(originOf(addressOf({ callbackUrl, credentials: tls('identity') }))).toBe('https://a.example:8443');
+  });
+});
