@@ -3,12 +3,13 @@ import { RunningTime } from '../infra/running-time.js';
 import { describeError, isOurTrouble, isTroubleOfMachine } from '../outbound/describe-error.js';
 import { ProxyTrouble } from '../outbound/egress-proxy.js';
 import { FailingSince } from '../outbound/failing-since.js';
+import { isMistrust } from '../outbound/mistrust.js';
 import type { Outbound } from '../outbound/outbound.service.js';
 import { tooManyLookups } from '../outbound/shared-lookup.js';
 import { askedDelayMs } from './retry-after.js';
-import type { Connection } from './connection.js';
+import { isClosed, type Connection } from './connection.js';
 import { helpfulHeaders } from './helpful-headers.js';
-import type { CallFacts, WebhookResponse } from './webhook-client.js';
+import type { CallFacts, WebhookRequest, WebhookResponse } from './webhook-client.js';
 
 /** Kept of the body of an answer that is no success: what an operator wants to read first. */
 const keptBytes = 4096;
@@ -23,6 +24,15 @@ const postponedMs = 1000;
  * more of them than it leaves to others, so that one whose bodies drip costs no other one its connections.
  */
 const mostReadOn = 128;
+
+/** What a call has to know of its request. Not its body: of that, the memory is counted elsewhere, and only until it is answered. */
+type Asked = Pick<WebhookRequest, 'timeoutMs' | 'keepsAnswer' | 'tls'>;
+
+/** Of whom a call without an answer says nothing: see WebhookResponse. */
+interface Blame {
+  isOurs?: boolean;
+  isUntrusted?: boolean;
+}
 
 /** The calls of a process that are not over. */
 export class OpenCalls {
@@ -47,13 +57,8 @@ export class OpenCalls {
   ) {}
 
   /** @param origin to which it goes */
-  open(
-    origin: string,
-    timeoutMs: number,
-    resolve: (response: WebhookResponse) => void,
-    keepsAnswer: boolean | undefined = false,
-  ): Call {
-    const call = new Call(origin, timeoutMs, resolve, this, keepsAnswer);
+  open(origin: string, asked: Asked, resolve: (response: WebhookResponse) => void): Call {
+    const call = new Call(origin, asked, resolve, this);
     this.calls.add(call);
     if (this.isAbandoned) call.abandon(); // one that waited for a token when the others were
     return call;
@@ -121,6 +126,9 @@ export class Call {
   /** Nothing of it matters any more. */
   isOver = false;
   private readonly startedAt = performance.now();
+  private readonly timeoutMs: number;
+  private readonly keepsAnswer: boolean;
+  private readonly showsCertificate: boolean;
   private connection: Connection | undefined;
   private connectMs: number | null = null;
   private firstByteMs: number | null = null;
@@ -136,11 +144,13 @@ export class Call {
 
   constructor(
     readonly origin: string,
-    private readonly timeoutMs: number,
+    { timeoutMs, keepsAnswer = false, tls }: Asked,
     private readonly resolve: (response: WebhookResponse) => void,
     private readonly open: OpenCalls,
-    private readonly keepsAnswer: boolean,
   ) {
+    this.timeoutMs = timeoutMs;
+    this.keepsAnswer = keepsAnswer;
+    this.showsCertificate = tls?.certificate !== undefined && origin.startsWith('https:');
     const now = open.runningNow();
     this.deadline = now + timeoutMs;
     this.halfTime = now + timeoutMs / 2;
@@ -194,13 +204,11 @@ export class Call {
     if (!this.isOver) this.close();
   }
 
-  /**
-   * The connection was lost, or what came is no HTTP. After the head that changes nothing.
-   * @param isOurs the receiver has no part in it
-   */
-  fail(reason: string, isOurs = false): void {
+  /** The connection was lost, or what came is no HTTP. After the head that changes nothing. */
+  fail(reason: string, { isOurs = false, isUntrusted = false }: Blame = {}): void {
     if (this.isOver) return;
-    if (this.status === 0) this.tell({ kind: 'unanswered', reason, wasSent: this.wasSent, isOurs, ...this.facts() });
+    const { wasSent } = this;
+    if (this.status === 0) this.tell({ kind: 'unanswered', reason, wasSent, isOurs, isUntrusted, ...this.facts() });
     this.close();
   }
 
@@ -209,7 +217,20 @@ export class Call {
     if (error instanceof ProxyTrouble) this.postpone(describeError(error), this.proxyFailingMs);
     else if (!this.wasSent && isTroubleOfMachine(error))
       this.postpone(describeError(error), this.open.noteFailureOfMachine(this.origin));
-    else this.fail(describeError(error), isOurTrouble(error));
+    else if (isClosed(error)) this.closed(describeError(error));
+    else this.fail(describeError(error), { isOurs: isOurTrouble(error), isUntrusted: isMistrust(error) });
+  }
+
+  /** By the receiver, whatever else is known of it. */
+  closed(reason = 'the connection was closed'): void {
+    if (this.isOver) return;
+    const hasAsked = this.connection?.hasAskedForCertificate ?? false;
+    // Servers refuse a certificate that way too, or the lack of one. With TLS 1.2 it is while the connection is being made, so that
+    // nobody can tell whether the receiver has asked for one.
+    const isUntrusted = !this.hasFirstByte && (hasAsked || this.showsCertificate);
+    this.fail(hasAsked && isUntrusted ? `${reason}, after it was asked for a client certificate` : reason, {
+      isUntrusted,
+    });
   }
 
   /** Its receiver is not to blame for the time in which other names were looked up. */

@@ -1,3 +1,4 @@
+import { TLSSocket } from 'node:tls';
 import type { buildConnector } from 'undici';
 import type { Connecting, Connector } from '../outbound/connector.js';
 import { authorityOf } from '../outbound/host.js';
@@ -9,12 +10,24 @@ import { AddressRefused } from '../outbound/refused.js';
  */
 export const callIsOver = Object.assign(new Error('the call is over'), { stack: 'Error: the call is over' });
 
+const closedCodes: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
+
+/** Whether the connection was closed by the other side, and nothing else is known. */
+export const isClosed = ({ code }: Error & { code?: unknown }): boolean =>
+  typeof code === 'string' && closedCodes.has(code);
+
 /** A connection to a receiver: where it leads, what it took to make, and how many calls were begun on it. */
 export class Connection {
   /** `IP:port`; while it is being made, the address that is tried. Where it was refused, without the port. */
   address: string | null = null;
   connectMs: number | null = null;
   calls = 0;
+  /**
+   * Once it is made: the receiver has asked for a client certificate. It may refuse the one that it got, or the lack of one, by closing the
+   * connection: with TLS 1.3 only after this side takes the connection for made, and often without a word. Not where it
+   * resumes a session that the receiver has accepted before.
+   */
+  hasAskedForCertificate = false;
   /** What it is made of so far; once it is made, its socket. */
   private made: Pick<Connecting, 'destroy' | 'waitsForOurs'> | undefined;
   private isConnecting = false;
@@ -31,6 +44,7 @@ export class Connection {
     this.calls = 0;
     this.connectMs = null;
     this.address = null;
+    this.hasAskedForCertificate = false;
     this.hostname = options.hostname;
     const done: buildConnector.Callback = (...[error, socket]) => {
       this.isConnecting = false;
@@ -38,6 +52,7 @@ export class Connection {
       if (error) return callback(error, null);
       this.connectMs = performance.now() - startedAt;
       this.made = socket;
+      this.hasAskedForCertificate = socket instanceof TLSSocket && wasAskedForCertificate(socket);
       callback(null, socket);
     };
     this.isConnecting = true;
@@ -73,3 +88,6 @@ export class Connection {
     this.made?.destroy(callIsOver);
   }
 }
+
+/** A server that asks for a certificate says with which algorithms it may be signed, and only then does a client know any that both have. */
+const wasAskedForCertificate = (socket: TLSSocket): boolean => (socket.getSharedSigalgs() ?? []).length > 0;

@@ -1,7 +1,7 @@
 import { Agent, Client, Pool, type Dispatcher } from 'undici';
 import type { Connector } from '../outbound/connector.js';
 import type { Call } from './call.js';
-import { callIsOver, Connection } from './connection.js';
+import { callIsOver, Connection, isClosed } from './connection.js';
 import type { Target } from './target.js';
 import type { WebhookRequest } from './webhook-client.js';
 
@@ -121,9 +121,6 @@ class Handler implements Dispatcher.DispatchHandler {
 
   private lostBy(error: Error & { code?: unknown }): Lost | undefined {
     if (error.code === 'UND_ERR_SOCKET' && error.message === 'bad response') return 'informational';
-    const isClosed = typeof error.code === 'string' && closed.has(error.code);
-    return this.isKept && isClosed && !this.call.hasFirstByte ? 'closed' : undefined;
+    return this.isKept && isClosed(error) && !this.call.hasFirstByte ? 'closed' : undefined;
   }
 }
-
-const closed: ReadonlySet<string> = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);

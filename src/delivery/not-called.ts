@@ -8,6 +8,7 @@ export const notCalled = (reason: string): WebhookResponse => ({
   reason,
   wasSent: false,
   isOurs: true,
+  isUntrusted: false,
   ...noFacts,
 });
 

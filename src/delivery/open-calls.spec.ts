@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { NamedIdentity } from '../credentials/credentials.js';
 import { OpenCalls, type Call } from './call.js';
 import { Connection } from './connection.js';
 import type { WebhookResponse } from './webhook-client.js';
@@ -19,7 +20,7 @@ describe('bodies that are read on after a 2xx was told', () => {
 
   /** The head of an answer is there, and its body is not. */
   function answer(origin: string): Call {
-    const call = calls.open(origin, 10_000, (response) => told.push(response));
+    const call = calls.open(origin, { timeoutMs: 10_000 }, (response) => told.push(response));
     call.begin(false, () => cut.push(origin));
     call.head(200, {});
     return call;
@@ -61,7 +62,8 @@ describe('a machine that has no more files or ports', () => {
   const noFiles = Object.assign(new Error('connect EMFILE'), { code: 'EMFILE' });
   let calls: OpenCalls;
   let told: WebhookResponse[];
-  const open = (origin = 'http://receiver') => calls.open(origin, 10_000, (response) => told.push(response));
+  const open = (origin = 'http://receiver') =>
+    calls.open(origin, { timeoutMs: 10_000 }, (response) => told.push(response));
 
   beforeEach(() => ([calls, told] = [new OpenCalls(outbound), []]));
 
@@ -108,7 +110,7 @@ describe('a call whose receiver has a name', () => {
       on: (_event, listener) => (connectTo = (address) => listener(address, 443)),
       destroy: () => {},
     }));
-    call = calls.open('https://receiver.example', 10_000, (response) => told.push(response));
+    call = calls.open('https://receiver.example', { timeoutMs: 10_000 }, (response) => told.push(response));
     call.carriedBy(connection, () => connection.stopConnecting());
     connection.connect({ hostname: 'receiver.example', protocol: 'https:', port: '' }, () => {});
   });
@@ -139,11 +141,66 @@ describe('a call whose receiver has a name', () => {
   });
 });
 
+describe('a call whose connection is closed before its answer', () => {
+  const reset = Object.assign(new Error('read'), { code: 'ECONNRESET' });
+  const ownCertificate = { id: 'identity', expiresAt: null, certificate: 'certificate', key: 'key' };
+  const ownAuthority = { id: 'identity', expiresAt: null, authority: 'authority' };
+  let told: WebhookResponse[];
+
+  beforeEach(() => (told = []));
+
+  function open(origin: string, tls?: NamedIdentity, hasAsked = false): Call {
+    const call = new OpenCalls(outbound).open(origin, { timeoutMs: 10_000, tls }, (response) => told.push(response));
+    const connection = new Connection(() => undefined);
+    connection.hasAskedForCertificate = hasAsked;
+    call.carriedBy(connection, () => {});
+    return call;
+  }
+
+  it('was refused for its certificate, or the lack of one, where it was asked for one', () => {
+    for (const tls of [undefined, ownAuthority]) {
+      const call = open('https://receiver', tls, true);
+      call.begin(false, () => {});
+      call.failWith(reset);
+    }
+    const reason = 'ECONNRESET: read, after it was asked for a client certificate';
+    const refused = { kind: 'unanswered', reason, wasSent: true, isUntrusted: true, isOurs: false };
+    expect(told).toMatchObject([refused, refused]);
+  });
+
+  it('may have been refused for the certificate that it shows, also before the connection was made', () => {
+    open('https://receiver', ownCertificate).failWith(reset);
+    open('https://receiver', ownCertificate).closed();
+    expect(told).toMatchObject([
+      { reason: 'ECONNRESET: read', wasSent: false, isUntrusted: true },
+      { reason: 'the connection was closed', isUntrusted: true },
+    ]);
+  });
+
+  it('says something of its receiver where nobody has asked for a certificate or shown one, and where an answer had begun', () => {
+    open('https://receiver').failWith(reset);
+    open('https://receiver', ownAuthority).closed();
+    open('http://receiver', ownCertificate).failWith(reset);
+    const answering = open('https://receiver', ownCertificate, true);
+    answering.begin(false, () => {});
+    answering.firstByte();
+    answering.failWith(reset);
+    expect(told).toMatchObject(Array(4).fill({ kind: 'unanswered', isUntrusted: false, isOurs: false }));
+  });
+
+  it('says something of its receiver where that does not answer in time, whatever certificate it was shown', () => {
+    const calls = new OpenCalls(outbound);
+    const call = calls.open('https://receiver', { timeoutMs: 10_000, tls: ownCertificate }, (each) => told.push(each));
+    calls.endOverdue(call.deadline);
+    expect(told).toMatchObject([{ reason: 'no answer within 10 s', isUntrusted: false }]);
+  });
+});
+
 describe('a process that stops', () => {
   it('abandons its calls, and begins none after that', () => {
     const calls = new OpenCalls(outbound);
     const told: WebhookResponse[] = [];
-    const open = () => calls.open('http://receiver', 10_000, (response) => told.push(response));
+    const open = () => calls.open('http://receiver', { timeoutMs: 10_000 }, (response) => told.push(response));
     expect(open().isOver).toBe(false);
     calls.abandonAll();
     expect(open().isOver).toBe(true);

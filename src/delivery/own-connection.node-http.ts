@@ -32,7 +32,7 @@ function write(call: Call, { host, path }: Target, { headers, body }: WebhookReq
   const failed = (error: Error) => call.failWith(error);
   outgoing.on('error', failed);
   // However it ends, Node says this; where an answer was complete, or an error told, it changes nothing.
-  outgoing.on('close', () => call.fail('the connection was closed'));
+  outgoing.on('close', () => call.closed());
   outgoing.on('upgrade', () => {
     call.fail('the receiver changed to another protocol');
     socket.destroy();

@@ -15,6 +15,11 @@ describe('what a response says of the endpoint', () => {
     expect(verdictOn(unanswered('ECONNRESET: read'))).toEqual({ kind: 'unanswered', reason: 'ECONNRESET: read' });
   });
 
+  it('is that its URL is in trouble for calls with that TLS identity when the certificates were not taken', () => {
+    const reason = 'CERT_HAS_EXPIRED: certificate has expired';
+    expect(verdictOn(unanswered(reason, false, false, true))).toEqual({ kind: 'untrusted', reason });
+  });
+
   it('is nothing when we made no call, or ended it', () => {
     expect(verdictOn(abandoned(true))).toEqual({ kind: 'none' });
     expect(verdictOn(postponed('no token', 0))).toEqual({ kind: 'none' });

@@ -10,7 +10,8 @@ import type { WebhookResponse } from './webhook-client.js';
 export function verdictOn(response: WebhookResponse): Verdict {
   if (response.kind === 'abandoned' || response.kind === 'postponed') return none;
   if (response.kind === 'unanswered') {
-    return response.isOurs ? none : { kind: 'unanswered', reason: response.reason };
+    if (response.isOurs) return none;
+    return { kind: response.isUntrusted ? 'untrusted' : 'unanswered', reason: response.reason };
   }
   const { status } = response;
   if (status < 500 && status !== 429) return well;

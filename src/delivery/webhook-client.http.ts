@@ -42,8 +42,8 @@ export class HttpWebhookClient extends WebhookClient {
     const target = this.targetOf(request.url);
     return new Promise((resolve) => {
       const told = (response: WebhookResponse) => resolve(withoutEcho(response, request));
-      const call = this.calls.open(target?.origin ?? request.url, request.timeoutMs, told, request.keepsAnswer);
-      if (!target) call.fail('the callback URL is not valid', true);
+      const call = this.calls.open(target?.origin ?? request.url, request, told);
+      if (!target) call.fail('the callback URL is not valid', { isOurs: true });
       else if (!call.isOver) this.send(call, target, request);
     });
   }

@@ -52,9 +52,10 @@ export type WebhookResponse =
    * No usable answer: `reason` says what happened in words an operator understands. `wasSent`: false only when
    * certainly no byte of the request left, so that the receiver cannot have seen it. `isOurs`: it says
    * nothing of the receiver; no name server answers, the address was refused, the credentials cannot be right, or this machine failed while
-   * it was sending.
+   * it was sending. `isUntrusted`: the TLS certificate of one side was nothing to the other, so it says nothing of calls with another
+   * identity.
    */
-  | (CallFacts & { kind: 'unanswered'; reason: string; wasSent: boolean; isOurs: boolean })
+  | (CallFacts & { kind: 'unanswered'; reason: string; wasSent: boolean; isOurs: boolean; isUntrusted: boolean })
   /** We gave up ourselves, because this process is stopping: no fault of the receiver. */
   | (CallFacts & { kind: 'abandoned'; wasSent: boolean })
   /**

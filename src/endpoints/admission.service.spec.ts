@@ -17,6 +17,7 @@ import { well, type Verdict } from './verdict.js';
 Logger.overrideLogger(false);
 
 const unanswered: Verdict = { kind: 'unanswered', reason: 'ECONNRESET' };
+const untrusted: Verdict = { kind: 'untrusted', reason: 'CERT_HAS_EXPIRED' };
 const troubled = (askedDelayMs?: number): Verdict => ({ kind: 'troubled', reason: 'HTTP 503', askedDelayMs });
 const url = 'http://receiver/hook';
 const origin = 'http://receiver';
@@ -119,16 +120,50 @@ describe('admission', () => {
     for (let nr = 0; nr < times; nr++) await send(verdict);
   }
 
-  describe('of a URL that is called with several TLS identities', () => {
+  describe('of calls that fail for their TLS identity', () => {
     const identity = { tls: { id: 'identity' } };
     const own = `${url} with TLS identity identity`;
+    const fail = async (times: number, credentials: Callback['credentials'] = identity) => {
+      for (let nr = 0; nr < times; nr++) await send(untrusted, undefined, url, credentials);
+    };
 
-    it('parks it for the one that is answered with errors', async () => {
-      for (let nr = 0; nr < 5; nr++) await send(troubled(), undefined, url, identity);
-      expect([...opened]).toEqual([[own, ['HTTP 503', 5, undefined]]]);
+    it('parks the URL for this identity alone', async () => {
+      await fail(4);
+      expect(opened.size).toBe(0);
+      await fail(1);
+      expect([...opened]).toEqual([[own, ['CERT_HAS_EXPIRED', 5, undefined]]]);
       expect(await send(well, undefined, url, identity)).toBe('endpoint-parked');
       expect(await send(well)).toBe('sent');
-      expect([...opened.keys()]).toEqual([own]);
+      expect(await send(well, undefined, `${origin}/other`, identity)).toBe('sent');
+    });
+
+    it('parks the URL for those without an identity alone', async () => {
+      await fail(5, {});
+      expect([...opened.keys()]).toEqual([url]);
+      expect(await send(well, undefined, url, identity)).toBe('sent');
+    });
+
+    it('adds nothing to the failures of the origin, and does not end them', async () => {
+      await sendMany(4, unanswered);
+      await fail(4);
+      expect(opened.size).toBe(0);
+      await send(unanswered);
+      expect([...opened.keys()]).toEqual([origin]);
+    });
+
+    it('leaves a parked origin parked, whose probe found out nothing, and a probe with another identity closes it', async () => {
+      await sendMany(5, unanswered);
+      expect(await send(untrusted, delivery(true), url, identity)).toBe('sent');
+      expect([[...opened.keys()], closed]).toEqual([[origin], []]);
+      nowMs += 1000;
+      expect(await send(well, delivery(true))).toBe('sent');
+      expect(closed).toEqual([origin]);
+    });
+
+    it('does not close the URL of others when it goes well', async () => {
+      await fail(5, {});
+      await send(well, undefined, url, identity);
+      expect([...opened.keys()]).toEqual([url]);
     });
 
     it('takes a place no longer for one of the same subscription when that has got another identity', async () => {

@@ -108,6 +108,7 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     const { address, origin } = place.room;
     if (verdict.kind === 'none') return;
     if (verdict.kind === 'unanswered') return this.unanswered(place, verdict.reason, delivery);
+    if (verdict.kind === 'untrusted') return this.untrusted(address, verdict.reason, delivery);
     this.breakers.succeeded(origin.address);
     if (verdict.kind === 'well') this.breakers.succeeded(address);
     else this.troubled(address, verdict, delivery);
@@ -231,6 +232,12 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     const ofUrl = this.failed(address, delivery);
     if (ofOrigin !== undefined) this.openIfClosed(origin.address, reason, ofOrigin);
     else if (ofUrl !== undefined && !this.isOpen(origin.address)) this.openIfClosed(address, reason, ofUrl);
+  }
+
+  /** Its origin is neither in trouble for that nor well: others, with another TLS identity or none, are called as before. */
+  private untrusted(address: string, reason: string, delivery: DeliveryKey): void {
+    const failures = this.failed(address, delivery);
+    if (failures !== undefined) this.openIfClosed(address, reason, failures);
   }
 
   private troubled(address: string, verdict: Verdict & { kind: 'troubled' }, delivery: DeliveryKey): void {

@@ -134,7 +134,7 @@ export class Room {
     this.wentBadly();
   }
 
-  private wentBadly(): void {
+  wentBadly(): void {
     this.window.halve();
     this.lastWellAt = -Infinity;
     this.isTroubled = true;

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Places } from './places.js';
 import type { Place } from './room.js';
 import { none, well } from './verdict.js';
-import { settled, troubled, unanswered, testRooms, type Asked } from '../../test/support/test-rooms.js';
+import { settled, troubled, unanswered, untrusted, testRooms, type Asked } from '../../test/support/test-rooms.js';
 
 describe('rooms', () => {
   const { at, start, ask, askMany, isOpen, openOf, end, round, prove, fill, pass } = testRooms();
@@ -44,6 +44,19 @@ describe('rooms', () => {
       for (let nr = 0; nr < 4; nr++) round('http://a/well');
       at.rooms.startSlowly('http://a/recovered');
       expect(round('http://a/well')).toBe(128);
+    });
+  });
+
+  describe('of a URL that is called with several TLS identities', () => {
+    const others = ['http://a/', 'http://a/other'];
+    const broken = { tls: { id: 'broken' } };
+
+    it('are one for each: one whose certificate is refused takes no room from the others, nor from its origin', () => {
+      for (const url of others) prove(url);
+      for (let nr = 0; nr < 20; nr++) end(ask('http://a/', null, false, broken), untrusted);
+      const refused = Array.from({ length: 10 }, () => ask('http://a/', null, false, broken));
+      expect(openOf(refused)).toBe(1);
+      for (const url of others) expect(openOf(askMany(url, 10))).toBe(8);
     });
   });
 

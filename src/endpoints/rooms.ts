@@ -147,6 +147,7 @@ export class Rooms {
     if (verdict.kind === 'well') room.wentWell(now, durationMs);
     else if (verdict.kind === 'troubled') room.wasAnsweredBadly(durationMs);
     else if (verdict.kind === 'unanswered') room.wasUnanswered(now, place.begunAt);
+    else if (verdict.kind === 'untrusted') room.wentBadly();
     if (isAnswered) origin.window.widen();
     else if (verdict.kind === 'unanswered') origin.window.halve();
     if (origin.calling === 0) origin.silentSince = undefined;

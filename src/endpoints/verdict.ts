@@ -6,6 +6,11 @@ export type Verdict =
   | { kind: 'troubled'; reason: string; askedDelayMs: number | undefined }
   /** Timeout, refused, reset, or nonsense: the origin is in trouble, or the URL alone if others of its origin are answered. */
   | { kind: 'unanswered'; reason: string }
+  /**
+   * The TLS certificate of one side was nothing to the other: the URL is in trouble for calls with this TLS identity, or with none. Of its origin, which
+   * may take others, that says nothing.
+   */
+  | { kind: 'untrusted'; reason: string }
   /** There was no call, or we ended it ourselves. */
   | { kind: 'none' };
 

@@ -41,7 +41,7 @@ export function describeError(error: Error): string {
 const oneOf = (error: Error): Error =>
   error instanceof AggregateError ? ((error.errors[0] as Error | undefined) ?? error) : error;
 
-function codeOfCall(error: Error): string | undefined {
+export function codeOfCall(error: Error): string | undefined {
   const told = oneOf(error);
   return codeOf(told.cause) ?? codeOf(told);
 }

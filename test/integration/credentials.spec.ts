@@ -63,6 +63,7 @@ describe('a receiver that demands a client certificate', () => {
     expect(response).toMatchObject({
       kind: 'unanswered',
       reason: expect.stringMatching(/certificate required|alert|ECONNRESET|other side closed/i),
+      isUntrusted: true,
     });
     expect(receiver.seen).toEqual([]);
   });
@@ -77,6 +78,7 @@ describe('a receiver that demands a client certificate', () => {
         kind: 'unanswered',
         wasSent: false,
         reason: expect.stringMatching(/CERT|certificate/),
+        isUntrusted: true,
       });
     expect(receiver.seen).toEqual([]);
   });
@@ -88,6 +90,7 @@ describe('a receiver that demands a client certificate', () => {
         kind: 'unanswered',
         wasSent: false,
         reason: expect.stringContaining('PEM'),
+        isUntrusted: true,
       });
   });
 });

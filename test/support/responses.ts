@@ -13,11 +13,12 @@ export const answered = (status: number, parts: Partial<Answered> = {}): Answere
   ...parts,
 });
 
-export const unanswered = (reason: string, wasSent = true, isOurs = false): WebhookResponse => ({
+export const unanswered = (reason: string, wasSent = true, isOurs = false, isUntrusted = false): WebhookResponse => ({
   kind: 'unanswered',
   reason,
   wasSent,
   isOurs,
+  isUntrusted,
   ...facts,
 });
 

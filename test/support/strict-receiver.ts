@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { createServer } from 'node:https';
+import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import type { TLSSocket } from 'node:tls';
+import type { PeerCertificate, TlsOptions, TLSSocket } from 'node:tls';
 import { makeCertificate } from './certificates.js';
 
 export const authority = makeCertificate('authority of the test');
@@ -21,13 +21,19 @@ export const strictTls = {
 
 /** A webhook that asks for nothing but a client certificate. */
 export class StrictReceiver {
-  /** The calls, by the name in the certificate of each. */
+  /** The calls, by the name in the certificate of each; where none was asked for, it is empty. */
   readonly seen: { client: string; socket: TLSSocket }[] = [];
-  private readonly server = createServer(strictTls, (request, response) => {
-    const socket = request.socket as TLSSocket;
-    this.seen.push({ client: String(socket.getPeerCertificate().subject.CN), socket });
-    request.resume().on('end', () => response.writeHead(204).end());
-  });
+  private readonly server: Server;
+
+  /** @param changes of its TLS */
+  constructor(changes: TlsOptions = {}) {
+    this.server = createServer({ ...strictTls, ...changes }, (request, response) => {
+      const socket = request.socket as TLSSocket;
+      const { subject } = socket.getPeerCertificate() as Partial<PeerCertificate>;
+      this.seen.push({ client: String(subject?.CN ?? ''), socket });
+      request.resume().on('end', () => response.writeHead(204).end());
+    });
+  }
 
   /** @returns its URL */
   async start(): Promise<string> {

@@ -5,6 +5,7 @@ import { Rooms } from '../../src/endpoints/rooms.js';
 import { well, type Verdict } from '../../src/endpoints/verdict.js';
 
 export const unanswered: Verdict = { kind: 'unanswered', reason: 'ECONNRESET' };
+export const untrusted: Verdict = { kind: 'untrusted', reason: 'CERT_HAS_EXPIRED' };
 export const troubled: Verdict = { kind: 'troubled', reason: 'HTTP 500', askedDelayMs: undefined };
 export const settled = () => new Promise((resolve) => setImmediate(resolve));
 
