@@ -175,6 +175,7 @@ export const arrows = {
     'infra',
     'config',
   ],
+  moving: ['secrets', 'idempotency', 'audit', 'ledger', 'liveness', 'infra', 'config'],
   alerts: [
     'activity',
     'endpoints',

@@ -1,6 +1,6 @@
 // Second step of `npm run build`: joins the programs that tsc has compiled, and the packages they import, into a few files:
 // to load the 1,300 that they are would take most of a start of Heraut. `dist/main.js`, `dist/dispatch-once.js`,
-// `dist/rotate-keys.js` and `dist/heraut.js` (the command line) begin, and
+// `dist/rotate-keys.js`, `dist/move-to-postgres.js` and `dist/heraut.js` (the command line) begin, and
 // `dist/configuration-thread.js`, a thread of the first.
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ import { byLines } from './source-map-by-lines.mjs';
 import { requireFromHere, unbundledPackages } from './unbundled-packages.mjs';
 
 const project = fileURLToPath(new URL('..', import.meta.url));
-const programs = ['main', 'dispatch-once', 'rotate-keys', 'heraut', 'configuration-thread'];
+const programs = ['main', 'dispatch-once', 'rotate-keys', 'move-to-postgres', 'heraut', 'configuration-thread'];
 
 /** The beginning of a class as tsc writes it. */
 const classes = /^(?:export (?:default )?)?(?:let \w+ = (?:\w+ = )?)?(?:abstract )?class (\w+)[^{\n]*\{/gm;

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readSettings } from '../config/settings.js';
+import { noteMove } from '../infra/postgres/moved-directory.js';
 import { examineDataDirectory, examineNode, examineSuperuser } from './here.js';
 
 const real = { DATABASE_URL: 'postgres://db/heraut' };
@@ -39,6 +40,12 @@ describe('the machine itself', () => {
     const there = await look({ DATA_DIR: directory });
     expect((await look({ DATA_DIR: join(directory, 'not', 'yet', 'there') })).verdict).toBe(there.verdict);
     expect((await look(real)).verdict).toBe('ok');
+    noteMove(directory, 'the Postgres at db/heraut');
+    expect(await look({ DATA_DIR: directory })).toMatchObject({
+      verdict: 'failed',
+      found: expect.stringContaining('everything in it was moved to the Postgres at db/heraut on '),
+      advice: expect.stringContaining('Set DATABASE_URL to that Postgres'),
+    });
     rmSync(directory, { recursive: true });
   });
 });

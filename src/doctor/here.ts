@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import type { Settings } from '../config/settings.js';
 import { reasonOf } from '../infra/cannot-connect.js';
 import { nearestExisting } from '../infra/postgres/make-directory.js';
+import { adviceAfterMove, findMove } from '../infra/postgres/moved-directory.js';
 import { failed, ok, warning, type Finding } from './finding.js';
 
 /** What is still fixed, by the release plan of Node. */
@@ -56,6 +57,9 @@ export async function examineDataDirectory({ DATABASE_URL, DATA_DIR }: Settings)
   try {
     // With the dot, a file is none.
     await access(`${place}/.`, constants.R_OK | constants.W_OK | constants.X_OK);
+    const move = findMove(directory);
+    if (move !== undefined)
+      return failed(name, `${directory}: everything in it was ${move}`, adviceAfterMove(directory));
     const { bavail, bsize } = await statfs(place);
     const free = bavail * bsize;
     const found = `${directory}: ${inMegabytes(free)} free`;

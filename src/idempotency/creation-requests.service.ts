@@ -5,6 +5,7 @@ import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { findCreated, KeyReserved, reserveKey } from '../ledger/created-once.js';
 import type { CreatingOperation, OnceKey } from '../ledger/once-key.js';
 import { SecretCipher } from '../secrets/secret-cipher.service.js';
+import { hashPlace } from './hash-place.js';
 import {
   fingerprintOf,
   IdempotencyKeyInFlight,
@@ -38,9 +39,6 @@ export type Creation<T> =
   | { kind: 'created'; created: T }
   /** It was created before, by the same request, under this id. It may be gone since. */
   | { kind: 'replayed'; id: string };
-
-const hashPlace = ({ application, operation, key }: OnceKey): string =>
-  `once_key.request_hash/${JSON.stringify([application, operation, key])}`;
 
 /** Requests of the admin API that create something: once, however often they are repeated under their `Idempotency-Key`. */
 @Injectable()

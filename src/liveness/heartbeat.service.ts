@@ -41,7 +41,8 @@ const beat = statement(
 const hasEnded = `expires_at = '-infinity'`;
 /** From then on, `steady_since` says when that was. */
 const end = statement('process-ended', `UPDATE process SET ${hasEnded}, steady_since = now() WHERE id = $id`);
-const endAll = statement('processes-ended', `UPDATE process SET ${hasEnded}`);
+/** Where it is known that none is alive. */
+export const endAllProcesses = statement('processes-ended', `UPDATE process SET ${hasEnded}`);
 
 /**
  * The ids of the processes that are dead, as an array for a statement. A process whose row has expired is dead only if another
@@ -155,7 +156,7 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
 
   async onApplicationBootstrap(): Promise<void> {
     // The directory lock proves that no other process is alive: the deliveries the last one had in hand are free at once.
-    if (this.postgres.isEmbedded) await this.postgres.query(endAll);
+    if (this.postgres.isEmbedded) await this.postgres.query(endAllProcesses);
     await this.beat();
     this.timer = setInterval(() => {
       this.beat().catch((error: unknown) => this.logger.warn({ event: 'heartbeat.failed', error }));

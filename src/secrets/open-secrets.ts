@@ -61,7 +61,8 @@ export async function openCipher(settings: Settings, postgres: Pick<Postgres, 'q
   );
 }
 
-function openKeyRing(settings: Settings, mayMake: boolean): KeyRing {
+/** @param mayMake whether the embedded database may be given a key */
+export function openKeyRing(settings: Settings, mayMake: boolean): KeyRing {
   if (settings.SECRET_KEYS) return keyRingOf(settings.SECRET_KEYS, 'SECRET_KEYS');
   if (settings.SECRET_KEYS_FILE) return readKeyFile(settings.SECRET_KEYS_FILE);
   return settings.DATABASE_URL ? new Map() : embeddedKeyRing(settings.DATA_DIR, mayMake);

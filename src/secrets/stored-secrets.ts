@@ -3,13 +3,13 @@ import { rowsOf, statement } from '../infra/postgres/statement.js';
 import type { SecretCipher } from './secret-cipher.service.js';
 
 /** A column that holds secrets. Its table has an `id` (uuid), and an index on `(secret_key_of(column), id)`. */
-interface SecretColumn {
+export interface SecretColumn {
   table: string;
   column: string;
 }
 
 /** Every column with secrets: one that is missing here is never encrypted after the fact, nor rewritten with a new key. */
-const secretColumns: readonly SecretColumn[] = [
+export const secretColumns: readonly SecretColumn[] = [
   { table: 'application', column: 'secret' },
   { table: 'subscription', column: 'auth' },
   { table: 'subscription', column: 'credentials' },

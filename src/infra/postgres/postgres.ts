@@ -12,6 +12,7 @@ import { markCommit } from './commit-in-doubt.js';
 import { explainPostgres, orSayWhyNot } from './connection-advice.js';
 import { lockDirectory } from './directory-lock.js';
 import { explainDirectory } from './directory-trouble.js';
+import { refuseMoved } from './moved-directory.js';
 import { isDeadlock, isDiskFull, isLockTimeout } from './postgres-errors.js';
 import { countPools } from './postgres.metrics.js';
 import { retryDeadlocks } from './retry-deadlocks.js';
@@ -20,6 +21,8 @@ import { asOnHotPath, ordinarySettings, preferIndexes, withoutJit } from './sess
 import { asConnectionOptions, limitsOf, upkeepLimits, type TimeLimits } from './time-limits.js';
 import { reportTimedOut, TimedOutLogger } from './timed-out.js';
 
+/** Held by the one process that migrates. The number is arbitrary; it only has to be the same in every process. */
+export const migrationLock = 727272;
 /** Between two tries to migrate. */
 const lockPauseMs = 1000;
 
@@ -104,8 +107,10 @@ export class Postgres {
       });
     }
     const explain = (error: unknown) => explainDirectory(settings.DATA_DIR, error);
+    let unlock = ignore;
     try {
-      const unlock = lockDirectory(settings.DATA_DIR);
+      unlock = lockDirectory(settings.DATA_DIR);
+      refuseMoved(settings.DATA_DIR);
       const startParams = [...PGlite.defaultStartParams, ...memoryOfEmbedded];
       const pglite = await PGlite.create(join(settings.DATA_DIR, 'pglite'), { startParams });
       const extra = { ...createPgConfig(pglite), max: 1, idleTimeoutMillis: 0, connectionTimeoutMillis: 30_000 };
@@ -120,6 +125,7 @@ export class Postgres {
         unlock();
       });
     } catch (error) {
+      unlock();
       throw explain(error);
     }
   }
@@ -129,13 +135,12 @@ export class Postgres {
     if (this.isEmbedded) return this.runMigrations(); // no other process can open this database
     const queryRunner = this.upkeep.createQueryRunner();
     try {
-      // The number is arbitrary; it only has to be the same in every process.
-      await queryRunner.query('SELECT pg_advisory_lock(727272)');
+      await queryRunner.query(`SELECT pg_advisory_lock(${migrationLock})`);
       const ran = await orSayWhyNot(this.runMigrations());
       await orSayWhyNot(this.tryWriting()); // nothing else may have been written so far
       return ran;
     } finally {
-      await queryRunner.query('SELECT pg_advisory_unlock(727272)');
+      await queryRunner.query(`SELECT pg_advisory_unlock(${migrationLock})`);
       await queryRunner.release();
     }
   }
