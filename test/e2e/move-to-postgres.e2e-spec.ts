@@ -95,7 +95,8 @@ describe('an installation that is moved from the embedded database to Postgres',
       return ((isNotification && byPath[request.path]) || protectedReceiver)(request, response);
     });
     before = await embedded.prepare();
-    heraut = await Installation.start(before, { CALLBACK_NETWORKS: 'any' });
+    // A call that hangs does so until its process is killed.
+    heraut = await Installation.start(before, { CALLBACK_NETWORKS: 'any', NOTIFICATION_REQUESTS_TIMEOUT: '45' });
     await heraut.setRetryPolicy({ maxRetries: 5, backoffFactor: 3600 });
 
     const well = await subscribed('well');
@@ -145,6 +146,10 @@ describe('an installation that is moved from the embedded database to Postgres',
     second = (await heraut.publish(channels['ordered']!)).id;
     await heraut.becomes('held', second, ordered);
 
+    after = await real.prepare(false);
+    const settings = { ...before.settings, DATABASE_URL: after.settings['DATABASE_URL']!, SECRET_KEYS: key };
+    movingWhileItRuns = run('move-to-postgres.js', settings);
+
     for (const [name, deliveryGuarantee] of [
       ['hangs', 'at-least-once'],
       ['hangs-once', 'at-most-once'],
@@ -154,9 +159,6 @@ describe('an installation that is moved from the embedded database to Postgres',
       await eventually(() => arrivalsOf(ids[name]!).length === 1, 'the call that hangs');
     }
 
-    after = await real.prepare(false);
-    const settings = { ...before.settings, DATABASE_URL: after.settings['DATABASE_URL']!, SECRET_KEYS: key };
-    movingWhileItRuns = run('move-to-postgres.js', settings);
     await heraut.end();
     arrivedBefore = [...receiver.arrivals];
     moved = run('move-to-postgres.js', settings);
