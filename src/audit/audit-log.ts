@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Query } from '../infra/postgres/postgres.js';
-import { statement, valuesOf } from '../infra/postgres/statement.js';
+import { rowsOf, statement, valuesOf } from '../infra/postgres/statement.js';
 import { currentAuthor } from './author.js';
 import { differing, type Fields } from './differing.js';
 
@@ -20,11 +20,32 @@ export interface Change {
 /** A transaction of TypeORM, or one of the hand-written statements. */
 type Transaction = Pick<EntityManager, 'query'> | Query;
 
+/** As it is stored. */
+interface Entry {
+  action: string;
+  subject: string;
+  before: Fields;
+  after: Fields;
+  changedSecrets: readonly string[];
+}
+
+const asJson = (value: unknown): string | null => (value === null ? null : JSON.stringify(value));
+
+const entries = rowsOf<Entry>('entry', {
+  action: ['text', ({ action }) => action],
+  subject: ['text', ({ subject }) => subject],
+  before: ['text', ({ before }) => asJson(before)],
+  after: ['text', ({ after }) => asJson(after)],
+  secrets: ['text', ({ changedSecrets }) => asJson(changedSecrets)],
+});
+
 // Not now(): that is when the transaction began, before it waited for other changes of the catalogue.
-const insertEntry = statement(
-  'note-change',
+const insertEntries = statement(
+  'note-changes',
   `INSERT INTO audit_entry (at, client, via, address, request_id, action, subject, before, after, changed_secrets)
-   VALUES (clock_timestamp(), $client, $via, $address, $request_id, $action, $subject, $before, $after, $changed_secrets)`,
+   SELECT clock_timestamp(), $client::text, $via::text, $address::text, $request_id::text, action, subject,
+     before::json, after::json, ARRAY(SELECT json_array_elements_text(secrets::json))
+   FROM ${entries.from}`,
 );
 
 export const AuditLog = {
@@ -32,21 +53,27 @@ export const AuditLog = {
    * Notes a change as that of the author of the request that is being carried out, or of Heraut itself where there is none.
    * @param transaction that of the change: where this fails, the change does not happen
    */
-  async note(transaction: Transaction, change: Change): Promise<void> {
+  note(transaction: Transaction, change: Change): Promise<void> {
+    return AuditLog.noteAll(transaction, [change]);
+  },
+
+  /** The same for several at once, in their order. */
+  async noteAll(transaction: Transaction, changes: readonly Change[]): Promise<void> {
+    if (changes.length === 0) return;
     const author = currentAuthor();
-    const [before, after] = differing(change.before, change.after);
     const values = {
       client: author?.client ?? null,
       via: author?.via ?? null,
       address: author?.address ?? null,
       request_id: author?.requestId ?? null,
-      action: change.action,
-      subject: change.subject,
-      before: before && JSON.stringify(before),
-      after: after && JSON.stringify(after),
-      changed_secrets: change.changedSecrets ?? [],
+      ...entries.bind(changes.map(entryOf)),
     };
-    if (typeof transaction === 'function') await transaction(insertEntry, values);
-    else await transaction.query(insertEntry.text, valuesOf(insertEntry, values));
+    if (typeof transaction === 'function') await transaction(insertEntries, values);
+    else await transaction.query(insertEntries.text, valuesOf(insertEntries, values));
   },
 };
+
+function entryOf({ action, subject, changedSecrets = [], ...change }: Change): Entry {
+  const [before, after] = differing(change.before, change.after);
+  return { action, subject, before, after, changedSecrets };
+}

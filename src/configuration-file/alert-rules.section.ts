@@ -3,7 +3,7 @@ import { changeAlertRules, readAlertRules } from '../alerts/alert-rules-rows.js'
 import { changedBy, type AlertRules } from '../alerts/alert-rules.js';
 import { queryOf } from '../infra/postgres/query-of.js';
 import { fieldsThatDiffer, type Shown } from './fields-that-differ.js';
-import { nothingPlanned, type Planned, type Planning, type Section } from './planning.js';
+import { nothingPlanned, oneByOne, type Planned, type Planning, type Section, type Step } from './planning.js';
 
 /** The rules for alerts. A field that is left out stays as it is, also inside a rule: by the call to replace them it would get its default. */
 @Injectable()
@@ -15,13 +15,12 @@ export class AlertRulesSection implements Section {
     if (fields.length === 0) return { ...nothingPlanned, unchanged: 1 };
     const step = {
       change: { section: 'alertRules', action: 'change', key: 'general', about: null, fields },
-      carryOut: async (...[changing]: Parameters<Planned['steps'][number]['carryOut']>) => {
+      carryOut: async (...[changing]: Parameters<Step['carryOut']>) => {
         // They are not part of the catalogue, so a call may have changed others of their fields meanwhile: those stay.
         await changeAlertRules(queryOf(changing), (current) => changedBy(current, wanted));
-        return [];
       },
     } as const;
-    return { ...nothingPlanned, steps: [step] };
+    return { ...nothingPlanned, ...oneByOne([step]) };
   }
 }
 

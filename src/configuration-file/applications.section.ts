@@ -7,7 +7,15 @@ import { Config } from '../config/config.module.js';
 import { SecretCipher } from '../secrets/secret-cipher.service.js';
 import type { ConfiguredApplication } from './configuration-schema.js';
 import { fieldsThatDiffer, type Shown } from './fields-that-differ.js';
-import { mostUnnamed, nothingPlanned, type Planned, type Planning, type Section, type Step } from './planning.js';
+import {
+  mostUnnamed,
+  nothingPlanned,
+  oneByOne,
+  type Planned,
+  type Planning,
+  type Section,
+  type Step,
+} from './planning.js';
 import type { Entry } from './read-configuration.js';
 
 @Injectable()
@@ -46,14 +54,14 @@ export class ApplicationsSection implements Section {
         planning.refuse('applications', 'invalid', reason);
       }
       return {
-        steps: [...steps, ...others.map((one) => this.removal(one))],
+        ...oneByOne([...steps, ...others.map((one) => this.removal(one))]),
         unchanged,
         unnamed: nothingPlanned.unnamed,
       };
     }
     for (const { clientId } of others) planning.clientIds.add(clientId);
     const first = others.slice(0, mostUnnamed).map(({ clientId }) => clientId);
-    return { steps, unchanged, unnamed: { count: others.length, first } };
+    return { ...oneByOne(steps), unchanged, unnamed: { count: others.length, first } };
   }
 
   /** Undefined: it is as it should be, or something is wrong with it. */
@@ -96,7 +104,6 @@ export class ApplicationsSection implements Section {
         const changing = new ApplicationChanges(manager, version, this.cipher);
         if (stored) await changing.update(stored.id, { ...after.fields, ...(isSecretNew && { secret }) });
         else await changing.create({ clientId, ...after.fields, secret: secret! });
-        return [];
       },
     };
   }
@@ -106,7 +113,6 @@ export class ApplicationsSection implements Section {
       change: { section: 'applications', action: 'remove', key: clientId, about: label, fields: [] },
       carryOut: async (manager, version) => {
         await new ApplicationChanges(manager, version, this.cipher).remove(id);
-        return [];
       },
     };
   }

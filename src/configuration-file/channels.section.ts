@@ -6,7 +6,15 @@ import { canonicalName } from '../channels/filter-names.js';
 import { unknownCharacteristics } from '../channels/unknown-characteristics.js';
 import type { ConfiguredChannel } from './configuration-schema.js';
 import { fieldsThatDiffer } from './fields-that-differ.js';
-import { mostUnnamed, nothingPlanned, type Planned, type Planning, type Section, type Step } from './planning.js';
+import {
+  mostUnnamed,
+  nothingPlanned,
+  oneByOne,
+  type Planned,
+  type Planning,
+  type Section,
+  type Step,
+} from './planning.js';
 import type { Entry } from './read-configuration.js';
 
 interface Fields {
@@ -53,7 +61,7 @@ export class ChannelsSection implements Section {
     }
     const others = [...stored.keys()].filter((name) => !seen.has(name)).toSorted();
     const unnamed = { count: others.length, first: others.slice(0, mostUnnamed) };
-    return { steps, unchanged: seen.size - steps.length, unnamed };
+    return { ...oneByOne(steps), unchanged: seen.size - steps.length, unnamed };
   }
 
   /** Undefined: it is as it should be. */
@@ -88,7 +96,6 @@ export class ChannelsSection implements Section {
         const rules = { deduplication: sameBy, maxAgeSeconds: oldest, bodyRetentionDays: days };
         if (stored) await changing.update(stored.id, { ...described, ...rules });
         else await changing.create({ name: wanted.name, ...described, ...rules });
-        return [];
       },
     };
   }

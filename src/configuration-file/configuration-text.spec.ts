@@ -60,11 +60,11 @@ describe('a configuration file', () => {
     ]);
   });
 
-  it('has no key but those that it may have, whatever objects have by themselves', () => {
+  it('has no key but those that it may have, whatever objects have by themselves', async () => {
     const { configuration, problems, notes } = read(['constructor: 1', 'channels: []']);
     expect([problems, notes]).toEqual([[], []]);
     const found: InvalidParam[] = [];
-    readConfiguration(configuration, found);
+    await readConfiguration(configuration, found);
     expect(found).toMatchObject([{ name: 'constructor', code: 'unknown' }]);
     expect(read(['sites_config_enable: false', 'toString: 1']).notes).toEqual([
       expect.stringContaining('f.yaml:2:1 toString'),

@@ -77,9 +77,8 @@ export class ConfigurationService {
         mustFit?.(plan);
         requireConfirmed(plan, confirm);
         const reported = [];
-        for (const { steps } of Object.values(planned))
-          for (const step of steps) reported.push(...(await step.carryOut(manager, version)));
-        return reported;
+        for (const section of Object.values(planned)) reported.push(await section.carryOut(manager, version));
+        return reported.flat();
       };
       await this.catalogue.change(carryOut, (events) => events.forEach((event) => this.events.report(event)));
     } catch (error) {
@@ -96,7 +95,7 @@ export class ConfigurationService {
     looksUpCallbacks: boolean,
   ): Promise<Record<SectionName, Planned>> {
     const problems: InvalidParam[] = [];
-    const configuration = readConfiguration(input, problems);
+    const configuration = await readConfiguration(input, problems);
     const [{ now_ms: now }] = await manager.query<[{ now_ms: string }]>(
       'SELECT (extract(epoch FROM now()) * 1000)::bigint AS now_ms',
     );
@@ -114,7 +113,7 @@ function planOf(planned: Record<SectionName, Planned>): Plan {
   const each = <T>(of: (section: Planned) => T) =>
     Object.fromEntries(Object.entries(planned).map(([name, section]) => [name, of(section)])) as Record<SectionName, T>;
   return {
-    changes: Object.values(planned).flatMap(({ steps }) => steps.map(({ change }) => change)),
+    changes: Object.values(planned).flatMap(({ changes }) => changes),
     unchanged: each(({ unchanged }) => unchanged),
     unnamed: each(({ unnamed }) => unnamed),
   };

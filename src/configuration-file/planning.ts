@@ -18,19 +18,20 @@ export interface PlannedChange {
   fields: FieldChange[];
 }
 
-/** A change, and how it is made. */
+/** A change, and how it is made by itself. */
 export interface Step {
   change: PlannedChange;
-  /**
-   * Within a change of the catalogue.
-   * @returns what is reported once that is committed
-   */
-  carryOut: (manager: EntityManager, version: number) => Promise<OperationalEvent[]>;
+  carryOut: (manager: EntityManager, version: number) => Promise<void>;
 }
 
 /** Of one section. */
 export interface Planned {
-  steps: Step[];
+  changes: PlannedChange[];
+  /**
+   * Makes the changes, within a change of the catalogue.
+   * @returns what is reported once that is committed
+   */
+  carryOut: (manager: EntityManager, version: number) => Promise<OperationalEvent[]>;
   /** Entries that are as they should be. */
   unchanged: number;
   /** What is there and not in the configuration, and stays. */
@@ -46,7 +47,17 @@ export interface Plan {
 }
 
 /** Of a section that the configuration does not have. */
-export const nothingPlanned: Planned = { steps: [], unchanged: 0, unnamed: { count: 0, first: [] } };
+export const nothingPlanned: Planned = { ...oneByOne([]), unchanged: 0, unnamed: { count: 0, first: [] } };
+
+export function oneByOne(steps: readonly Step[]): Pick<Planned, 'changes' | 'carryOut'> {
+  return {
+    changes: steps.map(({ change }) => change),
+    carryOut: async (manager, version) => {
+      for (const step of steps) await step.carryOut(manager, version);
+      return [];
+    },
+  };
+}
 
 /** So many of what is not in the configuration are named, and the rest counted. */
 export const mostUnnamed = 20;

@@ -2,6 +2,7 @@ import type * as z from 'zod';
 import { alertRulesInput } from '../alerts/alert-rules.js';
 import { paramsOf } from '../infra/http/check-input.js';
 import type { InvalidParam } from '../infra/http/problem.js';
+import { Turns } from '../infra/turns.js';
 import { policyOverrideInput } from '../retry-policy/policy-input.js';
 import {
   applicationEntry,
@@ -33,7 +34,7 @@ const listed = { applications: applicationEntry, channels: channelEntry, subscri
  * Reads each entry by itself: one that is wrong does not hide what is wrong with others.
  * @param problems gets what is wrong with their form
  */
-export function readConfiguration(input: unknown, problems: InvalidParam[]): ReadConfiguration {
+export async function readConfiguration(input: unknown, problems: InvalidParam[]): Promise<ReadConfiguration> {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) {
     problems.push({ name: '', code: 'not_a_dict', reason: 'Not an object.' });
     return {
@@ -57,23 +58,27 @@ export function readConfiguration(input: unknown, problems: InvalidParam[]): Rea
   };
   const readOne = <Schema extends z.ZodType>(schema: Schema, name: string) =>
     given[name] === undefined ? undefined : read(schema, given[name], name);
-  const readList = <Name extends keyof typeof listed>(list: Name): ReadConfiguration[Name] => {
+  const turns = new Turns();
+  const readList = async <Name extends keyof typeof listed>(list: Name): Promise<ReadConfiguration[Name]> => {
     const entries = given[list];
     if (entries === undefined) return undefined;
     if (Array.isArray(entries)) {
-      return entries.flatMap((entry, index) => {
+      const found = [];
+      for (const [index, entry] of entries.entries()) {
+        await turns.yieldIfDue();
         const name = `${list}.${index}`;
         const wanted = read(listed[list], entry, name);
-        return wanted === undefined ? [] : [{ name, wanted }];
-      }) as ReadConfiguration[Name];
+        if (wanted !== undefined) found.push({ name, wanted });
+      }
+      return found as ReadConfiguration[Name];
     }
     problems.push({ name: list, code: entries === null ? 'null' : 'not_a_list', reason: 'Not a list.' });
     return undefined;
   };
   return {
-    applications: readList('applications'),
-    channels: readList('channels'),
-    subscriptions: readList('subscriptions'),
+    applications: await readList('applications'),
+    channels: await readList('channels'),
+    subscriptions: await readList('subscriptions'),
     retryPolicy: readOne(policyOverrideInput, 'retryPolicy'),
     alertRules: readOne(alertRulesInput, 'alertRules'),
   };

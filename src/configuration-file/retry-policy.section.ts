@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { RetryPolicyChanges, storedGeneral } from '../retry-policy/retry-policy-changes.js';
 import { fieldsThatDiffer } from './fields-that-differ.js';
-import { nothingPlanned, type Planned, type Planning, type Section } from './planning.js';
+import { nothingPlanned, oneByOne, type Planned, type Planning, type Section, type Step } from './planning.js';
 
 /** The general retry policy. A field that is left out stays as it is, also where it differs from the default. */
 @Injectable()
@@ -14,11 +14,10 @@ export class RetryPolicySection implements Section {
     if (fields.length === 0) return { ...nothingPlanned, unchanged: 1 };
     const step = {
       change: { section: 'retryPolicy', action: 'change', key: 'general', about: null, fields },
-      carryOut: async (...[changed, version]: Parameters<Planned['steps'][number]['carryOut']>) => {
+      carryOut: async (...[changed, version]: Parameters<Step['carryOut']>) => {
         await new RetryPolicyChanges(changed, version).replaceGeneral(after);
-        return [];
       },
     } as const;
-    return { ...nothingPlanned, steps: [step] };
+    return { ...nothingPlanned, ...oneByOne([step]) };
   }
 }

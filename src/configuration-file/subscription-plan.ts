@@ -5,23 +5,22 @@ import type { CredentialChanges } from '../credentials/credentials-io.js';
 import { isDropping } from '../ledger/drop-held.js';
 import type { OperationalEvent } from '../operational-events/operational-events.service.js';
 import type { RetryPolicyOverride } from '../retry-policy/policy-input.js';
-import { RetryPolicyChanges } from '../retry-policy/retry-policy-changes.js';
 import type { SecretCipher } from '../secrets/secret-cipher.service.js';
 import { checkTimeout } from '../subscriptions/call-timeout.js';
 import { refusalOfNames } from '../subscriptions/read-abonnement.js';
 import { namesThatMeanTheSame } from '../subscriptions/subscription-input.js';
-import { replaceSigningKeys, type StoredSigningKey } from '../subscriptions/replace-signing-keys.js';
+import type { StoredSigningKey } from '../subscriptions/replace-signing-keys.js';
 import { secretsToStore } from '../subscriptions/secrets-to-store.js';
-import { SubscriptionChanges } from '../subscriptions/subscription-changes.js';
 import type { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
 import type { Part } from '../subscriptions/shares.js';
 import { partOf } from '../subscriptions/subscription-allowance.service.js';
 import { authPlace, credentialsPlace } from '../subscriptions/subscription.js';
 import type { ConfiguredSubscription } from './configuration-schema.js';
 import { fieldsThatDiffer, type FieldChange } from './fields-that-differ.js';
-import type { Planning, Step } from './planning.js';
+import type { PlannedChange, Planning } from './planning.js';
 import type { Entry } from './read-configuration.js';
 import { showCredentials } from './show-credentials.js';
+import type { SubscriptionBatch } from './subscription-batch.js';
 import { fieldsAfter, fieldsOfNew, settings, showFields, type Fields } from './subscription-fields.js';
 import { wantCredentials } from './want-credentials.js';
 import { wantSigningKeys, type SigningKeyChanges } from './want-signing-keys.js';
@@ -30,6 +29,13 @@ export interface StoredSubscription {
   entity: SubscriptionEntity;
   signingKeys: readonly StoredSigningKey[];
   override: RetryPolicyOverride | null;
+}
+
+/** A change of a subscription, and how it is made together with others. */
+export interface SubscriptionStep {
+  change: PlannedChange;
+  /** @returns what is reported once that is committed */
+  carryOut: (batch: SubscriptionBatch) => Promise<OperationalEvent[]>;
 }
 
 /** Undefined where it is deleted. */
@@ -63,7 +69,7 @@ export class SubscriptionPlan {
   }
 
   /** Undefined: something is wrong, and the planning knows what. */
-  async step(): Promise<Step | 'unchanged' | undefined> {
+  async step(): Promise<SubscriptionStep | 'unchanged' | undefined> {
     const { planning, wanted, stored } = this;
     const troublesBefore = planning.problems.length;
     const before = stored ? stored.entity : this.newFields();
@@ -188,18 +194,17 @@ export class SubscriptionPlan {
     isPaused: boolean,
     override: RetryPolicyOverride | null,
     keys: SigningKeyChanges,
-  ): Step['carryOut'] {
+  ): SubscriptionStep['carryOut'] {
     const { id } = this.wanted;
     const predecessor = this.found;
-    return async (manager, version) => {
-      const changing = new SubscriptionChanges(manager, version, this.cipher);
+    return async (batch) => {
+      const { changing } = batch;
       const input = { ...fields, callbackUrl, auth: '', credentials };
       await changing.create(ownerClientId, input, { id, predecessor: predecessor?.entity });
       if (isPaused) await changing.pause(id);
       // The one that a deleted subscription of this id had would count again.
-      if (override || predecessor?.override)
-        await new RetryPolicyChanges(manager, version).replaceOverride(id, override);
-      if (keys.added.length > 0) await replaceSigningKeys(manager, version, this.cipher, id, keys);
+      if (override || predecessor?.override) batch.replaceOverride(id, predecessor?.override ?? null, override);
+      if (keys.added.length > 0) await batch.replaceSigningKeys(id, keys);
       return isPaused ? [{ event: 'subscription.paused', subscriptionId: id }] : [];
     };
   }
@@ -211,13 +216,13 @@ export class SubscriptionPlan {
     isPaused: boolean,
     override: RetryPolicyOverride | null,
     keys: SigningKeyChanges,
-  ): Step['carryOut'] {
+  ): SubscriptionStep['carryOut'] {
     const { id, callbackUrl, disabledAt, pausedAt } = entity;
     const differing = Object.fromEntries(
       settings.filter((name) => !isDeepStrictEqual(entity[name], after[name])).map((name) => [name, after[name]]),
     ) as Partial<Fields>;
-    return async (manager, version) => {
-      const changing = new SubscriptionChanges(manager, version, this.cipher);
+    return async (batch) => {
+      const { changing } = batch;
       const events: OperationalEvent[] = [];
       const report = (event: 'subscription.enabled' | 'subscription.paused' | 'subscription.resumed') =>
         events.push({ event, subscriptionId: id });
@@ -229,10 +234,8 @@ export class SubscriptionPlan {
       if (Object.keys(credentials).length > 0) await changing.setCredentials(id, credentials);
       if (isPaused && !pausedAt && (await changing.pause(id))) report('subscription.paused');
       if (!isPaused && pausedAt && (await changing.resume(id))) report('subscription.resumed');
-      if (!isDeepStrictEqual(override, overrideBefore))
-        await new RetryPolicyChanges(manager, version).replaceOverride(id, override);
-      if (keys.added.length > 0 || keys.left.length > 0)
-        await replaceSigningKeys(manager, version, this.cipher, id, keys);
+      if (!isDeepStrictEqual(override, overrideBefore)) batch.replaceOverride(id, overrideBefore, override);
+      if (keys.added.length > 0 || keys.left.length > 0) await batch.replaceSigningKeys(id, keys);
       return events;
     };
   }

@@ -3,15 +3,19 @@ import { Any, IsNull, Not } from 'typeorm';
 import { Config } from '../config/config.module.js';
 import { queryOf } from '../infra/postgres/query-of.js';
 import { Turns } from '../infra/turns.js';
+import type { OperationalEvent } from '../operational-events/operational-events.service.js';
 import { storedOverrides } from '../retry-policy/retry-policy-changes.js';
 import { SecretCipher } from '../secrets/secret-cipher.service.js';
 import { storedSigningKeys } from '../subscriptions/replace-signing-keys.js';
 import { SubscriptionAllowance } from '../subscriptions/subscription-allowance.service.js';
-import { SubscriptionChanges } from '../subscriptions/subscription-changes.js';
 import { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
 import { CallbackRules } from './callback-rules.js';
-import { mostUnnamed, nothingPlanned, type Planned, type Planning, type Section, type Step } from './planning.js';
-import { living, SubscriptionPlan, type StoredSubscription } from './subscription-plan.js';
+import { mostUnnamed, nothingPlanned, type Planned, type Planning, type Section } from './planning.js';
+import { SubscriptionBatch } from './subscription-batch.js';
+import { living, SubscriptionPlan, type StoredSubscription, type SubscriptionStep } from './subscription-plan.js';
+
+/** So many are written together, or fewer large ones: a round trip costs little for each of them, and a statement ends soon. */
+const mostTogether = 250;
 
 type Unnamed = Pick<SubscriptionEntity, 'id' | 'callbackUrl'>;
 
@@ -32,7 +36,7 @@ export class SubscriptionsSection implements Section {
     const first = entries.filter(({ name, wanted }) => planning.isFirst(seen, wanted.id, `${name}.id`));
     const stored = await this.read(planning, [...seen]);
     const shares = await this.allowance.look(queryOf(manager));
-    const steps: Step[] = [];
+    const steps: SubscriptionStep[] = [];
     let unchanged = 0;
     const turns = new Turns();
     for (const entry of first) {
@@ -66,11 +70,15 @@ export class SubscriptionsSection implements Section {
     for (const { code, reason } of this.allowance.refusals(shares)) planning.refuse('subscriptions', code, reason);
     if (options.isPruning)
       return {
-        steps: [...steps, ...others.map((one) => this.removal(one))],
+        ...this.inBatches([...steps, ...others.map(removal)]),
         unchanged,
         unnamed: nothingPlanned.unnamed,
       };
-    return { steps, unchanged, unnamed: { count, first: others.map(({ id, callbackUrl }) => `${id} ${callbackUrl}`) } };
+    return {
+      ...this.inBatches(steps),
+      unchanged,
+      unnamed: { count, first: others.map(({ id, callbackUrl }) => `${id} ${callbackUrl}`) },
+    };
   }
 
   /** Deleted ones too. */
@@ -86,13 +94,33 @@ export class SubscriptionsSection implements Section {
     );
   }
 
-  private removal({ id, callbackUrl }: Unnamed): Step {
+  private inBatches(steps: readonly SubscriptionStep[]): Pick<Planned, 'changes' | 'carryOut'> {
     return {
-      change: { section: 'subscriptions', action: 'remove', key: id, about: callbackUrl, fields: [] },
+      changes: steps.map(({ change }) => change),
       carryOut: async (manager, version) => {
-        await new SubscriptionChanges(manager, version, this.cipher).remove(id);
-        return [];
+        const reported: OperationalEvent[][] = [];
+        const turns = new Turns();
+        for (let from = 0; from < steps.length; from += mostTogether) {
+          const some = steps.slice(from, from + mostTogether);
+          const ids = some.map(({ change }) => change.key);
+          const batch = await SubscriptionBatch.of(manager, version, this.cipher, ids);
+          for (const step of some) {
+            await turns.yieldIfDue();
+            reported.push(await step.carryOut(batch));
+            await batch.writeIfFull();
+          }
+          await batch.write();
+        }
+        return reported.flat();
       },
     };
   }
 }
+
+const removal = ({ id, callbackUrl }: Unnamed): SubscriptionStep => ({
+  change: { section: 'subscriptions', action: 'remove', key: id, about: callbackUrl, fields: [] },
+  carryOut: async ({ changing }) => {
+    await changing.remove(id);
+    return [];
+  },
+});

@@ -11,18 +11,24 @@ import { notedIn } from './noted.js';
  * the turn goes on; the few that line up at that very moment are passed the turn as before.
  */
 
-/** Runs in the transaction that changes the subscription, which has that version of the catalogue. */
-export async function noteOrderEnding(manager: EntityManager, subscriptionId: string, version: number): Promise<void> {
+/** Runs in the transaction that changes the subscriptions, which has that version of the catalogue. */
+export async function noteOrderEndings(
+  manager: EntityManager,
+  subscriptionIds: readonly string[],
+  version: number,
+): Promise<void> {
+  if (subscriptionIds.length === 0) return;
   await manager.query(
-    `INSERT INTO order_ending (subscription_id, version) VALUES ($1, $2)
+    `INSERT INTO order_ending (subscription_id, version) SELECT id, $2 FROM unnest($1::uuid[]) AS ended (id) ORDER BY id
      ON CONFLICT (subscription_id) DO UPDATE SET version = EXCLUDED.version`,
-    [subscriptionId, version],
+    [subscriptionIds, version],
   );
 }
 
-/** Runs in the transaction that has a subscription keep order: what is in line stays there. */
-export async function withdrawOrderEnding(manager: EntityManager, subscriptionId: string): Promise<void> {
-  await manager.query('DELETE FROM order_ending WHERE subscription_id = $1', [subscriptionId]);
+/** Runs in the transaction that has subscriptions keep order: what is in line stays there. */
+export async function withdrawOrderEndings(manager: EntityManager, subscriptionIds: readonly string[]): Promise<void> {
+  if (subscriptionIds.length === 0) return;
+  await manager.query('DELETE FROM order_ending WHERE subscription_id = ANY ($1::uuid[])', [subscriptionIds]);
 }
 
 export interface NotedOrderEnding {

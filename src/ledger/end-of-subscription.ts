@@ -19,23 +19,26 @@ export type Ending = 'cancelled' | 'failed';
 /** For the operator who finds them failed. */
 export const subscriptionDisabled = 'the subscription was disabled: its receiver answered 410 Gone';
 
-/** Runs in the transaction that deletes or disables the subscription, which has that version of the catalogue. */
-export async function noteEnding(
+/** Runs in the transaction that deletes or disables the subscriptions, which has that version of the catalogue. */
+export async function noteEndings(
   manager: EntityManager,
-  subscriptionId: string,
+  subscriptionIds: readonly string[],
   state: Ending,
   version: number,
 ): Promise<void> {
+  if (subscriptionIds.length === 0) return;
   await manager.query(
-    `INSERT INTO subscription_ending (subscription_id, state, version) VALUES ($1, $2, $3)
+    `INSERT INTO subscription_ending (subscription_id, state, version)
+     SELECT id, $2, $3 FROM unnest($1::uuid[]) AS ended (id) ORDER BY id
      ON CONFLICT (subscription_id) DO UPDATE SET state = EXCLUDED.state, version = EXCLUDED.version`,
-    [subscriptionId, state, version],
+    [subscriptionIds, state, version],
   );
 }
 
-/** Runs in the transaction that enables a subscription: deliveries that are not ended yet go on, those of before included. */
-export async function withdrawEnding(manager: EntityManager, subscriptionId: string): Promise<void> {
-  await manager.query('DELETE FROM subscription_ending WHERE subscription_id = $1', [subscriptionId]);
+/** Runs in the transaction that enables subscriptions: deliveries that are not ended yet go on, those of before included. */
+export async function withdrawEndings(manager: EntityManager, subscriptionIds: readonly string[]): Promise<void> {
+  if (subscriptionIds.length === 0) return;
+  await manager.query('DELETE FROM subscription_ending WHERE subscription_id = ANY ($1::uuid[])', [subscriptionIds]);
 }
 
 /** A subscription whose deliveries are to be ended. */

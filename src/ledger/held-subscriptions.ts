@@ -185,23 +185,26 @@ export async function forgetHeldSubscriptions(
 }
 
 /**
- * Runs in the transaction that changes the settings of a subscription: a dispatcher looks at it as soon as that is
- * committed.
+ * Runs in the transaction that changes the settings of subscriptions: a dispatcher looks at them as soon as that is
+ * committed. In their order, as in `holding`.
  */
-export async function lookNow(manager: EntityManager, subscriptionId: string): Promise<void> {
+export async function lookNow(manager: EntityManager, subscriptionIds: readonly string[]): Promise<void> {
+  if (subscriptionIds.length === 0) return;
   await manager.query(
-    `INSERT INTO held_subscription (subscription_id) VALUES ($1)
+    `INSERT INTO held_subscription (subscription_id) SELECT id FROM unnest($1::uuid[]) AS wanted (id) ORDER BY id
      ON CONFLICT (subscription_id) DO UPDATE SET look_at = now()`,
-    [subscriptionId],
+    [subscriptionIds],
   );
 }
 
-/** The same where it was paused. What it held begins to be too old for its retry policy only now (src/ledger/free-held.ts). */
-export async function noteResumed(manager: EntityManager, subscriptionId: string): Promise<void> {
+/** The same where they were paused. What they held begins to be too old for its retry policy only now (src/ledger/free-held.ts). */
+export async function noteResumed(manager: EntityManager, subscriptionIds: readonly string[]): Promise<void> {
+  if (subscriptionIds.length === 0) return;
   await manager.query(
-    `INSERT INTO held_subscription (subscription_id, resumed_at) VALUES ($1, now())
+    `INSERT INTO held_subscription (subscription_id, resumed_at)
+     SELECT id, now() FROM unnest($1::uuid[]) AS wanted (id) ORDER BY id
      ON CONFLICT (subscription_id) DO UPDATE SET look_at = now(), resumed_at = now()`,
-    [subscriptionId],
+    [subscriptionIds],
   );
 }
 

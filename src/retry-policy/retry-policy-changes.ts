@@ -1,5 +1,7 @@
 import type { EntityManager } from 'typeorm';
-import { AuditLog } from '../audit/audit-log.js';
+import { AuditLog, type Change } from '../audit/audit-log.js';
+import { queryOf } from '../infra/postgres/query-of.js';
+import { rowsOf, statement } from '../infra/postgres/statement.js';
 import type { RetryPolicyOverride } from './policy-input.js';
 import { defaultRetryPolicy, type RetryPolicy } from './retry-schedule.js';
 
@@ -21,6 +23,40 @@ export async function storedOverrides(
   );
   return new Map(rows.map(({ id, policy }) => [id, policy]));
 }
+
+const overrideRows = rowsOf<[id: string, override: RetryPolicyOverride | null]>('item', {
+  subscription_id: ['uuid', ([id]) => id],
+  policy: ['text', ([, override]) => override && JSON.stringify(override)],
+});
+
+const upsertOverrides = statement(
+  'replace-overrides',
+  `INSERT INTO subscription_retry_policy (subscription_id, policy, version)
+   SELECT subscription_id, policy::jsonb, $version::bigint FROM ${overrideRows.from} ORDER BY subscription_id
+   ON CONFLICT (subscription_id) DO UPDATE SET policy = EXCLUDED.policy, version = EXCLUDED.version`,
+);
+
+/** By subscription; null: it follows the general policy again. Whoever writes them notes them, too. */
+export async function writeOverrides(
+  manager: EntityManager,
+  version: number,
+  overrides: ReadonlyMap<string, RetryPolicyOverride | null>,
+): Promise<void> {
+  if (overrides.size === 0) return;
+  await queryOf(manager)(upsertOverrides, { ...overrideRows.bind([...overrides]), version });
+}
+
+/** For the audit log. */
+export const noteOfOverride = (
+  subscriptionId: string,
+  before: RetryPolicyOverride | null,
+  after: RetryPolicyOverride | null,
+): Change => ({
+  action: 'subscription.retry-policy-changed',
+  subject: `subscription/${subscriptionId}`,
+  before: { ...before },
+  after: { ...after },
+});
 
 /** What can be done to retry policies, within one change of the catalogue. Each is noted in the audit log. */
 export class RetryPolicyChanges {
@@ -44,17 +80,8 @@ export class RetryPolicyChanges {
 
   /** @param override the fields in which the subscription differs; null: it follows the general policy again */
   async replaceOverride(subscriptionId: string, override: RetryPolicyOverride | null): Promise<void> {
-    const before = (await storedOverrides(this.manager, [subscriptionId])).get(subscriptionId);
-    await this.manager.query(
-      `INSERT INTO subscription_retry_policy (subscription_id, policy, version) VALUES ($1, $2, $3)
-       ON CONFLICT (subscription_id) DO UPDATE SET policy = EXCLUDED.policy, version = EXCLUDED.version`,
-      [subscriptionId, override && JSON.stringify(override), this.version],
-    );
-    await AuditLog.note(this.manager, {
-      action: 'subscription.retry-policy-changed',
-      subject: `subscription/${subscriptionId}`,
-      before: { ...before },
-      after: { ...override },
-    });
+    const before = (await storedOverrides(this.manager, [subscriptionId])).get(subscriptionId) ?? null;
+    await writeOverrides(this.manager, this.version, new Map([[subscriptionId, override]]));
+    await AuditLog.note(this.manager, noteOfOverride(subscriptionId, before, override));
   }
 }

@@ -1,28 +1,26 @@
-import type { EntityManager } from 'typeorm';
-import { AuditLog } from '../audit/audit-log.js';
+import type { Change } from '../audit/audit-log.js';
 import type { SecretCipher } from '../secrets/secret-cipher.service.js';
 import type { SubscriptionEntity } from './subscription.entity.js';
 import { authPlace, credentialsPlace } from './subscription.js';
 
 /**
- * Notes what was done to a subscription, in the transaction that does it.
+ * What was done to a subscription, for the audit log.
  * @param done `paused`, for example
  * @param before null: it is new
  */
-export async function noteSubscription(
-  manager: EntityManager,
+export function noteOfSubscription(
   cipher: SecretCipher,
   done: string,
   before: SubscriptionEntity | null,
   after: SubscriptionEntity,
-): Promise<void> {
-  await AuditLog.note(manager, {
+): Change {
+  return {
     action: `subscription.${done}`,
     subject: `subscription/${after.id}`,
     before: before && audited(before),
     after: after.deletedAt ? null : audited(after),
     changedSecrets: after.deletedAt ? [] : changedSecrets(cipher, before, after),
-  });
+  };
 }
 
 function changedSecrets(cipher: SecretCipher, before: SubscriptionEntity | null, after: SubscriptionEntity): string[] {

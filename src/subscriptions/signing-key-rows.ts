@@ -100,8 +100,9 @@ export async function eraseSigningKey(manager: EntityManager, id: string): Promi
   await manager.query('DELETE FROM signing_key WHERE id = $1', [id]);
 }
 
-export async function eraseSigningKeysOf(manager: EntityManager, subscriptionId: string): Promise<void> {
-  await manager.query('DELETE FROM signing_key WHERE subscription_id = $1', [subscriptionId]);
+export async function eraseSigningKeysOf(manager: EntityManager, subscriptionIds: readonly string[]): Promise<void> {
+  if (subscriptionIds.length === 0) return;
+  await manager.query('DELETE FROM signing_key WHERE subscription_id = ANY ($1::uuid[])', [subscriptionIds]);
 }
 
 /** In one transaction. */

@@ -1,19 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { IsNull, type EntityManager } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import { requireMatch } from '../infra/http/if-match.js';
 import { ConflictProblem } from '../infra/http/problem.js';
-import { timeIn } from '../infra/postgres/time-in.js';
 import type { CredentialChanges } from '../credentials/credentials-io.js';
 import { isDropping } from '../ledger/drop-held.js';
-import { noteOrderEnding, withdrawOrderEnding } from '../ledger/end-of-order.js';
-import { noteEnding, withdrawEnding } from '../ledger/end-of-subscription.js';
-import { lookNow, noteResumed } from '../ledger/held-subscriptions.js';
 import type { SecretCipher } from '../secrets/secret-cipher.service.js';
 import { addSigningKey } from './add-signing-key.js';
 import { noteSigningKeys } from './note-signing-keys.js';
-import { noteSubscription } from './note-subscription.js';
-import { eraseSigningKeysOf } from './signing-key-rows.js';
+import { noteOfSubscription } from './note-subscription.js';
 import { secretsToStore } from './secrets-to-store.js';
+import { SubscriptionWrites } from './subscription-writes.js';
 import { SubscriptionEntity } from './subscription.entity.js';
 import type { DeliveryGuarantee, Subscription } from './subscription.js';
 
@@ -52,13 +48,19 @@ export const newSubscriptionId = (): string => randomUUID();
  * audit log. Each method that changes one throws a `ChangedMeanwhileProblem` when its version is none of `ifMatch`.
  */
 export class SubscriptionChanges {
+  private readonly writes: SubscriptionWrites;
+
   constructor(
     private readonly manager: EntityManager,
     private readonly version: number,
     private readonly cipher: SecretCipher,
     /** Of the subscription that is changed; undefined: whatever its version is. */
     private readonly ifMatch?: string,
-  ) {}
+    /** Undefined: each change is written at once. Otherwise they are written together, when its owner says so. */
+    private readonly together?: SubscriptionWrites,
+  ) {
+    this.writes = together ?? new SubscriptionWrites(manager, version);
+  }
 
   /**
    * @param isSigned whether it gets a signing key
@@ -96,9 +98,11 @@ export class SubscriptionChanges {
       version,
     });
     if (predecessor) await this.succeed(predecessor, after);
-    else await manager.insert(SubscriptionEntity, after);
-    await noteSubscription(manager, cipher, 'created', null, after);
+    else this.writes.create(after);
+    this.writes.note(noteOfSubscription(cipher, 'created', null, after));
+    await this.finish();
     if (!isSigned) return { after, secret: undefined };
+    await this.writes.write(); // its key refers to it
     const added = await addSigningKey(manager, cipher, id, { scheme: 'v1' });
     await noteSigningKeys(manager, 'signing-key-created', id, [], [added.key]);
     return { after, secret: added.secret };
@@ -106,12 +110,13 @@ export class SubscriptionChanges {
 
   /** Deliveries of the deleted one that have not been cancelled yet go on: it cannot be told which were before, and which after. */
   private async succeed({ id, ordering }: SubscriptionEntity, successor: SubscriptionEntity): Promise<void> {
-    successor.createdAt = await this.now();
-    await this.manager.update(SubscriptionEntity, { id }, successor);
-    await withdrawEnding(this.manager, id);
-    if (successor.ordering === 'per-object') await withdrawOrderEnding(this.manager, id);
-    else if (ordering === 'per-object') await noteOrderEnding(this.manager, id, this.version);
-    await lookNow(this.manager, id);
+    const { writes } = this;
+    successor.createdAt = await writes.now();
+    writes.change(successor, successor);
+    writes.goOn(id);
+    if (successor.ordering === 'per-object') writes.keepOrder(id);
+    else if (ordering === 'per-object') writes.endOrder(id);
+    writes.lookNow(id);
   }
 
   /** An undefined field stays as it is, and so does what an operator set. A disabled subscription is enabled. */
@@ -121,7 +126,7 @@ export class SubscriptionChanges {
       ...secretsToStore(this.cipher, id, changes, entity.credentials),
       disabledAt: null,
     });
-    return this.change('changed', id, always, toChange, () => withdrawEnding(this.manager, id));
+    return this.change('changed', id, always, toChange, () => this.writes.goOn(id));
   }
 
   /** An undefined field stays as it is. With a `callbackUrl`, which was proved anew, a disabled subscription is enabled. */
@@ -130,12 +135,12 @@ export class SubscriptionChanges {
     settings: Partial<SubscriptionSettings & Pick<SubscriptionEntity, 'ownerClientId' | 'channels' | 'callbackUrl'>>,
   ): Promise<ChangedSubscription | undefined> {
     const isProved = settings.callbackUrl !== undefined;
-    return this.change('changed', id, always, { ...settings, ...(isProved && { disabledAt: null }) }, async () => {
-      if (isProved) await withdrawEnding(this.manager, id);
-      if (settings.ordering === 'none') await noteOrderEnding(this.manager, id, this.version);
-      else if (settings.ordering) await withdrawOrderEnding(this.manager, id);
+    return this.change('changed', id, always, { ...settings, ...(isProved && { disabledAt: null }) }, () => {
+      if (isProved) this.writes.goOn(id);
+      if (settings.ordering === 'none') this.writes.endOrder(id);
+      else if (settings.ordering) this.writes.keepOrder(id);
       // What is held for the rate it had goes on at the one that it has now.
-      if (settings.ratePerSecond !== undefined) await lookNow(this.manager, id);
+      if (settings.ratePerSecond !== undefined) this.writes.lookNow(id);
     });
   }
 
@@ -150,7 +155,7 @@ export class SubscriptionChanges {
   }
 
   enable(id: string): Promise<ChangedSubscription | undefined> {
-    return this.change('enabled', id, isDisabled, { disabledAt: null }, () => withdrawEnding(this.manager, id));
+    return this.change('enabled', id, isDisabled, { disabledAt: null }, () => this.writes.goOn(id));
   }
 
   disable(id: string, ifVersion?: number): Promise<ChangedSubscription | undefined> {
@@ -160,8 +165,8 @@ export class SubscriptionChanges {
       'disabled',
       id,
       isToDisable,
-      async () => ({ disabledAt: await this.now() }),
-      () => noteEnding(this.manager, id, 'failed', this.version),
+      async () => ({ disabledAt: await this.writes.now() }),
+      () => this.writes.end(id, 'failed'),
     );
   }
 
@@ -170,8 +175,8 @@ export class SubscriptionChanges {
       'paused',
       id,
       isRunning,
-      async () => ({ pausedAt: await this.now() }),
-      () => lookNow(this.manager, id),
+      async () => ({ pausedAt: await this.writes.now() }),
+      () => this.writes.lookNow(id),
     );
   }
 
@@ -179,21 +184,17 @@ export class SubscriptionChanges {
   resume(id: string): Promise<ChangedSubscription | undefined> {
     return this.change('resumed', id, isPaused, { pausedAt: null }, async () => {
       if (await isDropping(this.manager, id)) throw stillDropping();
-      await noteResumed(this.manager, id);
+      this.writes.resume(id);
     });
   }
 
   /** Its secrets are not kept. */
   remove(id: string): Promise<ChangedSubscription | undefined> {
-    const changes = async () => ({ deletedAt: await this.now(), auth: '', credentials: null, alertEmail: null });
-    return this.change('deleted', id, always, changes, async () => {
-      await noteEnding(this.manager, id, 'cancelled', this.version);
-      await eraseSigningKeysOf(this.manager, id);
+    const changes = async () => ({ deletedAt: await this.writes.now(), auth: '', credentials: null, alertEmail: null });
+    return this.change('deleted', id, always, changes, () => {
+      this.writes.end(id, 'cancelled');
+      this.writes.eraseSigningKeys(id);
     });
-  }
-
-  private now(): Promise<Date> {
-    return timeIn(this.manager);
   }
 
   /**
@@ -206,19 +207,27 @@ export class SubscriptionChanges {
     id: string,
     isToChange: (subscription: SubscriptionEntity) => boolean,
     changes: Partial<SubscriptionEntity> | ((before: SubscriptionEntity) => Awaitable<Partial<SubscriptionEntity>>),
-    also?: () => Promise<void>,
+    also?: () => Awaitable<void>,
   ): Promise<ChangedSubscription | undefined> {
-    const before = await this.manager.findOneBy(SubscriptionEntity, { id, deletedAt: IsNull() });
+    const before = await this.writes.find(id);
     if (!before) return undefined;
     requireMatch(this.ifMatch, versionOf(before));
     if (!isToChange(before)) return undefined;
     const changed = typeof changes === 'function' ? await changes(before) : changes;
-    await this.manager.update(SubscriptionEntity, { id }, { ...changed, version: this.version });
-    await also?.();
     const given = Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== undefined));
     const after: SubscriptionEntity = { ...before, ...given, version: this.version };
-    await noteSubscription(this.manager, this.cipher, done, before, after);
+    this.writes.change(after, given);
+    await also?.();
+    this.writes.note(noteOfSubscription(this.cipher, done, before, after));
+    await this.finish();
     return { before, after };
+  }
+
+  private async finish(): Promise<void> {
+    if (this.together) return;
+    await this.writes.write();
+    // The next change may find what others within this one have written.
+    this.writes.forget();
   }
 }
 

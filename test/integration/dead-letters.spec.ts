@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { recoveryRules } from '../../src/dispatching/recovery-rules.js';
-import { noteEnding, subscriptionDisabled, type Ending } from '../../src/ledger/end-of-subscription.js';
+import { noteEndings, subscriptionDisabled, type Ending } from '../../src/ledger/end-of-subscription.js';
 import { sendingEnded } from '../../src/ledger/end-sending.js';
 import type { OperationalEvent } from '../../src/operational-events/operational-events.service.js';
 import type { QueuePosition } from '../../src/queue/queue-position.service.js';
@@ -47,7 +47,7 @@ describe('dead letters', () => {
        SELECT notification_id, $2, 'waiting', now() + interval '1 day' FROM unnest($1::uuid[]) AS n (notification_id)`,
       [Array.from({ length: count }, () => uuidv7()), id],
     );
-    await test.postgres.dataSource.transaction((manager) => noteEnding(manager, id, state, 7));
+    await test.postgres.dataSource.transaction((manager) => noteEndings(manager, [id], state, 7));
     return id;
   }
 

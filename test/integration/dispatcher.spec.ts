@@ -11,9 +11,9 @@ import { findNewestHeld, noteDrop } from '../../src/ledger/drop-held.js';
 import {
   endDeliveries,
   forgetEnding,
-  noteEnding,
+  noteEndings,
   readEndings,
-  withdrawEnding,
+  withdrawEndings,
   type Ending,
 } from '../../src/ledger/end-of-subscription.js';
 import { stillQueued } from '../../src/ledger/still-queued.js';
@@ -428,7 +428,7 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
       const [queued, sending] = await test.accept(2);
       await test.claims.claim(sending!, 10_000);
       for (const { subscriptionId } of [queued!, sending!])
-        await inTransaction((manager) => noteEnding(manager, subscriptionId, 'cancelled', 7));
+        await inTransaction((manager) => noteEndings(manager, [subscriptionId], 'cancelled', 7));
       await process.recover();
       expect([await test.state(queued!), await test.state(sending!)]).toEqual(['queued', 'sending']);
     });
@@ -459,7 +459,7 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
       const { subscriptionId, end } = await endingSubscription(1500, 'waiting', 'failed');
       const [earlier] = await readEndings(test.postgres, 10);
       expect(await endDeliveries(test.postgres, earlier!, 1000)).toBe(1000);
-      await inTransaction((manager) => withdrawEnding(manager, subscriptionId));
+      await inTransaction((manager) => withdrawEndings(manager, [subscriptionId]));
       expect(await endDeliveries(test.postgres, earlier!, 1000)).toBe(0);
       expect(await process.recover()).toBe(0);
       await end('cancelled', 8);
@@ -503,7 +503,7 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     const subscriptionId = randomUUID();
     await insert(count, subscriptionId, state, { next_at: "now() + interval '1 day'" });
     const end = (become: Ending, version = 7) =>
-      test.postgres.dataSource.transaction((manager) => noteEnding(manager, subscriptionId, become, version));
+      test.postgres.dataSource.transaction((manager) => noteEndings(manager, [subscriptionId], become, version));
     await end(ending);
     return { subscriptionId, end };
   }

@@ -344,7 +344,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
       [paused],
     );
     // In another process: this one has not read it yet.
-    await test.postgres.dataSource.transaction((manager) => lookNow(manager, paused));
+    await test.postgres.dataSource.transaction((manager) => lookNow(manager, [paused]));
     expect(await releaser.releaseHeld(running)).toBe(5);
     expect(enqueued.map(({ notificationId }) => notificationId).toSorted()).toEqual(
       deliveries.map(({ notificationId }) => notificationId),

@@ -10,11 +10,11 @@ import type { Delivery, DeliveryKey, HandedOut } from '../../src/ledger/delivery
 import {
   forgetOrderEnding,
   freeLine,
-  noteOrderEnding,
+  noteOrderEndings,
   readOrderEndings,
-  withdrawOrderEnding,
+  withdrawOrderEndings,
 } from '../../src/ledger/end-of-order.js';
-import { endDeliveries, noteEnding, readEndings } from '../../src/ledger/end-of-subscription.js';
+import { endDeliveries, noteEndings, readEndings } from '../../src/ledger/end-of-subscription.js';
 import { endSending } from '../../src/ledger/end-sending.js';
 import { freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
@@ -301,7 +301,7 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
   it('ends with its subscription, in line or not, and leaves nothing behind', async () => {
     anew();
     const [first, second] = [await accept('a'), await accept('a')];
-    await test.postgres.dataSource.transaction((manager) => noteEnding(manager, subscriptionId, 'cancelled', 7));
+    await test.postgres.dataSource.transaction((manager) => noteEndings(manager, [subscriptionId], 'cancelled', 7));
     const [ending] = await readEndings(test.postgres, 10);
     expect(await endDeliveries(test.postgres, ending!, 10)).toBe(1);
     await settle(ended(first, 'cancelled'));
@@ -450,11 +450,11 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     const items = Array.from({ length: 25 }, () => about('a'));
     await test.acceptAll(items);
     const note = (version: number) =>
-      test.postgres.dataSource.transaction((manager) => noteOrderEnding(manager, subscriptionId, version));
+      test.postgres.dataSource.transaction((manager) => noteOrderEndings(manager, [subscriptionId], version));
     await note(7);
     const [earlier] = await readOrderEndings(test.postgres, 10);
     expect(await freeLine(test.postgres, earlier!, 10)).toBe(10);
-    await test.postgres.dataSource.transaction((manager) => withdrawOrderEnding(manager, subscriptionId));
+    await test.postgres.dataSource.transaction((manager) => withdrawOrderEndings(manager, [subscriptionId]));
     expect(await freeLine(test.postgres, earlier!, 10)).toBe(0);
     await note(8);
     await forgetOrderEnding(test.postgres, earlier!); // not the later one

@@ -13,7 +13,7 @@ import type { Postgres, Query } from '../../src/infra/postgres/postgres.js';
 import { HoldRule } from '../../src/endpoints/hold-rule.service.js';
 import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import type { DeliveryState } from '../../src/ledger/delivery.js';
-import { noteEnding } from '../../src/ledger/end-of-subscription.js';
+import { noteEndings } from '../../src/ledger/end-of-subscription.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { dropExpired } from '../../src/ledger/drop-expired.js';
 import {
@@ -834,7 +834,7 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       const { done } = await now(replay);
       expect(done).toBeGreaterThanOrEqual(100);
       await remove(id);
-      await test.postgres.dataSource.transaction((manager) => noteEnding(manager, id, 'cancelled', 1));
+      await test.postgres.dataSource.transaction((manager) => noteEndings(manager, [id], 'cancelled', 1));
       await sql('UPDATE replay SET next_step_at = now()');
       await run();
       expect(await now(replay)).toMatchObject({ state: 'stopped', stoppedBecause: 'subscription-deleted', done });

@@ -1,0 +1,105 @@
+import type { EntityManager } from 'typeorm';
+import { queryOf } from '../infra/postgres/query-of.js';
+import { rowsOf, statement, type Column } from '../infra/postgres/statement.js';
+import type { SubscriptionEntity } from './subscription.entity.js';
+
+/** Its version is that of the change. */
+export type SubscriptionColumns = Omit<SubscriptionEntity, 'id' | 'version'>;
+type Name = keyof SubscriptionColumns;
+
+const columns: Readonly<Record<Name, readonly [name: string, type: string]>> = {
+  ownerClientId: ['owner_client_id', 'text'],
+  callbackUrl: ['callback_url', 'text'],
+  auth: ['auth', 'text'],
+  credentials: ['credentials', 'text'],
+  channels: ['channels', 'json'],
+  deliveryGuarantee: ['delivery_guarantee', 'text'],
+  disabledAt: ['disabled_at', 'timestamptz'],
+  pausedAt: ['paused_at', 'timestamptz'],
+  timeoutSeconds: ['timeout_seconds', 'float8'],
+  maxConcurrency: ['max_concurrency', 'int'],
+  ratePerSecond: ['rate_per_second', 'float8'],
+  ordering: ['ordering', 'text'],
+  alertEmail: ['alert_email', 'text'],
+  createdAt: ['created_at', 'timestamptz'],
+  deletedAt: ['deleted_at', 'timestamptz'],
+};
+
+/** A subscription that is there, and what it gets. */
+export interface ChangedColumns {
+  id: string;
+  changed: Partial<SubscriptionColumns>;
+}
+
+const allNames = Object.keys(columns) as Name[];
+/** Postgres says when they were made. */
+const namesOfNew = allNames.filter((name) => name !== 'createdAt');
+
+const rows = (names: readonly Name[]) =>
+  rowsOf<ChangedColumns>('item', {
+    id: ['uuid', ({ id }) => id],
+    ...Object.fromEntries(names.map((name) => [columns[name][0], columnOf(name)])),
+  });
+
+const columnOf = (name: Name): Column<ChangedColumns> => {
+  const [, type] = columns[name];
+  return [type, ({ changed }) => asParameter(type, changed[name])];
+};
+
+function asParameter(type: string, value: SubscriptionColumns[Name] | undefined): unknown {
+  if (value === null || value === undefined) return null;
+  if (type === 'json') return JSON.stringify(value);
+  return value instanceof Date ? value.toISOString() : value;
+}
+
+const newRows = rows(namesOfNew);
+const namesInSql = namesOfNew.map((name) => columns[name][0]).join(', ');
+const insertItems = statement(
+  'insert-subscriptions',
+  `INSERT INTO subscription (id, ${namesInSql}, version) SELECT id, ${namesInSql}, $version::bigint FROM ${newRows.from}
+   RETURNING id, created_at AS "createdAt"`,
+);
+
+/**
+ * All of them in one statement. They get the time of their creation.
+ * @throws a unique violation when there is one of their ids
+ */
+export async function insertSubscriptions(
+  manager: EntityManager,
+  version: number,
+  entities: readonly SubscriptionEntity[],
+): Promise<void> {
+  if (entities.length === 0) return;
+  const items = entities.map((entity) => ({ id: entity.id, changed: entity }));
+  const created = await queryOf(manager)<{ id: string; createdAt: Date }>(insertItems, {
+    ...newRows.bind(items),
+    version,
+  });
+  const createdAt = new Map(created.map((row) => [row.id, row.createdAt]));
+  for (const entity of entities) entity.createdAt = createdAt.get(entity.id)!;
+}
+
+/** Those that get the same columns in one statement. No other column is written: a secret may be encrypted anew at this moment. */
+export async function updateSubscriptions(
+  manager: EntityManager,
+  version: number,
+  items: readonly ChangedColumns[],
+): Promise<void> {
+  const byColumns = new Map<string, { names: Name[]; items: ChangedColumns[] }>();
+  for (const item of items) {
+    const names = allNames.filter((name) => item.changed[name] !== undefined);
+    const key = names.join();
+    const alike = byColumns.get(key) ?? { names, items: [] };
+    byColumns.set(key, alike);
+    alike.items.push(item);
+  }
+  for (const { names, items: alike } of byColumns.values()) {
+    const item = rows(names);
+    const assignments = names.map((name) => `${columns[name][0]} = item.${columns[name][0]}, `).join('');
+    const update = statement(
+      'update-subscriptions',
+      `UPDATE subscription SET ${assignments}version = $version::bigint FROM ${item.from} WHERE subscription.id = item.id`,
+    );
+    await queryOf(manager)(update, { ...item.bind(alike), version });
+  }
+}
