@@ -6,6 +6,7 @@ import { ChannelsService } from '../channels/channels.service.js';
 import type { Credentials } from '../credentials/credentials.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { queryOf } from '../infra/postgres/query-of.js';
+import { Turns } from '../infra/turns.js';
 import type { TlsIdentity } from '../outbound/outbound.service.js';
 import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
@@ -27,14 +28,19 @@ export class Export {
     const names = new SecretNames();
     const applications = await this.applications.list();
     const channels = await this.channels.list();
-    const subscriptions = await this.subscriptions.list();
+    const subscriptions = [];
+    const turns = new Turns();
+    for (const each of await this.subscriptions.list()) {
+      await turns.yieldIfDue();
+      subscriptions.push({
+        ...exportSubscription(each, names),
+        ...said({ retryPolicy: this.policies.override(each.id) }),
+      });
+    }
     return {
       applications: applications.map((each) => exportApplication(each, names)),
       channels: channels.map(exportChannel),
-      subscriptions: subscriptions.map((each) => ({
-        ...exportSubscription(each, names),
-        ...said({ retryPolicy: this.policies.override(each.id) }),
-      })),
+      subscriptions,
       retryPolicy: { ...this.policies.general },
       alertRules: await readAlertRules(queryOf(this.postgres.dataSource.manager)),
     };

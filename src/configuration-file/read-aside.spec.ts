@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { turnsDuring } from '../../test/support/turns-during.js';
 import { readConfigurationText } from './configuration-text.js';
 import { readConfigurationAside } from './read-aside.js';
 import { sourcesGiven } from './sources.js';
@@ -6,19 +7,6 @@ import { toYaml, toYamlInParts } from './yaml-text.js';
 
 const channels = Array.from({ length: 2000 }, (_, nr) => ({ name: `channel-${nr}`, filters: ['kind', 'of "it"'] }));
 const values = { env: { LABEL: 'a label' } };
-
-/** @returns how many turns of the event loop others had meanwhile */
-async function turnsDuring<T>(work: Promise<T>): Promise<{ turns: number; result: T }> {
-  let [turns, isOver] = [0, false];
-  const count = () => {
-    if (isOver) return;
-    turns++;
-    setImmediate(count);
-  };
-  setImmediate(count);
-  const result = await work.finally(() => (isOver = true));
-  return { turns, result };
-}
 
 describe('a large configuration', () => {
   it('is read while this process goes on with its work, and as a small one is', async () => {
