@@ -1,4 +1,4 @@
-import type { Page } from '@playwright/test';
+import type { Page, Route } from '@playwright/test';
 import { randomUUID } from 'node:crypto';
 import type { Installation } from '../../test/support/installation.js';
 import { answer, protectedReceiver } from '../../test/support/receiver.js';
@@ -135,16 +135,21 @@ test('a subscription is paused and resumed, what it holds is dropped, and it is 
   expect(url).toBeTruthy();
 });
 
-test("a subscription cannot be deleted by what was known of it before a change of one's own", async ({
+test('a subscription is deleted as it was seen, and takes nobody from a page that was opened meanwhile', async ({
   open,
   heraut,
   receiver,
 }) => {
-  const { id } = await subscribe(heraut, receiver.url);
-  const page = await open(`subscriptions/${id}`);
+  const [{ id, url }, other] = [await subscribe(heraut, receiver.url), await subscribe(heraut, receiver.url)];
+  const page = await open(`subscriptions/${other.id}?tab=delivery`);
+  await page.keyboard.press('Control+K');
+  await page.keyboard.type(id);
+  await page.getByRole('dialog', { name: 'Go to' }).getByRole('option').first().click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText(url);
   const changed = new Promise<() => void>((resolve) => {
     void page.route('**/pause', (route) => resolve(() => void route.continue()));
   });
+  // Not by what was known of it before a change of one's own …
   await page.getByRole('button', { name: 'Pause' }).click();
   await expect(page.getByText('An operator paused it')).toBeVisible();
   await page.getByRole('button', { name: 'More actions' }).click();
@@ -153,8 +158,22 @@ test("a subscription cannot be deleted by what was known of it before a change o
   (await changed)();
   await expect(remove).toBeEnabled();
   await remove.click();
-  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
-  await expect(page).toHaveURL(/\/console\/subscriptions$/);
+  const asked = page.getByRole('dialog', { name: 'Delete this subscription?' });
+  const deleted = new Promise<() => void>((resolve) => {
+    const isDeletion = (route: Route) => route.request().method() === 'DELETE';
+    void page.route(`**/subscriptions/${id}`, (route) =>
+      isDeletion(route) ? resolve(() => void route.continue()) : route.fallback(),
+    );
+  });
+  await asked.getByRole('button', { name: 'Delete' }).click();
+  const goesOn = await deleted;
+  await page.goBack();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText(other.url);
+  await page.getByLabel('Calls a second').pressSequentially('5');
+  goesOn();
+  await expect(notice(page, 'The subscription is deleted')).toBeVisible();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText(other.url);
+  await expect(page.getByLabel('Calls a second')).toHaveValue('5');
 });
 
 test('a test notification shows what the receiver answers now', async ({ open, heraut, receiver }) => {

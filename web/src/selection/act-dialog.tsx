@@ -1,6 +1,6 @@
 import { Modal } from '@mantine/core';
-import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
+import { useGoOn } from '../parts/use-go-on.ts';
 import { ActOnSelection } from './act-on-selection.tsx';
 import { useActTexts } from './act-texts.ts';
 import type { Selection } from './selection.ts';
@@ -19,7 +19,7 @@ interface Props {
 /** Dry run, rate and confirmation in one dialog; then the page that shows how far it is. */
 export function ActDialog({ act, onClose }: Props) {
   const t = useActTexts();
-  const navigate = useNavigate();
+  const goOn = useGoOn();
   const [isBusy, setBusy] = useState(false);
   // It cannot be called back any more, and what became of it has to be seen.
   const leave = () => {
@@ -42,7 +42,7 @@ export function ActDialog({ act, onClose }: Props) {
           onBusy={setBusy}
           onDone={(work) => {
             onClose();
-            void navigate({ to: '/replays/$id', params: { id: work.id } });
+            void goOn({ to: '/replays/$id', params: { id: work.id } });
           }}
         />
       )}

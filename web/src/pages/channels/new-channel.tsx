@@ -1,10 +1,10 @@
 import { TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { errorOf } from '../../parts/field-errors.ts';
 import { NewDialog } from '../../parts/new-dialog.tsx';
+import { useGoOn } from '../../parts/use-go-on.ts';
 import { ChannelFields, noValues, type ChannelValues } from './channel-fields.tsx';
 import { channelsKey } from './channels.ts';
 import { useChannelTexts } from './texts.ts';
@@ -17,14 +17,14 @@ interface Props {
 export function NewChannel({ opened, onClose }: Props) {
   const t = useChannelTexts();
   const client = useQueryClient();
-  const navigate = useNavigate();
+  const goOn = useGoOn();
   const [name, setName] = useState('');
   const [values, setValues] = useState<ChannelValues>(noValues);
   const create = useMutation({
     mutationFn: () => answerOf(api.POST('/admin/v1/channels', { body: { name, ...values } })),
     onSuccess: async ({ id }) => {
       await client.invalidateQueries({ queryKey: channelsKey });
-      await navigate({ to: '/channels/$id', params: { id } });
+      await goOn({ to: '/channels/$id', params: { id } });
     },
   });
   return (

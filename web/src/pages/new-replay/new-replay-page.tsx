@@ -1,10 +1,10 @@
 import { Button, Checkbox, Group, Paper, SegmentedControl, SimpleGrid, Stack, Text, Title } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import { TbCalculator } from 'react-icons/tb';
-import { useNavigate } from '@tanstack/react-router';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { DeliveryStateBadge } from '../../parts/delivery-state.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
+import { useGoOn } from '../../parts/use-go-on.ts';
 import { ActOnSelection } from '../../selection/act-on-selection.tsx';
 import { ChannelsField, ErrorsField, SubscriptionField, SubscriptionsField } from '../../selection/fields.tsx';
 import { criteriaOf, selectionOf, type Criteria, type Selection } from '../../selection/selection.ts';
@@ -21,7 +21,7 @@ const ways = ['missed', 'everything'] as const;
 /** Says which deliveries are meant, has them counted, and sends them again. */
 export function NewReplayPage() {
   const t = useNewReplayTexts();
-  const navigate = useNavigate();
+  const goOn = useGoOn();
   const [state, setState] = useUrlState();
   // What was counted is not what is meant any more.
   const set: typeof setState = (changes) => setState({ ...changes, count: undefined });
@@ -91,7 +91,7 @@ export function NewReplayPage() {
               kind="replay"
               selection={counted}
               isWithDelivered={counted.states?.includes('delivered')}
-              onDone={({ id }) => void navigate({ to: '/replays/$id', params: { id } })}
+              onDone={({ id }) => void goOn({ to: '/replays/$id', params: { id } })}
             />
           </Paper>
         )}

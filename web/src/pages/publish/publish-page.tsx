@@ -10,6 +10,7 @@ import { readTime } from '../../parts/moment.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
+import { useIsShown } from '../../parts/use-go-on.ts';
 import { useMay } from '../../shell/session.tsx';
 import { useChannels } from './channels.ts';
 import {
@@ -75,11 +76,7 @@ function PublishForm({ channels, now }: Props) {
   const may = useMay('operator');
   const form = useRef<HTMLFormElement>(null);
   const publishing = usePublish();
-  const isShown = useRef(false);
-  useEffect(() => {
-    isShown.current = true;
-    return () => void (isShown.current = false);
-  }, []);
+  const isShown = useIsShown();
   const [errors, setErrors] = useState<Refusals>();
   const [answer, setAnswer] = useState<PublicationAnswer>();
   const [openedAt] = useState(now);
@@ -128,7 +125,7 @@ function PublishForm({ channels, now }: Props) {
     try {
       const published = await publishing.mutateAsync({ draft: JSON.stringify(draft), request });
       // Meanwhile another page may have been opened: it would take these for filters of its own.
-      if (!isShown.current) return;
+      if (!isShown()) return;
       setAnswer(published);
       setUrl({ published: published.id, channel: draft.channel }, true);
     } catch (error) {

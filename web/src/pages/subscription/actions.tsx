@@ -2,7 +2,6 @@ import { ActionIcon, Button, Menu } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { TbDots, TbPlayerPause, TbPlayerPlay, TbPlug, TbSend, TbTrash, TbX } from 'react-icons/tb';
 import { useQueryClient } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
@@ -19,6 +18,8 @@ interface Props {
   subscription: SubscriptionWithHeld;
   tag: string | undefined;
   situation: Situation | null | undefined;
+  /** Not of this component: it goes as soon as reading finds that the subscription is gone. */
+  onDeleted: () => Promise<void>;
 }
 
 type Asked = 'drop' | 'delete' | 'reset' | 'test';
@@ -28,12 +29,11 @@ type Verb = 'pause' | 'resume' | 'enable';
 const mostHeld = 10_000;
 const mostWaiting = 1_000;
 
-export function Actions({ subscription, tag, situation }: Props) {
+export function Actions({ subscription, tag, situation, onDeleted }: Props) {
   const { id, pausedAt, disabledAt, held } = subscription;
   const t = useSubscriptionTexts();
   const format = useFormat();
   const queries = useQueryClient();
-  const navigate = useNavigate();
   const mayOperate = useMay('operator');
   const mayDelete = useMay('administrator');
   const [asked, setAsked] = useState<Asked>();
@@ -246,7 +246,7 @@ export function Actions({ subscription, tag, situation }: Props) {
           );
           tell(t('deleted'));
           void queries.invalidateQueries({ queryKey: ['subscriptions'] });
-          await navigate({ to: '/subscriptions', ignoreBlocker: true });
+          await onDeleted();
         }}
       >
         {t('deleteHelp', unsentShown)}

@@ -9,6 +9,7 @@ import { EmptyState } from '../../parts/empty-state.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
+import { useGoOn } from '../../parts/use-go-on.ts';
 import { situationQuery, subscriptionQuery } from '../../subscriptions/data.ts';
 import { SubscriptionState } from '../../subscriptions/subscription-state.tsx';
 import { Actions } from './actions.tsx';
@@ -27,6 +28,7 @@ export function SubscriptionPage() {
   const t = useSubscriptionTexts();
   const [state, set] = useUrlState();
   const tab = tabs.find((each) => each === oneOf(state['tab'])) ?? 'overview';
+  const goOn = useGoOn();
   const { data, error, refetch } = useQuery(subscriptionQuery(id));
   const { data: situation, error: unknown, refetch: askAgain } = useQuery(situationQuery(id));
   const isGone = isProblem(error) && error.status === 404;
@@ -71,7 +73,14 @@ export function SubscriptionPage() {
           </Group>
         }
       >
-        {!isGone && <Actions subscription={subscription} tag={tag} situation={situation} />}
+        {!isGone && (
+          <Actions
+            subscription={subscription}
+            tag={tag}
+            situation={situation}
+            onDeleted={() => goOn({ to: '/subscriptions' })}
+          />
+        )}
       </PageHeader>
       {isGone ? (
         <Alert

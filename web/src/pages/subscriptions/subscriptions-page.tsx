@@ -1,7 +1,7 @@
 import { Anchor, Button, Group, Select, Stack, Text, TextInput, Tooltip } from '@mantine/core';
 import { TbPlus, TbSearch } from 'react-icons/tb';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { applicationsQuery, channelsQuery } from '../../parts/catalogue.ts';
 import { answerOf, api } from '../../api/client.ts';
@@ -16,6 +16,7 @@ import { usePlainError } from '../../parts/plain-error.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
+import { useGoOn } from '../../parts/use-go-on.ts';
 import { useTypedText } from '../../parts/use-typed-text.ts';
 import { useMay } from '../../shell/session.tsx';
 import { refreshMs, situationQuery, type Situation, type Subscription } from '../../subscriptions/data.ts';
@@ -30,7 +31,7 @@ const pageLength = 100;
 export function SubscriptionsPage() {
   const t = useSubscriptionsTexts();
   const format = useFormat();
-  const navigate = useNavigate();
+  const goOn = useGoOn();
   const mayCreate = useMay('administrator');
   const [state, set] = useUrlState();
   const [created, setCreated] = useState<Created>();
@@ -57,7 +58,7 @@ export function SubscriptionsPage() {
   });
   const rows = list.data?.pages.flatMap(({ subscriptions }) => subscriptions) ?? [];
   const count = list.data?.pages[0]?.count;
-  const open = (id: string) => void navigate({ to: `/subscriptions/${id}` });
+  const open = (id: string) => void goOn({ to: '/subscriptions/$id', params: { id } });
   const isNewOpen = state['new'] !== undefined && mayCreate;
   const startNew = mayCreate && (
     <Button leftSection={<TbPlus size={16} aria-hidden />} onClick={() => set({ new: '1' }, true)}>
