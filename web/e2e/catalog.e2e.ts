@@ -93,8 +93,32 @@ test('an application is added, changed, given a new secret, and removed by its n
   await makeAnother.click();
   await expect(asked.getByText('Heraut does not answer')).toBeVisible();
   await expect(asked).toContainText('nobody has seen the new secret');
+  // Neither keys nor Back take it away while its answer is under way, and while a secret is shown that nobody has yet.
+  const back = () => page.evaluate(() => history.back());
+  const stay = (name: string) => page.getByRole('dialog', { name }).getByRole('button', { name: 'Stay' });
+  const answered = new Promise<() => void>((resolve) => {
+    void page.route('**/rotate-secret', (route) => resolve(() => void route.continue()), { times: 1 });
+  });
   await makeAnother.click();
+  const answer = await answered;
+  await page.keyboard.press('Escape');
+  await back();
+  await stay('Leave before it is done?').click();
+  await expect(stay('Leave before it is done?')).toHaveCount(0);
+  await back();
+  await expect(stay('Leave before it is done?')).toBeVisible();
+  await lookAt(page, 'application-leaving');
+  answer();
   await expect(shown.locator('pre')).not.toHaveText(first!);
+  await expect(stay('Leave before it is done?')).toHaveCount(0);
+  await back();
+  await stay('Leave without this secret?').click();
+  const [question] = await Promise.all([
+    page.waitForEvent('dialog').then((dialog) => dialog.dismiss().then(() => dialog)),
+    page.evaluate(() => location.reload()),
+  ]);
+  expect(question.type()).toBe('beforeunload');
+  await expect(shown.locator('pre')).toHaveText(/^[\w-]{43}$/);
   await shown.getByRole('button', { name: 'I have copied it' }).click();
 
   await drawer.getByRole('button', { name: 'Remove' }).click();

@@ -168,6 +168,8 @@ test('a subscription is deleted as it was seen, and takes nobody from a page tha
   await asked.getByRole('button', { name: 'Delete' }).click();
   const goesOn = await deleted;
   await page.goBack();
+  const leaving = page.getByRole('dialog', { name: 'Leave before it is done?' });
+  await leaving.getByRole('button', { name: 'Leave', exact: true }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText(other.url);
   await page.getByLabel('Calls a second').pressSequentially('5');
   goesOn();

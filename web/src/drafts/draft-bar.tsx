@@ -1,8 +1,9 @@
-import { Alert, Button, Group, Modal, Stack, Text } from '@mantine/core';
+import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { TbUsers } from 'react-icons/tb';
 import { useContext } from 'react';
 import { isProblem } from '../api/problem.ts';
 import { defineTexts } from '../i18n/i18n.ts';
+import { LeaveQuestion } from '../parts/leaving.tsx';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
 import { IsGone, useLeaveGuard, type Draft } from './use-draft.ts';
 
@@ -19,9 +20,6 @@ const useTexts = defineTexts(
     saveMine: 'Save mine over it',
     leave: 'Leave without saving?',
     leaveDetail: 'What you changed here is not saved.',
-    stay: 'Stay',
-    leaveAnyway: 'Leave',
-    close: 'Close',
   },
   {
     save: 'Opslaan',
@@ -34,9 +32,6 @@ const useTexts = defineTexts(
     saveMine: 'Mijn versie opslaan',
     leave: 'Verlaten zonder op te slaan?',
     leaveDetail: 'Wat u hier wijzigde is niet opgeslagen.',
-    stay: 'Blijven',
-    leaveAnyway: 'Verlaten',
-    close: 'Sluiten',
   },
 );
 
@@ -93,25 +88,13 @@ export function DraftBar<T>({ draft, isInvalid = false, onSaved }: Props<T>) {
           {isGone ? t('gone') : isDirty ? t('unsaved') : ''}
         </Text>
       </Group>
-      <Modal
+      <LeaveQuestion
         opened={guard.status === 'blocked'}
-        onClose={() => guard.reset?.()}
         title={t('leave')}
-        closeButtonProps={{ 'aria-label': t('close') }}
-        centered
-      >
-        <Stack gap="sm">
-          <Text size="sm">{t('leaveDetail')}</Text>
-          <Group justify="flex-end">
-            <Button variant="default" onClick={() => guard.reset?.()} data-autofocus>
-              {t('stay')}
-            </Button>
-            <Button color="red" onClick={() => guard.proceed?.()}>
-              {t('leaveAnyway')}
-            </Button>
-          </Group>
-        </Stack>
-      </Modal>
+        detail={t('leaveDetail')}
+        onStay={() => guard.reset?.()}
+        onLeave={() => guard.proceed?.()}
+      />
     </Stack>
   );
 }

@@ -1,6 +1,7 @@
 import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
 import { useState, type ReactNode } from 'react';
 import { defineTexts } from '../i18n/i18n.ts';
+import { AskUnderWay } from './leaving.tsx';
 import { ProblemAlert } from './problem-alert.tsx';
 
 const useTexts = defineTexts(
@@ -98,6 +99,7 @@ export function Confirm({
           </Group>
         </Stack>
       </form>
+      <AskUnderWay isBusy={isBusy} />
     </Modal>
   );
 }

@@ -1,6 +1,7 @@
 import { Button, Group, Modal, Stack } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { defineTexts } from '../i18n/i18n.ts';
+import { AskUnderWay } from './leaving.tsx';
 import { ProblemAlert } from './problem-alert.tsx';
 
 const useTexts = defineTexts(
@@ -56,6 +57,7 @@ export function NewDialog({ opened, onClose, title, error, isBusy, onSubmit, chi
           </Group>
         </Stack>
       </form>
+      <AskUnderWay isBusy={isBusy} />
     </Modal>
   );
 }

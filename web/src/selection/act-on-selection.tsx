@@ -19,6 +19,7 @@ import { answerOf, api } from '../api/client.ts';
 import { isProblem } from '../api/problem.ts';
 import { useFormat } from '../i18n/format.ts';
 import { readListsAnew } from '../parts/found-lists.ts';
+import { AskUnderWay } from '../parts/leaving.tsx';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
 import { TimeField } from '../parts/time-field.tsx';
 import { useOnce } from '../parts/use-once.ts';
@@ -249,6 +250,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
           </Button>
         </Group>
       </Stack>
+      <AskUnderWay isBusy={isBusy} />
     </form>
   );
 }

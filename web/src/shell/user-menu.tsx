@@ -9,6 +9,7 @@ import {
 import { TbLanguage, TbLogout, TbUserCircle } from 'react-icons/tb';
 import { notifications } from '@mantine/notifications';
 import { lazy, Suspense, useState } from 'react';
+import { flushSync } from 'react-dom';
 import { loadPart } from '../api/load-part.ts';
 import { callConsole, consoleRoot } from '../api/client.ts';
 import { ApiProblem, isProblem } from '../api/problem.ts';
@@ -36,6 +37,8 @@ export function UserMenu() {
       // Signed out already, which is what was asked for.
       if (!isProblem(error) || error.status !== 401) throw error;
     }
+    // The dialog would ask before it lets this page go.
+    flushSync(() => setAsks(false));
     // A new page: nothing that one user has seen is left for the next. The provider is to ask for the password.
     location.assign(new URL('sign-in?again=1', consoleRoot));
   };

@@ -5,6 +5,7 @@ import { applicationsQuery } from '../parts/catalogue.ts';
 import { answerOf, api } from '../api/client.ts';
 import { defineTexts } from '../i18n/i18n.ts';
 import { errorOf } from '../parts/field-errors.ts';
+import { AskUnderWay } from '../parts/leaving.tsx';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
 import { useOnce } from '../parts/use-once.ts';
 import { emptyAuthorization, isAuthorizationComplete, toAuthorization } from './credential-drafts.ts';
@@ -158,6 +159,7 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
           </Group>
         </Stack>
       </form>
+      <AskUnderWay isBusy={create.isPending} />
     </Drawer>
   );
 }

@@ -2,6 +2,7 @@ import { Alert, Button, Code, Group, Modal, Stack, Text } from '@mantine/core';
 import { TbKey } from 'react-icons/tb';
 import { defineTexts } from '../i18n/i18n.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
+import { AskSecret } from '../parts/leaving.tsx';
 
 const useTexts = defineTexts(
   'secret-once',
@@ -47,6 +48,7 @@ export function SecretOnce({ secret, onClose }: { secret: string | null; onClose
           <Button onClick={onClose}>{t('done')}</Button>
         </Group>
       </Stack>
+      <AskSecret isShown={secret !== null} />
     </Modal>
   );
 }

@@ -1,7 +1,7 @@
 import { Anchor, Button, Drawer, Group, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link, useNavigate } from '@tanstack/react-router';
-import { useState } from 'react';
+import { Link } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
 import { ConfirmOver } from '../../drafts/confirm-over.tsx';
 import { DraftBar } from '../../drafts/draft-bar.tsx';
 import { useResourceDraft, type Tagged } from '../../drafts/use-resource-draft.ts';
@@ -12,6 +12,7 @@ import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { useSubscriptionsOf } from '../../parts/subscriptions.ts';
 import type { UrlState } from '../../parts/url-state.ts';
+import { useGoOn } from '../../parts/use-go-on.ts';
 import { ApplicationFields, valuesOf } from './application-fields.tsx';
 import {
   applicationKey,
@@ -35,6 +36,7 @@ interface Props {
 
 export function ApplicationDrawer({ id, mayChange, onClose, onSecret }: Props) {
   const t = useApplicationTexts();
+  const [isAsking, setAsking] = useState(false);
   return (
     <Drawer
       opened={id !== undefined}
@@ -43,13 +45,15 @@ export function ApplicationDrawer({ id, mayChange, onClose, onSecret }: Props) {
       size="md"
       title={t('title')}
       closeButtonProps={{ 'aria-label': t('close') }}
+      // Every dialog that is open hears it: that of a question is to close alone, or not at all while it is carried out.
+      closeOnEscape={!isAsking}
     >
-      {id !== undefined && <Loaded key={id} id={id} mayChange={mayChange} onSecret={onSecret} />}
+      {id !== undefined && <Loaded key={id} id={id} mayChange={mayChange} onSecret={onSecret} onAsking={setAsking} />}
     </Drawer>
   );
 }
 
-type LoadedProps = Pick<Props, 'mayChange' | 'onSecret'>;
+type LoadedProps = Pick<Props, 'mayChange' | 'onSecret'> & { onAsking: (isAsking: boolean) => void };
 
 function Loaded({ id, ...props }: LoadedProps & { id: string }) {
   const t = useApplicationTexts();
@@ -62,12 +66,16 @@ function Loaded({ id, ...props }: LoadedProps & { id: string }) {
   return error ? <ProblemAlert error={error} onRetry={() => void refetch()} /> : <Skeleton height={420} />;
 }
 
-function Details({ current, mayChange, onSecret }: LoadedProps & { current: Tagged<Application> }) {
+function Details({ current, mayChange, onSecret, onAsking }: LoadedProps & { current: Tagged<Application> }) {
   const t = useApplicationTexts();
   const client = useQueryClient();
-  const navigate = useNavigate();
+  const goOn = useGoOn();
   const format = useFormat();
   const [asked, ask] = useState<{ what: 'rotate' | 'remove'; secretSetAt: string }>();
+  useEffect(() => {
+    onAsking(asked !== undefined);
+    return () => onAsking(false);
+  }, [asked, onAsking]);
   const { data: application, tag } = current;
   const { id, clientId, secretSetAt } = application;
   const readAgain = () => client.invalidateQueries({ queryKey: applicationKey(id) });
@@ -151,12 +159,7 @@ function Details({ current, mayChange, onSecret }: LoadedProps & { current: Tagg
         word={clientId}
         onConfirm={async () => {
           await removeApplication(id, tag);
-          // What was typed over it goes with it.
-          void navigate({
-            to: '.',
-            search: (before: UrlState) => ({ ...before, application: undefined }),
-            ignoreBlocker: true,
-          });
+          void goOn({ to: '.', search: (before: UrlState) => ({ ...before, application: undefined }) });
           await client.invalidateQueries({ queryKey: applicationsKey });
         }}
         now={now}

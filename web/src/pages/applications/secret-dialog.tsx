@@ -1,5 +1,6 @@
 import { Button, Code, Group, Modal, Stack, Text } from '@mantine/core';
 import { CopyButton } from '../../parts/copy-button.tsx';
+import { AskSecret } from '../../parts/leaving.tsx';
 import { useApplicationTexts } from './texts.ts';
 
 export interface ShownSecret {
@@ -36,6 +37,7 @@ export function SecretDialog({ shown, onClose }: { shown: ShownSecret | undefine
           </Group>
         </Stack>
       )}
+      <AskSecret isShown={shown !== undefined} />
     </Modal>
   );
 }

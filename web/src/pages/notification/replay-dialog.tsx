@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
+import { AskUnderWay } from '../../parts/leaving.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { useOnce } from '../../parts/use-once.ts';
 import { nameOfState, useWorkTexts } from '../../selection/work.tsx';
@@ -133,6 +134,7 @@ export function ReplayDialog({ id, subscriptionId, name, isDelivered = false, on
           )}
         </Stack>
       </form>
+      <AskUnderWay isBusy={isBusy} />
     </Modal>
   );
 }

@@ -7,6 +7,7 @@ import { answerOf, api } from '../../api/client.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
+import { AskUnderWay } from '../../parts/leaving.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { useMay } from '../../shell/session.tsx';
@@ -230,6 +231,7 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
       >
         {t(isLast ? 'endLastHelp' : 'endHelp')}
       </Confirm>
+      <AskUnderWay isBusy={make.isPending || rotate.isPending} />
       <SecretOnce secret={secret} onClose={() => setSecret(null)} />
     </Stack>
   );

@@ -1,0 +1,107 @@
+import { Button, Group, Modal, Stack, Text } from '@mantine/core';
+import { useRouter, type RouterHistory } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
+import { defineTexts } from '../i18n/i18n.ts';
+
+const useTexts = defineTexts(
+  'leaving',
+  {
+    underWay: 'Leave before it is done?',
+    underWayDetail:
+      'What you asked for is under way, and goes on. If you leave now, you do not see what became of it: neither an error, nor a new secret, which is shown only once.',
+    secret: 'Leave without this secret?',
+    secretDetail: 'It is shown only here and now. If you have not copied it, nobody has it.',
+    stay: 'Stay',
+    leave: 'Leave',
+    close: 'Close',
+  },
+  {
+    underWay: 'Verlaten voordat het klaar is?',
+    underWayDetail:
+      'Wat u vroeg is bezig, en gaat door. Als u nu weggaat, ziet u niet wat ervan werd: geen fout, en geen nieuw geheim, dat maar één keer getoond wordt.',
+    secret: 'Verlaten zonder dit geheim?',
+    secretDetail: 'Het wordt alleen hier en nu getoond. Als u het niet kopieerde, heeft niemand het.',
+    stay: 'Blijven',
+    leave: 'Verlaten',
+    close: 'Sluiten',
+  },
+);
+
+interface QuestionProps {
+  opened: boolean;
+  title: string;
+  detail: string;
+  onStay: () => void;
+  onLeave: () => void;
+}
+
+export function LeaveQuestion({ opened, title, detail, onStay, onLeave }: QuestionProps) {
+  const t = useTexts();
+  return (
+    <Modal opened={opened} onClose={onStay} title={title} closeButtonProps={{ 'aria-label': t('close') }} centered>
+      <Stack gap="sm">
+        <Text size="sm">{detail}</Text>
+        <Group justify="flex-end">
+          <Button variant="default" onClick={onStay} data-autofocus>
+            {t('stay')}
+          </Button>
+          <Button color="red" onClick={onLeave}>
+            {t('leave')}
+          </Button>
+        </Group>
+      </Stack>
+    </Modal>
+  );
+}
+
+/**
+ * Asks before a page is left while something that was asked for there is under way: it cannot be called back, and what became of it has to
+ * be seen. A dialog that cannot be cancelled meanwhile has this, for Back, for keys and for the window.
+ */
+export function AskUnderWay({ isBusy }: { isBusy: boolean }) {
+  const t = useTexts();
+  return <Held isHeld={isBusy} title={t('underWay')} detail={t('underWayDetail')} />;
+}
+
+/** Asks before a page is left while it shows what is shown only once. */
+export function AskSecret({ isShown }: { isShown: boolean }) {
+  const t = useTexts();
+  return <Held isHeld={isShown} title={t('secret')} detail={t('secretDetail')} />;
+}
+
+function Held({ isHeld, ...said }: { isHeld: boolean; title: string; detail: string }) {
+  const { asked, stay } = useHold(isHeld);
+  return <LeaveQuestion {...said} opened={asked !== undefined} onStay={stay} onLeave={() => asked?.()} />;
+}
+
+/**
+ * Unlike `useBlocker`, which leaves the browser at the other address for as long as it asks: an answer that came meanwhile would change
+ * the address of the wrong page.
+ */
+function useHold(isHeld: boolean): { asked: (() => void) | undefined; stay: () => void } {
+  const history: RouterHistory = useRouter().history;
+  const [asked, setAsked] = useState<() => void>();
+  useEffect(() => {
+    if (!isHeld) return;
+    const release = history.block({
+      enableBeforeUnload: true,
+      blockerFn: ({ action, currentLocation, nextLocation }) => {
+        // Done by the page itself: nobody leaves by that.
+        if (action === 'REPLACE') return false;
+        const steps = nextLocation.state.__TSR_index - currentLocation.state.__TSR_index;
+        const go = () => {
+          if (action === 'PUSH') history.push(nextLocation.href, nextLocation.state, { ignoreBlocker: true });
+          else history.go(steps, { ignoreBlocker: true });
+        };
+        setAsked(() => go);
+        return true;
+      },
+    });
+    return () => {
+      release();
+      // With what it waited for, the question is over.
+      setAsked(undefined);
+    };
+  }, [isHeld, history]);
+  return { asked, stay: () => setAsked(undefined) };
+}
