@@ -159,6 +159,10 @@ test('a subscription is deleted as it was seen, and takes nobody from a page tha
   await expect(remove).toBeEnabled();
   await remove.click();
   const asked = page.getByRole('dialog', { name: 'Delete this subscription?' });
+  // … nor over what somebody else has changed since, before that is shown.
+  await admin(heraut, 'PATCH', `subscriptions/${id}`, { ratePerSecond: 7 });
+  await asked.getByRole('button', { name: 'Delete' }).click();
+  await expect(asked.getByRole('alert').getByRole('row').filter({ hasText: 'ratePerSecond' })).toContainText('7');
   const deleted = new Promise<() => void>((resolve) => {
     const isDeletion = (route: Route) => route.request().method() === 'DELETE';
     void page.route(`**/subscriptions/${id}`, (route) =>
@@ -174,6 +178,8 @@ test('a subscription is deleted as it was seen, and takes nobody from a page tha
   await page.getByLabel('Calls a second').pressSequentially('5');
   goesOn();
   await expect(notice(page, 'The subscription is deleted')).toBeVisible();
+  await tab(page, 'Overview');
+  await page.getByRole('dialog', { name: 'Leave without saving?' }).getByRole('button', { name: 'Stay' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText(other.url);
   await expect(page.getByLabel('Calls a second')).toHaveValue('5');
 });
@@ -349,14 +355,23 @@ test('signing keys are made, rotated and ended; a secret is shown once', async (
   expect(await page.content()).not.toContain(secret);
   await lookAt(page, 'subscription-signing');
   await page.getByRole('button', { name: 'Rotate' }).click();
-  await page
-    .getByRole('dialog', { name: 'Rotate this key?' })
-    .getByRole('button', { name: 'Rotate', exact: true })
-    .click();
+  const asked = page.getByRole('dialog', { name: 'Rotate this key?' });
+  const rotate = asked.getByRole('button', { name: 'Rotate', exact: true });
+  // The answer is lost, and with it the secret of a key that signs already.
+  await page.route('**/rotate', (route) => route.fetch().then(() => route.abort()), { times: 1 });
+  await rotate.click();
+  await expect(asked).toContainText('nobody has seen the secret of that key');
+  await expect(asked).toContainText('may have been done, or not');
+  await expect(rotate).toBeDisabled();
+  await lookAt(page, 'subscription-key-unseen');
+  await asked.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('button', { name: 'Rotate' }).click();
+  await expect(asked).not.toContainText('nobody has seen');
+  await rotate.click();
   await shown.getByRole('button', { name: 'I have it' }).click();
-  await expect(keys).toHaveCount(3);
+  await expect(keys).toHaveCount(4);
   await expect(keys.nth(2)).toContainText(/in \d+ (hours|day)|tomorrow/);
-  for (const left of [2, 1]) {
+  for (const left of [3, 2, 1]) {
     await page.getByRole('button', { name: 'End' }).last().click();
     await page.getByRole('dialog').getByRole('button', { name: 'End', exact: true }).click();
     if (left > 1) await expect(keys).toHaveCount(left);

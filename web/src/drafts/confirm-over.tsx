@@ -1,7 +1,7 @@
 import { Alert, Stack, Text } from '@mantine/core';
 import { TbUsers } from 'react-icons/tb';
-import { useState } from 'react';
-import { isProblem, mayBeDone } from '../api/problem.ts';
+import { useState, type ReactNode } from 'react';
+import { isProblem } from '../api/problem.ts';
 import { defineTexts } from '../i18n/i18n.ts';
 import { Confirm, type ConfirmProps } from '../parts/confirm.tsx';
 import { FieldDiff } from '../parts/field-diff.tsx';
@@ -25,6 +25,8 @@ interface Props extends Omit<ConfirmProps, 'isSaid'> {
   /** What it is done to, as it is now as far as the page knows: `onConfirm` sends the tag of that. */
   now: object;
   readAgain: () => Promise<unknown>;
+  /** What has to be said of a change, beside what it is. */
+  remark?: ReactNode;
 }
 
 const isRefusal = (error: unknown): boolean => isProblem(error, 'changed-meanwhile');
@@ -33,7 +35,7 @@ const isRefusal = (error: unknown): boolean => isProblem(error, 'changed-meanwhi
  * Asks before something is done to what others may change at the same time, or one's own try whose answer was lost. Then it is read again,
  * the dialog shows what is other than when it was opened, and is confirmed over that.
  */
-export function ConfirmOver({ now, readAgain, opened, onConfirm, children, ...confirm }: Props) {
+export function ConfirmOver({ now, readAgain, remark, opened, onConfirm, children, ...confirm }: Props) {
   const [before, setBefore] = useState<object>();
   const [isRefused, setRefused] = useState(false);
   const [isBusy, setBusy] = useState(false);
@@ -50,7 +52,7 @@ export function ConfirmOver({ now, readAgain, opened, onConfirm, children, ...co
       if (isRefusal(failure)) {
         await readAgain();
         setRefused(true);
-      } else if (mayBeDone(failure)) void readAgain(); // which takes as long as nothing answers
+      } else void readAgain(); // which takes as long as nothing answers
       throw failure;
     } finally {
       setBusy(false);
@@ -61,13 +63,20 @@ export function ConfirmOver({ now, readAgain, opened, onConfirm, children, ...co
       <Stack gap="sm">
         {typeof children === 'string' ? <Text size="sm">{children}</Text> : children}
         {/* Until the answer is there it may be one's own. */}
-        {!isBusy && before !== undefined && <Changes before={before} now={now} isRefused={isRefused} />}
+        {!isBusy && before !== undefined && <Changes before={before} now={now} isRefused={isRefused} remark={remark} />}
       </Stack>
     </Confirm>
   );
 }
 
-function Changes({ before, now, isRefused }: { before: object; now: object; isRefused: boolean }) {
+interface ChangesProps {
+  before: object;
+  now: object;
+  isRefused: boolean;
+  remark: ReactNode;
+}
+
+function Changes({ before, now, isRefused, remark }: ChangesProps) {
   const t = useTexts();
   const changes = changesBetween(before, now);
   if (changes.length === 0 && !isRefused) return null;
@@ -75,6 +84,11 @@ function Changes({ before, now, isRefused }: { before: object; now: object; isRe
     <Alert color="orange" variant="light" role="alert" icon={<TbUsers aria-hidden />} title={t('changed')}>
       {isRefused && <Text size="sm">{t('refused')}</Text>}
       {changes.length === 0 ? <Text size="sm">{t('same')}</Text> : <FieldDiff fields={changes} />}
+      {remark && (
+        <Text size="sm" mt="xs">
+          {remark}
+        </Text>
+      )}
     </Alert>
   );
 }

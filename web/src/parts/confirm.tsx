@@ -21,6 +21,8 @@ export interface ConfirmProps {
   /** Has to be typed where it cannot be undone and is large. */
   word?: string;
   isDangerous?: boolean;
+  /** It can be done no more. */
+  isMoot?: boolean;
   /** The dialog closes when it succeeds; an error stays in it, with what was typed. */
   onConfirm: () => Promise<unknown>;
   /** Errors that `children` say in words of their own. */
@@ -36,6 +38,7 @@ export function Confirm({
   action,
   word,
   isDangerous = true,
+  isMoot = false,
   onConfirm,
   isSaid = () => false,
 }: ConfirmProps) {
@@ -92,7 +95,7 @@ export function Confirm({
               type="submit"
               color={isDangerous ? 'red' : undefined}
               loading={isBusy}
-              disabled={word !== undefined && typed.trim() !== word}
+              disabled={isMoot || (word !== undefined && typed.trim() !== word)}
             >
               {action}
             </Button>

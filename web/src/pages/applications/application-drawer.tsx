@@ -144,11 +144,11 @@ function Details({ current, mayChange, onSecret, onAsking }: LoadedProps & { cur
         }}
         now={now}
         readAgain={readAgain}
+        remark={isSecretOther && t('secretMoved', { at: format.time(secretSetAt) })}
       >
         <Stack gap="xs">
           <Text size="sm">{t('rotateDetail')}</Text>
           <Lately clientId={clientId} />
-          {isSecretOther && <Text size="sm">{t('secretMoved', { at: format.time(secretSetAt) })}</Text>}
         </Stack>
       </ConfirmOver>
       <ConfirmOver

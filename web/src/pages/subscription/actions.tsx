@@ -6,6 +6,7 @@ import { useRef, useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
+import { ConfirmOver } from '../../drafts/confirm-over.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
 import { readListsAnew } from '../../parts/found-lists.ts';
 import { useMay } from '../../shell/session.tsx';
@@ -30,7 +31,8 @@ const mostHeld = 10_000;
 const mostWaiting = 1_000;
 
 export function Actions({ subscription, tag, situation, onDeleted }: Props) {
-  const { id, pausedAt, disabledAt, held } = subscription;
+  const { held, ...described } = subscription;
+  const { id, pausedAt, disabledAt } = described;
   const t = useSubscriptionTexts();
   const format = useFormat();
   const queries = useQueryClient();
@@ -233,7 +235,7 @@ export function Actions({ subscription, tag, situation, onDeleted }: Props) {
       >
         {t('resetHelp', { address: endpoint?.address ?? '' })}
       </Confirm>
-      <Confirm
+      <ConfirmOver
         opened={asked === 'delete'}
         onClose={() => setAsked(undefined)}
         title={t('deleteTitle')}
@@ -248,9 +250,11 @@ export function Actions({ subscription, tag, situation, onDeleted }: Props) {
           void queries.invalidateQueries({ queryKey: ['subscriptions'] });
           await onDeleted();
         }}
+        now={described}
+        readAgain={() => queries.invalidateQueries({ queryKey: ['subscription', id] })}
       >
         {t('deleteHelp', unsentShown)}
-      </Confirm>
+      </ConfirmOver>
     </>
   );
 }

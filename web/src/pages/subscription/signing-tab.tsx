@@ -1,13 +1,13 @@
-import { Badge, Button, Code, Group, Modal, Select, Skeleton, Stack, Table, Text } from '@mantine/core';
+import { Badge, Button, Code, Group, Select, Skeleton, Stack, Table, Text } from '@mantine/core';
 import { TbKey, TbPlus } from 'react-icons/tb';
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../api/client.ts';
-import { Confirm } from '../../parts/confirm.tsx';
+import { ConfirmOver } from '../../drafts/confirm-over.tsx';
+import { useFormat } from '../../i18n/format.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
-import { AskUnderWay } from '../../parts/leaving.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { useMay } from '../../shell/session.tsx';
@@ -16,11 +16,13 @@ import { useSubscriptionTexts } from './texts.ts';
 import { useTold } from './use-save.ts';
 
 type Key = components['schemas']['SigningKey'];
+type Asked = { to: 'make' } | { to: 'rotate' | 'end'; key: Key };
 
 const graces = [0, 3600, 86_400, 604_800] as const;
 
 export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
   const t = useSubscriptionTexts();
+  const format = useFormat();
   const told = useTold();
   const queries = useQueryClient();
   const mayChange = useMay('administrator');
@@ -33,59 +35,40 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
         .signingKeys,
     refetchInterval: 15_000,
   });
-  const [asked, setAsked] = useState<{ to: 'make' } | { to: 'rotate' | 'end'; key: Key }>();
+  const [asked, setAsked] = useState<Asked & { over: readonly Key[] }>();
   const [scheme, setScheme] = useState<Key['scheme']>('v1');
   const [grace, setGrace] = useState<(typeof graces)[number]>(86_400);
   const [secret, setSecret] = useState<string | null>(null);
-  const close = () => setAsked(undefined);
 
-  const show = async (added: components['schemas']['AddedSigningKey'], message: string) => {
+  const readAgain = () => queries.invalidateQueries({ queryKey });
+  const show = (added: components['schemas']['AddedSigningKey'], message: string) => {
     setSecret(added.secret ?? null);
     told(message);
-    await queries.invalidateQueries({ queryKey });
-  };
-  const make = useMutation({
-    mutationFn: () =>
-      answerOf(
-        api.POST('/admin/v1/subscriptions/{subscriptionId}/signing-keys', { params: { path }, body: { scheme } }),
-      ),
-    onSuccess: async (added) => {
-      close();
-      await show(added, t('keyMade'));
-    },
-  });
-  const rotate = useMutation({
-    mutationFn: (keyId: string) =>
-      answerOf(
-        api.POST('/admin/v1/subscriptions/{subscriptionId}/signing-keys/{keyId}/rotate', {
-          params: { path: { ...path, keyId } },
-          body: { graceSeconds: grace },
-        }),
-      ),
-    onSuccess: async (added) => {
-      close();
-      await show(added, t('keyRotated'));
-    },
-  });
-  // It cannot be called back any more, and its secret is shown this once.
-  const leave = () => {
-    if (!make.isPending && !rotate.isPending) close();
+    // Not waited for: in a dialog that is still open, the new key would be one that nobody has seen.
+    void readAgain();
   };
 
   const problem = error && <ProblemAlert error={error} onRetry={() => void refetch()} />;
   if (!data) return problem ?? <Skeleton height={200} />;
+  const ask = (what: Asked) => setAsked({ ...what, over: data });
   const makeButton = mayChange && (
-    <Button
-      leftSection={<TbPlus size={16} aria-hidden />}
-      onClick={() => {
-        make.reset();
-        setAsked({ to: 'make' });
-      }}
-    >
+    <Button leftSection={<TbPlus size={16} aria-hidden />} onClick={() => ask({ to: 'make' })}>
       {t('makeKey')}
     </Button>
   );
   const isLast = data.length === 1;
+  const present = asked && asked.to !== 'make' ? data.find(({ id }) => id === asked.key.id) : undefined;
+  const unseen = asked
+    ? data.filter(({ id, scheme }) => scheme === 'v1' && !asked.over.some((key) => key.id === id))
+    : [];
+  const describe = ({ scheme, endsAt }: Key) =>
+    `${scheme}, ${t('ends')}: ${endsAt === null ? t('goesOn') : format.time(endsAt)}`;
+  const over = {
+    onClose: () => setAsked(undefined),
+    now: Object.fromEntries(data.map((key) => [key.id, describe(key)])),
+    readAgain,
+    remark: unseen.length > 0 && t('keyUnseen', { keys: unseen.map(({ id }) => id).join(', ') }),
+  };
   return (
     <Stack gap="md">
       {problem}
@@ -130,18 +113,11 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
                       <Table.Td>
                         <Group gap="xs" justify="flex-end" wrap="nowrap">
                           {key.endsAt === null && (
-                            <Button
-                              size="compact-sm"
-                              variant="default"
-                              onClick={() => {
-                                rotate.reset();
-                                setAsked({ to: 'rotate', key });
-                              }}
-                            >
+                            <Button size="compact-sm" variant="default" onClick={() => ask({ to: 'rotate', key })}>
                               {t('rotate')}
                             </Button>
                           )}
-                          <Button size="compact-sm" variant="default" onClick={() => setAsked({ to: 'end', key })}>
+                          <Button size="compact-sm" variant="default" onClick={() => ask({ to: 'end', key })}>
                             {t('end')}
                           </Button>
                         </Group>
@@ -155,69 +131,64 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
           <Group>{makeButton}</Group>
         </>
       )}
-      <Modal
+      <ConfirmOver
+        {...over}
         opened={asked?.to === 'make'}
-        onClose={leave}
         title={t('makeKey')}
-        closeButtonProps={{ 'aria-label': t('close') }}
-        centered
+        action={t('make')}
+        isDangerous={false}
+        onConfirm={async () =>
+          show(
+            await answerOf(
+              api.POST('/admin/v1/subscriptions/{subscriptionId}/signing-keys', { params: { path }, body: { scheme } }),
+            ),
+            t('keyMade'),
+          )
+        }
       >
-        <Stack gap="sm">
-          <Select
-            label={t('scheme')}
-            data={(['v1', 'v1a'] as const).map((each) => ({ value: each, label: t(each) }))}
-            value={scheme}
-            allowDeselect={false}
-            onChange={(each) => setScheme(each === 'v1a' ? 'v1a' : 'v1')}
-          />
-          {make.error && <ProblemAlert error={make.error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={leave} disabled={make.isPending}>
-              {t('cancel')}
-            </Button>
-            <Button loading={make.isPending} onClick={() => make.mutate()}>
-              {t('make')}
-            </Button>
-          </Group>
-        </Stack>
-      </Modal>
-      <Modal
+        <Select
+          label={t('scheme')}
+          data={(['v1', 'v1a'] as const).map((each) => ({ value: each, label: t(each) }))}
+          value={scheme}
+          allowDeselect={false}
+          onChange={(each) => setScheme(each === 'v1a' ? 'v1a' : 'v1')}
+        />
+      </ConfirmOver>
+      <ConfirmOver
+        {...over}
         opened={asked?.to === 'rotate'}
-        onClose={leave}
         title={t('rotateTitle')}
-        closeButtonProps={{ 'aria-label': t('close') }}
-        centered
+        action={t('rotate')}
+        isDangerous={false}
+        isMoot={present?.endsAt !== null}
+        onConfirm={async () => {
+          if (asked?.to !== 'rotate') return;
+          show(
+            await answerOf(
+              api.POST('/admin/v1/subscriptions/{subscriptionId}/signing-keys/{keyId}/rotate', {
+                params: { path: { ...path, keyId: asked.key.id } },
+                body: { graceSeconds: grace },
+              }),
+            ),
+            t('keyRotated'),
+          );
+        }}
       >
-        <Stack gap="sm">
-          <Text size="sm">{t('rotateHelp')}</Text>
-          <Select
-            label={t('grace')}
-            data={graces.map((each) => ({ value: String(each), label: t(`grace${each}`) }))}
-            value={String(grace)}
-            allowDeselect={false}
-            onChange={(each) => setGrace(graces.find((one) => String(one) === each) ?? 86_400)}
-          />
-          {rotate.error && <ProblemAlert error={rotate.error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={leave} disabled={rotate.isPending}>
-              {t('cancel')}
-            </Button>
-            <Button
-              loading={rotate.isPending}
-              onClick={() => {
-                if (asked?.to === 'rotate') rotate.mutate(asked.key.id);
-              }}
-            >
-              {t('rotate')}
-            </Button>
-          </Group>
-        </Stack>
-      </Modal>
-      <Confirm
+        <Text size="sm">{t('rotateHelp')}</Text>
+        <Select
+          label={t('grace')}
+          data={graces.map((each) => ({ value: String(each), label: t(`grace${each}`) }))}
+          value={String(grace)}
+          allowDeselect={false}
+          onChange={(each) => setGrace(graces.find((one) => String(one) === each) ?? 86_400)}
+        />
+      </ConfirmOver>
+      <ConfirmOver
+        {...over}
         opened={asked?.to === 'end'}
-        onClose={close}
         title={t('endTitle')}
         action={t('end')}
+        isMoot={present === undefined}
         onConfirm={async () => {
           if (asked?.to !== 'end') return;
           await answerOf(
@@ -226,12 +197,11 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
             }),
           );
           told(t('keyEnded'));
-          await queries.invalidateQueries({ queryKey });
+          void readAgain();
         }}
       >
         {t(isLast ? 'endLastHelp' : 'endHelp')}
-      </Confirm>
-      <AskUnderWay isBusy={make.isPending || rotate.isPending} />
+      </ConfirmOver>
       <SecretOnce secret={secret} onClose={() => setSecret(null)} />
     </Stack>
   );

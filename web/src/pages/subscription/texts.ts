@@ -148,7 +148,6 @@ export const useSubscriptionTexts = defineTexts(
     v1: 'v1: HMAC-SHA256, with a secret that both sides have',
     v1a: 'v1a: Ed25519; the receiver needs only the public key',
     make: 'Make',
-    cancel: 'Cancel',
     key: 'Key',
     made: 'Made',
     ends: 'Signs until',
@@ -170,6 +169,8 @@ export const useSubscriptionTexts = defineTexts(
     keyMade: 'The key is made.',
     keyRotated: 'The key is rotated.',
     keyEnded: 'The key is ended.',
+    keyUnseen:
+      'Made meanwhile: {{keys}}. If that was your own try, whose answer was lost, nobody has seen the secret of that key: end it, and make another.',
     actionsOf: 'Actions',
   },
   {
@@ -322,7 +323,6 @@ export const useSubscriptionTexts = defineTexts(
     v1: 'v1: HMAC-SHA256, met een geheim dat beide kanten hebben',
     v1a: 'v1a: Ed25519; de ontvanger heeft alleen de publieke sleutel nodig',
     make: 'Maken',
-    cancel: 'Annuleren',
     key: 'Sleutel',
     made: 'Gemaakt',
     ends: 'Ondertekent tot',
@@ -344,6 +344,8 @@ export const useSubscriptionTexts = defineTexts(
     keyMade: 'De sleutel is gemaakt.',
     keyRotated: 'De sleutel is vervangen.',
     keyEnded: 'De sleutel is beëindigd.',
+    keyUnseen:
+      'Intussen gemaakt: {{keys}}. Was dat uw eigen poging, waarvan het antwoord verloren ging, dan heeft niemand het geheim van die sleutel gezien: beëindig hem, en maak een andere.',
     actionsOf: 'Acties',
   },
 );
