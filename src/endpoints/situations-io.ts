@@ -1,17 +1,9 @@
 import * as z from 'zod';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
 import { failuresOfDays, mostCounted, type Situation } from '../ledger/read-situations.js';
+import { subscriptionIds } from '../subscriptions/subscription-list.js';
 
-const mostIds = 100;
-
-export const situationsQuery = z.strictObject({
-  ids: z
-    .string()
-    .transform((text) => text.split(','))
-    .pipe(z.array(z.guid().toLowerCase()).min(1).max(mostIds))
-    .meta({ type: 'string' })
-    .describe(`UUIDs of subscriptions, separated by commas, ${mostIds} at most.`),
-});
+export const situationsQuery = z.strictObject({ ids: subscriptionIds });
 
 const count = (what: string) => z.int().max(mostCounted).describe(`${what}; ${mostCounted} means: at least as many.`);
 

@@ -6,6 +6,16 @@ import { inputText as text } from './subscription-input.js';
 export const subscriptionStates = ['enabled', 'paused', 'disabled', 'unreadable'] as const;
 export type SubscriptionState = (typeof subscriptionStates)[number];
 
+const mostIds = 100;
+
+/** As a parameter has them. */
+export const subscriptionIds = z
+  .string()
+  .transform((given) => given.split(','))
+  .pipe(z.array(z.guid().toLowerCase()).min(1).max(mostIds))
+  .meta({ type: 'string' })
+  .describe(`UUIDs of subscriptions, separated by commas, ${mostIds} at most.`);
+
 type Place = Pick<ListedSubscription, 'createdAt' | 'id'>;
 
 export const subscriptionListQuery = z.strictObject({
@@ -18,6 +28,7 @@ export const subscriptionListQuery = z.strictObject({
   owner: text(255).optional().describe('Client id of the application that it belongs to.'),
   channel: text(50).optional().describe('Name of a channel that it is about.'),
   text: text(200).optional().describe('Part of its id, callback URL, owner or a channel, in any case of letters.'),
+  ids: subscriptionIds.optional(),
   ...pageQuery('subscriptions', fromCursor, 'Left out: all of them are in one.'),
 });
 
@@ -35,7 +46,8 @@ export function pageOfSubscriptions(
   all: readonly ListedSubscription[],
   { limit = Infinity, cursor, ...filter }: SubscriptionListQuery,
 ): SubscriptionPage {
-  const fitting = all.filter((subscription) => fits(subscription, filter));
+  const ids = filter.ids && new Set(filter.ids);
+  const fitting = all.filter((subscription) => (!ids || ids.has(subscription.id)) && fits(subscription, filter));
   const rest = cursor ? fitting.filter((subscription) => byCreation(subscription, cursor) > 0) : fitting;
   const subscriptions = rest.slice(0, limit);
   return {
@@ -54,7 +66,7 @@ const isIn: Record<SubscriptionState, (subscription: ListedSubscription) => bool
 
 function fits(
   subscription: ListedSubscription,
-  { state, owner, channel, text: part }: Omit<SubscriptionListQuery, 'limit' | 'cursor'>,
+  { state, owner, channel, text: part }: Omit<SubscriptionListQuery, 'ids' | 'limit' | 'cursor'>,
 ): boolean {
   const { id, ownerClientId, callbackUrl, channels } = subscription;
   if (state !== undefined && !isIn[state](subscription)) return false;

@@ -170,6 +170,15 @@ describe('the list of subscriptions', () => {
     expect(idsOf(await list({ text: other.id.slice(0, 20) }))).toEqual([other.id]);
   });
 
+  it('names those that are asked for by their ids, and leaves out what does not exist', async () => {
+    const [one, other] = [await subscribe(), await subscribe()];
+    await subscribe();
+    const ids = [other.id, randomUUID(), one.id.toUpperCase()].join();
+    expect(idsOf(await list({ ids }))).toEqual([one.id, other.id]);
+    expect(idsOf(await list({ ids, channel: one.naam }))).toEqual([one.id]);
+    expect((await list({ ids: `${ids},x` })).status).toBe(400);
+  });
+
   it('goes on from page to page, also where the last one of a page was deleted meanwhile', async () => {
     const owner = `owner-${randomUUID()}`;
     const token = await newOwner(owner);

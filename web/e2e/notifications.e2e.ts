@@ -13,9 +13,16 @@ test('notifications are sought by chips that stand in the address, and new ones 
 }) => {
   await page.clock.install();
   const channel = await heraut.createChannel(['kind']);
-  await heraut.subscribe({ channel, url: receiver.url });
+  const url = `${receiver.url}/of-${channel}`;
+  const subscriptionId = await heraut.subscribe({ channel, url });
   await heraut.publish(channel, { resource: 'permit', kenmerken: { kind: 'a' } });
   await heraut.publish(channel, { resource: 'letter', kenmerken: { kind: 'b' } });
+  // There may be very many, and the line be slow: only those that are sought or named are read.
+  const subscriptionsRead: string[] = [];
+  page.on('request', (request) => {
+    const asked = new URL(request.url());
+    if (asked.pathname.endsWith('/admin/v1/subscriptions')) subscriptionsRead.push(asked.search);
+  });
   await open('notifications');
   const filter = page.getByRole('textbox', { name: 'Filter', exact: true });
   await filter.fill('Chan');
@@ -44,6 +51,18 @@ test('notifications are sought by chips that stand in the address, and new ones 
   await expect(list(page).getByRole('link')).toHaveCount(3);
   await page.goBack();
   await expect(list(page).getByRole('link')).toHaveCount(2);
+
+  expect(subscriptionsRead).toEqual([]);
+  await filter.fill('Subscription');
+  await page.getByRole('option', { name: 'Subscription', exact: true }).click();
+  await page.getByRole('textbox', { name: /Value for “Subscription”/ }).fill(channel);
+  await page.getByRole('option', { name: url }).click();
+  await expect(page).toHaveURL(new RegExp(`subscription=${subscriptionId}`));
+  await page.reload();
+  await expect(page.getByRole('button', { name: `Change filter Subscription: ${url}` })).toBeVisible();
+  await expect(list(page).getByRole('link')).toHaveCount(2);
+  expect(subscriptionsRead.at(-1)).toBe(`?ids=${subscriptionId}`);
+  expect(subscriptionsRead.filter((query) => !/[?&](limit|ids)=/.test(query))).toEqual([]);
 
   await filter.fill('state:failed');
   await page.keyboard.press('Enter');

@@ -2,17 +2,23 @@ import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
 
 let now = 0;
 const sent: Request[] = [];
+const atOnce = () => Response.json({});
+let answer: (signal: AbortSignal | null | undefined) => Response = atOnce;
 
 beforeAll(() => {
   vi.stubGlobal('document', { baseURI: 'http://heraut.example/console/' });
   vi.stubGlobal('addEventListener', () => undefined);
-  vi.stubGlobal('fetch', (request: Request) => {
+  vi.stubGlobal('fetch', (request: Request, { signal }: RequestInit = {}) => {
     sent.push(request);
-    return Promise.resolve(Response.json({}));
+    return Promise.resolve(answer(signal));
   });
   vi.spyOn(performance, 'now').mockImplementation(() => now);
 });
-afterEach(() => void sent.splice(0));
+afterEach(() => {
+  sent.splice(0);
+  answer = atOnce;
+  vi.useRealTimers();
+});
 afterAll(() => {
   vi.unstubAllGlobals();
   vi.restoreAllMocks();
@@ -29,3 +35,47 @@ it.each(['GET', 'POST', 'DELETE'])(
     expect(sent.map(({ headers }) => headers.get('x-heraut-console'))).toEqual(['1', '0']);
   },
 );
+
+/** One part of it every so many milliseconds; then it ends, or nothing comes any more. */
+const inParts =
+  (parts: string[], everyMs: number, end: 'whole' | 'silent') => (signal: AbortSignal | null | undefined) =>
+    new Response(
+      new ReadableStream({
+        start: (stream) => {
+          signal?.addEventListener('abort', () => stream.error(signal.reason));
+          parts.forEach((part, nr) =>
+            setTimeout(() => stream.enqueue(new TextEncoder().encode(part)), everyMs * (nr + 1)),
+          );
+          if (end === 'whole') setTimeout(() => stream.close(), everyMs * (parts.length + 1));
+        },
+      }),
+    );
+
+/** The clock that a test moves; the browser's own of `AbortSignal.timeout` as well. */
+function stopTheClock() {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  vi.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {
+    const over = new AbortController();
+    setTimeout(() => over.abort(new DOMException('', 'TimeoutError')), ms);
+    return over.signal;
+  });
+}
+
+it('an answer that is still arriving is read to its end, however long that takes', async () => {
+  const { callConsole } = await import('./client.ts');
+  stopTheClock();
+  answer = inParts(['{"a":', '[1,', '2]', '}'], 30_000, 'whole');
+  const reading = callConsole('GET', 'session');
+  await vi.advanceTimersByTimeAsync(150_000);
+  expect(await reading).toEqual({ a: [1, 2] });
+});
+
+it('who is silent in the middle of an answer does not answer', async () => {
+  const { callConsole } = await import('./client.ts');
+  const { Unreachable } = await import('./problem.ts');
+  stopTheClock();
+  answer = inParts(['{"a":'], 30_000, 'silent');
+  const failing = callConsole('GET', 'session').catch((error: unknown) => error);
+  await vi.advanceTimersByTimeAsync(80_000);
+  expect(await failing).toBeInstanceOf(Unreachable);
+});

@@ -57,15 +57,45 @@ export async function callConsole(method: string, path: string, body?: object): 
   return answer;
 }
 
-/** Nothing that is only read takes longer: who does not answer by then is gone, although the connection does not know yet. */
-const longestReadMs = 45_000;
+/** Nothing that is only read is silent for longer: who is, is gone, although the connection does not know yet. */
+const longestSilenceMs = 45_000;
 
 async function reach(request: Request): Promise<Response> {
   // No form or link of another site can send this: with the session's cookie it is what makes a change ours. With 0 it is no use of the
   // session, which must end although a page is open and asks for news; some of that is asked with a POST.
   request.headers.set('X-Heraut-Console', isActive() ? '1' : '0');
   if (request.method !== 'GET') return unlessCut(fetch(request));
-  return unlessCut(fetch(request, { signal: AbortSignal.any([request.signal, AbortSignal.timeout(longestReadMs)]) }));
+  return unlessCut(fetchWhileItComes(request));
+}
+
+/** An answer may come for as long as it does: over a slow line a large one takes minutes, and would be asked for again without end. */
+async function fetchWhileItComes(request: Request): Promise<Response> {
+  const silence = new AbortController();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const hear = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => silence.abort(new DOMException('Nothing came', 'TimeoutError')), longestSilenceMs);
+  };
+  hear();
+  try {
+    const response = await fetch(request, { signal: AbortSignal.any([request.signal, silence.signal]) });
+    if (!response.body) {
+      clearTimeout(timer);
+      return response;
+    }
+    hear();
+    const heard = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+      transform: (chunk, to) => {
+        hear();
+        to.enqueue(chunk);
+      },
+      flush: () => clearTimeout(timer),
+    });
+    return new Response(response.body.pipeThrough(heard), response);
+  } catch (error) {
+    clearTimeout(timer);
+    throw error;
+  }
 }
 
 /** A connection may also be lost, or take too long, in the middle of an answer. */

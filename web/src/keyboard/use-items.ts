@@ -1,11 +1,11 @@
 import { useMantineColorScheme } from '@mantine/core';
-import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { answerOf, api } from '../api/client.ts';
 import { isProblem } from '../api/problem.ts';
 import { changeLanguage, currentLanguage, defineTexts } from '../i18n/i18n.ts';
 import { channelsQuery } from '../parts/catalogue.ts';
+import { useSubscriptionsWith } from '../parts/subscriptions.ts';
 import { useShellTexts } from '../shell/texts.ts';
 import type { Item } from './find-items.ts';
 import { goKeys } from './keys.ts';
@@ -38,14 +38,6 @@ const useTexts = defineTexts(
   },
 );
 
-const fresh = { staleTime: 60_000 };
-
-/** So long after the last letter the subscriptions are asked for: there may be more than a browser should hold. */
-const settleMs = 150;
-const mostSubscriptions = 20;
-/** Of what the server takes. */
-const longestText = 200;
-
 /** Everything that has a name; of subscriptions those in which the server finds what was typed. */
 export function useItems(typed: string, onHelp: () => void): { items: Item[]; isLoading: boolean; error: unknown } {
   const t = useTexts();
@@ -53,15 +45,7 @@ export function useItems(typed: string, onHelp: () => void): { items: Item[]; is
   const navigate = useNavigate();
   const { setColorScheme } = useMantineColorScheme();
   const channels = useQuery(channelsQuery);
-  const wanted = typed.trim().slice(0, longestText);
-  const [text] = useDebouncedValue(wanted, settleMs);
-  const subscriptions = useQuery({
-    queryKey: ['palette', 'subscriptions', text],
-    enabled: text !== '',
-    queryFn: ({ signal }) =>
-      answerOf(api.GET('/admin/v1/subscriptions', { params: { query: { text, limit: mostSubscriptions } }, signal })),
-    ...fresh,
-  });
+  const subscriptions = useSubscriptionsWith(typed, typed.trim() !== '');
   const pages = Object.entries(goKeys).map(([key, name]): Item => ({
     id: `page ${name}`,
     group: 'pages',
@@ -97,7 +81,7 @@ export function useItems(typed: string, onHelp: () => void): { items: Item[]; is
     words: channel.id,
     run: () => void navigate({ to: '/channels/$id', params: { id: channel.id } }),
   }));
-  const ofSubscriptions = (subscriptions.data?.subscriptions ?? []).map((subscription): Item => ({
+  const ofSubscriptions = subscriptions.found.map((subscription): Item => ({
     id: `subscription ${subscription.id}`,
     group: 'subscriptions',
     label: subscription.callbackUrl,
@@ -110,7 +94,7 @@ export function useItems(typed: string, onHelp: () => void): { items: Item[]; is
   }));
   return {
     items: [...pages, ...actions, ...ofChannels, ...ofSubscriptions],
-    isLoading: channels.isPending || text !== wanted || (text !== '' && subscriptions.isPending),
+    isLoading: channels.isPending || subscriptions.isLoading,
     error: channels.error ?? subscriptions.error,
   };
 }

@@ -15,10 +15,3 @@ export const applicationsQuery = queryOptions({
   queryFn: async ({ signal }) => (await answerOf(api.GET('/admin/v1/applications', { signal }))).applications,
   staleTime,
 });
-
-/** All of them: the API has a limit only where it is given one. */
-export const subscriptionsQuery = queryOptions({
-  queryKey: ['subscriptions', 'all'],
-  queryFn: async ({ signal }) => (await answerOf(api.GET('/admin/v1/subscriptions', { signal }))).subscriptions,
-  staleTime,
-});

@@ -1,9 +1,10 @@
 import { MultiSelect, Select } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
-import { channelsQuery, subscriptionsQuery } from '../parts/catalogue.ts';
+import { channelsQuery } from '../parts/catalogue.ts';
 import { useDeliveryStateTexts, type DeliveryState } from '../parts/delivery-state.tsx';
 import { errorClasses, useErrorClassTexts, type ErrorClass } from '../parts/error-class.ts';
+import { useSubscriptionChoice } from '../parts/subscription-choice.ts';
 import { useSelectionTexts } from './texts.ts';
 
 /** More are not shown at once; typing narrows them. */
@@ -34,21 +35,13 @@ const namedWithChosen = <T extends string>(
     chosen,
   );
 
-function useSubscriptionOptions(chosen: readonly string[]) {
-  const { data } = useQuery(subscriptionsQuery);
-  return useMemo(() => {
-    const all = data ?? [];
-    const options = all.map(({ id, callbackUrl }) => ({ value: id, label: callbackUrl.replace(/^https?:\/\//, '') }));
-    const count = new Map<string, number>();
-    for (const { label } of options) count.set(label, (count.get(label) ?? 0) + 1);
-    // Two subscriptions may have one receiver.
-    const distinct = options.map(({ value, label }) => ({
-      value,
-      label: count.get(label) === 1 ? label : `${label} · ${value.slice(0, 8)}`,
-    }));
-    return withChosen(distinct, chosen);
-  }, [data, chosen.join()]);
-}
+const useSubscriptionField = (chosen: readonly string[]) => {
+  const t = useSelectionTexts();
+  const { field, isLoading } = useSubscriptionChoice(chosen, ({ callbackUrl }) =>
+    callbackUrl.replace(/^https?:\/\//, ''),
+  );
+  return { ...field, nothingFoundMessage: isLoading ? '…' : t('nothingFound') };
+};
 
 function useChannelOptions(chosen: readonly string[]) {
   const { data } = useQuery(channelsQuery);
@@ -66,14 +59,12 @@ const searching = { searchable: true, limit: mostShown, clearable: true } as con
 
 export function SubscriptionField({ value, onChange, label }: One & { label?: string }) {
   const t = useSelectionTexts();
-  const data = useSubscriptionOptions(value === undefined ? [] : [value]);
+  const field = useSubscriptionField(value === undefined ? [] : [value]);
   return (
     <Select
-      {...searching}
+      {...field}
       label={label ?? t('subscription')}
       placeholder={label === undefined ? t('anySubscription') : undefined}
-      nothingFoundMessage={t('nothingFound')}
-      data={data}
       value={value ?? null}
       onChange={(next) => onChange(next ?? undefined)}
     />
@@ -82,13 +73,12 @@ export function SubscriptionField({ value, onChange, label }: One & { label?: st
 
 export function SubscriptionsField({ value, onChange }: Several) {
   const t = useSelectionTexts();
+  const field = useSubscriptionField(value);
   return (
     <MultiSelect
-      {...searching}
+      {...field}
       label={t('subscriptions')}
       placeholder={value.length === 0 ? t('anySubscription') : undefined}
-      nothingFoundMessage={t('nothingFound')}
-      data={useSubscriptionOptions(value)}
       value={value}
       onChange={onChange}
     />

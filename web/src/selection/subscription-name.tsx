@@ -1,18 +1,18 @@
 import { Anchor, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { subscriptionsQuery } from '../parts/catalogue.ts';
+import { namedQuery } from '../parts/subscriptions.ts';
 
 interface Props {
   id: string;
-  /** Where the answer at hand has it. */
+  /** Where the answer at hand has it; null: the subscription is deleted. */
   callbackUrl?: string | null;
 }
 
 /** A subscription by what people know it by: where it is sent. */
 export function SubscriptionName({ id, callbackUrl }: Props) {
-  const { data } = useQuery(subscriptionsQuery);
-  const url = callbackUrl ?? data?.find((each) => each.id === id)?.callbackUrl;
+  const { data } = useQuery(namedQuery(callbackUrl === undefined ? id : undefined));
+  const url = callbackUrl ?? data?.callbackUrl;
   return (
     <Anchor
       size="sm"

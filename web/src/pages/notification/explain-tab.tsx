@@ -1,15 +1,15 @@
 import { Anchor, Badge, Button, Group, Paper, Select, Skeleton, Stack, Table, Text } from '@mantine/core';
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../api/client.ts';
-import { subscriptionsQuery } from '../../parts/catalogue.ts';
 import { DeliveryStateBadge } from '../../parts/delivery-state.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { useExplanationText } from '../../parts/explanation-text.ts';
 import { tryAgain } from '../../parts/next-page.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { useSubscriptionChoice } from '../../parts/subscription-choice.ts';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
 import { useMay } from '../../shell/session.tsx';
 import { useNotificationTexts } from './notification-texts.ts';
@@ -27,7 +27,10 @@ export function ExplainTab({ id, deliveries }: { id: string; deliveries: readonl
   const t = useNotificationTexts();
   const [state, set] = useUrlState();
   const subscription = oneOf(state['subscription']);
-  const { data: subscriptions } = useQuery(subscriptionsQuery);
+  const { field } = useSubscriptionChoice(
+    subscription === undefined ? [] : [subscription],
+    ({ id: ofIt, callbackUrl, ownerClientId }) => `${callbackUrl} (${ownerClientId}) ${ofIt}`,
+  );
   const found = useInfiniteQuery({
     queryKey: ['notification', id, 'explanations', subscription],
     queryFn: ({ pageParam, signal }) =>
@@ -48,19 +51,13 @@ export function ExplainTab({ id, deliveries }: { id: string; deliveries: readonl
   return (
     <>
       <Select
+        {...field}
         mb="sm"
         maw={520}
         label={t('ask')}
         placeholder={t('askPlaceholder')}
-        data={(subscriptions ?? []).map((each) => ({
-          value: each.id,
-          label: `${each.callbackUrl} (${each.ownerClientId}) ${each.id}`,
-        }))}
         value={subscription ?? null}
         onChange={(value) => set({ subscription: value ?? undefined }, true)}
-        searchable
-        clearable
-        limit={50}
         clearButtonProps={{ 'aria-label': t('askClear') }}
       />
       {found.error && <ProblemAlert error={found.error} onRetry={tryAgain(found)} />}

@@ -3,7 +3,7 @@ import { TbFilter } from 'react-icons/tb';
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { foundListsKey } from '../../parts/found-lists.ts';
-import { useUrlState, type UrlState } from '../../parts/url-state.ts';
+import { allOf, useUrlState, type UrlState } from '../../parts/url-state.ts';
 import {
   adding,
   criteria,
@@ -25,8 +25,8 @@ const isTime = (criterion: Criterion | undefined) => criterion === 'acceptedFrom
 /** Every criterion of the API as a chip: chosen by name, or guessed from what is typed or pasted. */
 export function FilterBar() {
   const t = useSearchTexts();
-  const textOf = useFilterText();
   const [state, setState] = useUrlState();
+  const textOf = useFilterText(allOf(state['subscription']));
   const client = useQueryClient();
   const set: typeof setState = (changes, isStep) => {
     // Another search is asked anew; what was found before would be of then.

@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
-import { applicationsQuery, channelsQuery, subscriptionsQuery } from '../../parts/catalogue.ts';
+import { applicationsQuery, channelsQuery } from '../../parts/catalogue.ts';
 import { deliveryStates, useDeliveryStateTexts } from '../../parts/delivery-state.tsx';
 import { errorClasses, useErrorClassTexts, type ErrorClass } from '../../parts/error-class.ts';
+import { useNamed, useSubscriptionsWith } from '../../parts/subscriptions.ts';
 import type { Criterion, Filter } from './criteria.ts';
 import { useSearchTexts } from './search-texts.ts';
 import { useFormat } from '../../i18n/format.ts';
@@ -30,7 +31,7 @@ export function useSuggestions(criterion: Criterion | undefined, typed: string):
   const errorText = useErrorClassTexts();
   const channels =
     useQuery({ ...channelsQuery, enabled: criterion === 'channel' || criterion === 'characteristic' }).data ?? [];
-  const subscriptions = useQuery({ ...subscriptionsQuery, enabled: criterion === 'subscription' }).data ?? [];
+  const subscriptions = useSubscriptionsWith(typed, criterion === 'subscription').found;
   const applications =
     useQuery({ ...applicationsQuery, enabled: criterion === 'publisher' || criterion === 'owner' }).data ?? [];
   const all = (): Suggestion[] => {
@@ -41,12 +42,6 @@ export function useSuggestions(criterion: Criterion | undefined, typed: string):
         return [...new Set(channels.flatMap(({ filters }) => filters))].map((name) => ({
           value: `${name}:`,
           label: `${name}:`,
-        }));
-      case 'subscription':
-        return subscriptions.map(({ id, callbackUrl, ownerClientId }) => ({
-          value: id,
-          label: callbackUrl,
-          detail: ownerClientId,
         }));
       case 'publisher':
       case 'owner':
@@ -66,6 +61,13 @@ export function useSuggestions(criterion: Criterion | undefined, typed: string):
         return [];
     }
   };
+  // The server has looked for it, also in what is not shown.
+  if (criterion === 'subscription')
+    return subscriptions.map(({ id, callbackUrl, ownerClientId }) => ({
+      value: id,
+      label: callbackUrl,
+      detail: ownerClientId,
+    }));
   const sought = typed.trim().toLowerCase();
   return all()
     .filter(({ value, label, detail = '' }) => `${value} ${label} ${detail}`.toLowerCase().includes(sought))
@@ -75,13 +77,16 @@ export function useSuggestions(criterion: Criterion | undefined, typed: string):
 /** A time that was chosen as so long ago is kept as the time that it is: the address means the same tomorrow. */
 export const timeAgo = (value: string): string => new Date(Date.now() - Number(value.slice(4))).toISOString();
 
-/** A filter in the words of the user. */
-export function useFilterText(): (filter: Filter) => { name: string; value: string } {
+/**
+ * A filter in the words of the user.
+ * @param subscriptions their ids, of the filters there are
+ */
+export function useFilterText(subscriptions: readonly string[]): (filter: Filter) => { name: string; value: string } {
   const t = useSearchTexts();
   const stateText = useDeliveryStateTexts();
   const errorText = useErrorClassTexts();
   const format = useFormat();
-  const { data: subscriptions } = useQuery(subscriptionsQuery);
+  const named = useNamed(subscriptions);
   return ({ criterion, value }) => {
     const name = t(criterion).replace(/ \(.*\)$|,.*$/, '');
     const isIn = (known: readonly string[]) => known.includes(value);
@@ -93,8 +98,7 @@ export function useFilterText(): (filter: Filter) => { name: string; value: stri
       const isTime = !Number.isNaN(new Date(value).getTime());
       return { name, value: isTime ? format.time(value) : value };
     }
-    if (criterion === 'subscription')
-      return { name, value: subscriptions?.find(({ id }) => id === value)?.callbackUrl ?? value };
+    if (criterion === 'subscription') return { name, value: named(value)?.callbackUrl ?? value };
     return { name, value };
   };
 }

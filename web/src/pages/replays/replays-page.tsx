@@ -35,7 +35,6 @@ const isMoving = ({ state }: Replay): boolean => state === 'running' || state ==
 export function ReplaysPage() {
   const t = useReplaysTexts();
   const work = useWorkTexts();
-  const shortOf = useShortSelection();
   const navigate = useNavigate();
   const may = useMay('operator');
   const [address, set] = useUrlState();
@@ -64,9 +63,7 @@ export function ReplaysPage() {
           <Anchor size="sm" renderRoot={(props) => <Link to="/replays/$id" params={{ id: row.id }} {...props} />}>
             {work(row.kind)}
           </Anchor>
-          <Text size="xs" c="dimmed" truncate title={shortOf(row.selection)}>
-            {shortOf(row.selection)}
-          </Text>
+          <Meant {...row} />
         </div>
       ),
     },
@@ -151,6 +148,15 @@ export function ReplaysPage() {
         )
       )}
     </>
+  );
+}
+
+function Meant({ selection }: Replay) {
+  const short = useShortSelection(selection);
+  return (
+    <Text size="xs" c="dimmed" truncate title={short}>
+      {short}
+    </Text>
   );
 }
 

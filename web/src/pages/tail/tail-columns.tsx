@@ -1,9 +1,11 @@
 import { Anchor, Badge, Group, Text } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { operations } from '../../../generated/admin-api.d.ts';
 import type { Format } from '../../i18n/format.ts';
 import { deliveryStates, DeliveryStateBadge, type DeliveryState } from '../../parts/delivery-state.tsx';
 import type { Column } from '../../parts/list-table.tsx';
+import { namedQuery } from '../../parts/subscriptions.ts';
 import classes from '../notifications/filter-bar.module.css';
 import type { TailRow } from './tail-buffer.ts';
 import type { TailText } from './tail-texts.ts';
@@ -47,16 +49,17 @@ export function addressOf(row: TailRow): { to: string; params?: { id: string } }
 interface Needed {
   t: TailText;
   format: Format;
-  /** The callback URL of a subscription. */
-  nameOf: (subscriptionId: string) => string;
 }
 
-function aboutOf(row: TailRow, { nameOf }: Needed): string {
-  const subscription = textOf(row['subscriptionId']);
-  return (
-    textOf(row['address']) ??
-    [textOf(row['channel']), subscription && nameOf(subscription)].filter((part) => part !== undefined).join(' → ')
-  );
+/** Only rows on the screen ask for names. */
+function About({ row }: { row: TailRow }) {
+  const address = textOf(row['address']);
+  const id = address === undefined ? textOf(row['subscriptionId']) : undefined;
+  const { data: subscription } = useQuery(namedQuery(id));
+  const about =
+    address ??
+    [textOf(row['channel']), subscription?.callbackUrl ?? id].filter((part) => part !== undefined).join(' → ');
+  return <bdi title={about}>{about}</bdi>;
 }
 
 function outcomeOf(row: TailRow, { t, format }: Needed): string {
@@ -156,10 +159,7 @@ export function columnsFor(needed: Needed): Column<TailRow>[] {
       header: t('about'),
       width: 'minmax(120px, 1.4fr)',
       isWide: true,
-      render: (row) => {
-        const about = aboutOf(row, needed);
-        return <bdi title={about}>{about}</bdi>;
-      },
+      render: (row) => <About row={row} />,
     },
     {
       key: 'outcome',

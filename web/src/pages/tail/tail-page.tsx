@@ -4,12 +4,13 @@ import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { useFormat } from '../../i18n/format.ts';
-import { channelsQuery, subscriptionsQuery } from '../../parts/catalogue.ts';
+import { channelsQuery } from '../../parts/catalogue.ts';
 import { deliveryStates, useDeliveryStateTexts } from '../../parts/delivery-state.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { useSubscriptionChoice } from '../../parts/subscription-choice.ts';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
 import { filterNames, mostKept, type EventFilter } from './tail-buffer.ts';
 import { addressOf, columnsFor, eventKinds } from './tail-columns.tsx';
@@ -34,11 +35,11 @@ export function TailPage() {
   const { tail, connection, act, again } = useTail(filter);
   const [isFollowing, setFollowing] = useState(true);
   const { data: channels } = useQuery(channelsQuery);
-  const { data: subscriptions } = useQuery(subscriptionsQuery);
-  const columns = useMemo(() => {
-    const names = new Map(subscriptions?.map(({ id, callbackUrl }) => [id, callbackUrl]));
-    return columnsFor({ t, format, nameOf: (id) => names.get(id) ?? id });
-  }, [t, format, subscriptions]);
+  const subscriptionChoice = useSubscriptionChoice(
+    filter.subscription === undefined ? [] : [filter.subscription],
+    ({ callbackUrl, ownerClientId }) => `${callbackUrl} (${ownerClientId})`,
+  );
+  const columns = useMemo(() => columnsFor({ t, format }), [t, format]);
   const isFiltered = Object.keys(filter).length > 0;
   const waiting = tail.waiting.length;
 
@@ -47,23 +48,25 @@ export function TailPage() {
       name: 'event',
       label: t('event'),
       none: t('allEvents'),
-      data: eventKinds.map((value) => ({ value, label: t(value) })),
+      field: among(eventKinds.map((value) => ({ value, label: t(value) }))),
     },
-    { name: 'channel', label: t('channel'), none: t('allChannels'), data: (channels ?? []).map(({ name }) => name) },
+    {
+      name: 'channel',
+      label: t('channel'),
+      none: t('allChannels'),
+      field: among((channels ?? []).map(({ name }) => name)),
+    },
     {
       name: 'subscription',
       label: t('subscription'),
       none: t('allSubscriptions'),
-      data: (subscriptions ?? []).map(({ id, callbackUrl, ownerClientId }) => ({
-        value: id,
-        label: `${callbackUrl} (${ownerClientId})`,
-      })),
+      field: subscriptionChoice.field,
     },
     {
       name: 'state',
       label: t('state'),
       none: t('allStates'),
-      data: deliveryStates.map((value) => ({ value, label: stateText(value) })),
+      field: among(deliveryStates.map((value) => ({ value, label: stateText(value) }))),
     },
   ] as const;
 
@@ -107,18 +110,15 @@ export function TailPage() {
         </Button>
       </PageHeader>
       <SimpleGrid cols={{ base: 2, md: 4 }} spacing="xs" mb="sm">
-        {choices.map(({ name, label, none, data }) => (
+        {choices.map(({ name, label, none, field }) => (
           <Select
             key={name}
+            {...field}
             size="sm"
             aria-label={label}
             placeholder={none}
-            data={data}
             value={filter[name] ?? null}
             onChange={(value) => set({ [name]: value ?? undefined }, true)}
-            searchable
-            clearable
-            limit={100}
             clearButtonProps={{ 'aria-label': t('reset', { name: label }) }}
           />
         ))}
@@ -181,6 +181,13 @@ export function TailPage() {
     </>
   );
 }
+
+const among = (data: (string | { value: string; label: string })[]) => ({
+  data,
+  limit: 100,
+  searchable: true,
+  clearable: true,
+});
 
 /** Tells a screen reader that something came, and no more. */
 function News({ count }: { count: number }) {
