@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Installation } from '../../test/support/installation.js';
 import { answer, protectedReceiver, Receiver, reset, type Behaviour } from '../../test/support/receiver.js';
 import { asTimePasses, atOnce, expect, lookAt, test } from './harness.js';
@@ -272,7 +273,10 @@ test('what another operator did in between is explained, and the new count is of
   await asTimePasses(page, () => expect(none).toBeVisible(atOnce));
 });
 
-test('a list of many stays small in the document, and reaches its end', async ({ open, heraut }) => {
+test('a list of many stays small in the document, and reaches its end; no more is selected than an address can name', async ({
+  open,
+  heraut,
+}) => {
   const failing = await broken(heraut, 1);
   const [known] = failing.notificationIds;
   const { body } = await heraut.api.call(
@@ -290,8 +294,14 @@ test('a list of many stays small in the document, and reaches its end', async ({
     const nextCursor = from + 200 < 1000 ? String(from + 200) : null;
     await route.fulfill({ json: { deliveries, nextCursor, searchedTo: null } });
   });
-  await page.goto(page.url().replace('overview', `dead-letters?subscription=${failing.subscriptionId}`));
+  const selected = Array.from({ length: 87 }, () => `&delivery=${randomUUID()}%7E${randomUUID()}`).join('');
+  await page.goto(page.url().replace('overview', `dead-letters?subscription=${failing.subscriptionId}${selected}`));
   await page.getByRole('button', { name: /^Show the dead letters/ }).click();
+  await expect(page.getByText('Selected: 87 dead letters')).toBeVisible();
+  await expect(page.getByText(/^No more can be selected/)).toBeVisible();
+  await expect(page.getByRole('checkbox', { name: /^Select all of/ })).toBeDisabled();
+  await page.getByRole('button', { name: 'Clear selection' }).click();
+  await expect(page.getByRole('checkbox', { name: /^Select all of/ })).toBeEnabled();
   const list = page.getByRole('table', { name: /answered 5xx$/ });
   await expect(list.getByRole('row').nth(5)).toBeVisible();
   const scroller = list.getByRole('rowgroup').nth(1);

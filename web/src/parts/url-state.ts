@@ -32,6 +32,12 @@ export const oneOf = (value: string | string[] | undefined): string | undefined 
 export const allOf = (value: string | string[] | undefined): string[] =>
   value === undefined ? [] : Array.isArray(value) ? value : [value];
 
+/**
+ * Bytes behind the `?` that an address of the console has at most, where they can become many. Heraut takes 16 KiB for the address and the
+ * headers, in which whatever else is at this host may have large cookies; a proxy often takes no more than 8 KiB for the address.
+ */
+export const longestSearch = 7_500;
+
 /** For the router: plain text, not JSON, so that an address can be read and typed. */
 export function parseSearch(text: string): UrlState {
   const state: Record<string, string | string[]> = {};

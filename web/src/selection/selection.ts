@@ -2,7 +2,7 @@ import type { components } from '../../generated/admin-api.d.ts';
 import type { DeliveryState } from '../parts/delivery-state.tsx';
 import type { ErrorClass } from '../parts/error-class.ts';
 import { momentOf } from '../parts/moment.ts';
-import { allOf, oneOf, type UrlState } from '../parts/url-state.ts';
+import { allOf, longestSearch, oneOf, type UrlState } from '../parts/url-state.ts';
 
 type Schemas = components['schemas'];
 /** Which deliveries are meant, as the admin API takes it. */
@@ -88,6 +88,9 @@ function withoutEmpty<T extends object>(given: T): Partial<T> {
   ) as Partial<T>;
 }
 
+/** Each takes 75 bytes of an address at most. */
+const mostGroupsInAddress = Math.floor(longestSearch / 75) - 5;
+
 /** Where the dead letters that a selection means are shown; what it cannot say there is left out. */
 export const deadLettersOf = ({ subscriptions, channels, errorClasses: classes, groups, ...rest }: Selection) => ({
   subscription: subscriptions?.length === 1 ? subscriptions[0] : undefined,
@@ -96,5 +99,5 @@ export const deadLettersOf = ({ subscriptions, channels, errorClasses: classes, 
   acceptedFrom: rest.acceptedFrom,
   acceptedTo: rest.acceptedTo,
   replay: rest.replay,
-  group: groups?.map(idOfGroup),
+  group: groups && groups.length <= mostGroupsInAddress ? groups.map(idOfGroup) : undefined,
 });

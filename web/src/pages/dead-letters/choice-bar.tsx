@@ -70,6 +70,11 @@ export function ChoiceBar({ choice, criteria, groups, onAct }: Props) {
           </Group>
         </Group>
       ))}
+      {choice.isFull && (
+        <Text size="xs" c="dimmed" role="status">
+          {t('full')}
+        </Text>
+      )}
     </Paper>
   );
 }

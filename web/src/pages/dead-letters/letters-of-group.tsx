@@ -14,7 +14,7 @@ import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import type { Criteria, Group } from '../../selection/selection.ts';
 import { useMay } from '../../shell/session.tsx';
-import { mostChosen, type Choice } from './choice.ts';
+import type { Choice } from './choice.ts';
 import { useDeadLettersTexts } from './texts.ts';
 import { useLetters, type Delivery } from './use-dead-letters.ts';
 
@@ -60,7 +60,6 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
   const pages = letters.data?.pages ?? [];
   const rows = pages.flatMap(({ deliveries }) => deliveries);
   const searchedTo = pages.at(-1)?.searchedTo ?? null;
-  const isFull = choice.deliveries.length >= mostChosen;
   const isInChosenGroup = choice.hasGroup(group);
   const goOn = () => {
     if (searchedTo === null) readOn(letters)();
@@ -72,12 +71,12 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
       header: '',
       width: '28px',
       render: (row) => (
-        <Tooltip label={t('mostSelected', { most: format.number(mostChosen) })} disabled={!isFull}>
+        <Tooltip label={t('full')} multiline w={320} disabled={!choice.isFull || choice.hasDelivery(row)}>
           <Checkbox
             size="xs"
             aria-label={t('selectLetter', { id: row.notificationId })}
             checked={isInChosenGroup || choice.hasDelivery(row)}
-            disabled={isInChosenGroup || (isFull && !choice.hasDelivery(row))}
+            disabled={isInChosenGroup || (choice.isFull && !choice.hasDelivery(row))}
             onChange={(event) => choice.setDelivery(keyOf(row), event.currentTarget.checked)}
           />
         </Tooltip>

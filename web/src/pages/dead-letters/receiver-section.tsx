@@ -40,7 +40,8 @@ export function ReceiverSection({ receiver, criteria, choice, isOpen, onToggle, 
           aria-label={t('selectReceiver', { receiver: name })}
           checked={chosen === groups.length}
           indeterminate={chosen > 0 && chosen < groups.length}
-          onChange={(event) => choice.setGroups(groups.map(keyOfGroup), event.currentTarget.checked)}
+          disabled={choice.isFull && chosen === 0}
+          onChange={(event) => choice.setGroups(groups.map(keyOfGroup), event.currentTarget.checked && !choice.isFull)}
         />
         <div style={{ flex: 1, minWidth: 0 }}>
           <Group gap="xs">
@@ -103,6 +104,7 @@ function GroupRow({ group, receiver, criteria, choice, isOpen, onToggle, onAct }
           size="sm"
           aria-label={t('selectGroup', { error, receiver })}
           checked={choice.hasGroup(group)}
+          disabled={choice.isFull && !choice.hasGroup(group)}
           onChange={(event) => choice.setGroups([key], event.currentTarget.checked)}
         />
         <div className={classes.what}>
