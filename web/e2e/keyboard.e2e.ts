@@ -98,6 +98,49 @@ test('keys lead to pages, never while somebody types or a dialog is open, and ca
   await expect(page).toHaveURL(/\/subscriptions/);
 });
 
+test('a time is sought by the keyboard alone, as it is typed, and who removes a filter goes on at the next', async ({
+  open,
+}) => {
+  const page = await open('notifications?channel=cases&state=failed');
+  const filter = page.getByRole('textbox', { name: 'Filter', exact: true });
+  const choose = async (name: string) => {
+    await filter.fill(name);
+    // The last one: before it is what the text may be a value of.
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Enter');
+    const field = page.getByLabel(`Value for “${name}”`);
+    await expect(field).toBeFocused();
+    return field;
+  };
+  const from = await choose('Accepted from');
+  await from.fill('2026-10-24T12:30');
+  await page.keyboard.press('ArrowDown');
+  const changed = await from.inputValue();
+  expect(changed).not.toBe('2026-10-24T12:30');
+  await page.keyboard.press('Enter');
+  await expect(page).toHaveURL(new RegExp(`acceptedFrom=${changed.slice(0, 10)}`));
+  await expect(filter).toBeFocused();
+  await expect(page.getByRole('listbox')).toBeHidden();
+
+  const before = await choose('Accepted before');
+  await page.keyboard.type('11');
+  await page.keyboard.press('Backspace');
+  await expect(before).toBeFocused();
+  await page.keyboard.press('Enter');
+  await expect(page.getByText('This is no time.')).toBeVisible();
+  await lookAt(page, 'notifications-wrong-time');
+  await before.press('Escape');
+  await expect(filter).toBeFocused();
+
+  const removes = (name: string) => page.getByRole('button', { name: new RegExp(`^Remove filter ${name}`) });
+  await removes('State').focus();
+  for (const next of [removes('Channel'), removes('Accepted from'), filter]) {
+    await page.keyboard.press('Enter');
+    await expect(next).toBeFocused();
+  }
+  await expect(page).toHaveURL(/\/notifications$/);
+});
+
 test('a notification is published by the keyboard alone', async ({ open, heraut, receiver }) => {
   const channel = await heraut.createChannel(['kind']);
   await heraut.subscribe({ channel, url: receiver.url });

@@ -18,7 +18,7 @@ import {
 } from './criteria.ts';
 import classes from './filter-bar.module.css';
 import { useSearchTexts } from './search-texts.ts';
-import { timeAgo, useFilterText, useSuggestions } from './suggestions.ts';
+import { agos, useFilterText, useSuggestions } from './suggestions.ts';
 
 const isTime = (criterion: Criterion | undefined) => criterion === 'acceptedFrom' || criterion === 'acceptedTo';
 
@@ -39,20 +39,39 @@ export function FilterBar() {
   const [typed, setTyped] = useState('');
   const [wrong, setWrong] = useState<Wrong>();
   const input = useRef<HTMLInputElement>(null);
+  const bar = useRef<HTMLDivElement>(null);
+  /** The chip that was removed, until the address no longer has it. */
+  const removed = useRef<number>(undefined);
   const store = useCombobox({ onDropdownClose: () => store.resetSelectedOption() });
-  const suggestions = useSuggestions(criterion, isTime(criterion) ? '' : typed);
+  const suggestions = useSuggestions(criterion, typed);
+  // In a field for a time arrows change a part of it: nothing is chosen beside it by the same keys.
+  const isForTime = isTime(criterion);
+  const isBack = useRef(false);
+  const open = () => {
+    if (!isForTime && !isBack.current) store.openDropdown();
+  };
 
   const begin = (next: Criterion | undefined, value = '') => {
     setCriterion(next);
     setTyped(value);
     setWrong(undefined);
+    if (isTime(next)) store.closeDropdown();
+  };
+  /** Without opening what can be chosen. An input of another type may come in the place of the one there is. */
+  const backToField = () => {
+    store.closeDropdown();
+    setTimeout(() => {
+      isBack.current = true;
+      input.current?.focus();
+      isBack.current = false;
+    });
   };
   const add = (filter: Filter) => {
     const without: UrlState = replaced ? removing(state, replaced) : {};
     set({ ...without, ...adding({ ...state, ...without }, filter) }, true);
     setReplaced(undefined);
     begin(undefined);
-    store.closeDropdown();
+    backToField();
   };
   const addTyped = (to: Criterion, value: string) => {
     if (value.trim() === '') return;
@@ -72,7 +91,7 @@ export function FilterBar() {
       setTimeout(() => input.current?.focus());
     } else if (kind === 'guess') addTyped(value as Criterion, typed);
     else if (value.endsWith(':') && criterion === 'characteristic') setTyped(value);
-    else if (criterion) add({ criterion, value: value.startsWith('ago:') ? timeAgo(value) : value });
+    else if (criterion) add({ criterion, value });
   };
   const edit = (filter: Filter) => {
     if (filter.criterion === 'unmatched') return;
@@ -83,7 +102,26 @@ export function FilterBar() {
   const stop = () => {
     setReplaced(undefined);
     begin(undefined);
+    backToField();
   };
+  const remove = (filter: Filter, at: number) => {
+    removed.current = at;
+    set(removing(state, filter), true);
+  };
+  const clear = () => {
+    removed.current = 0;
+    set(Object.fromEntries(criteria.map((each) => [each, undefined])), true);
+  };
+  // The button that was pressed is gone: the next chip's, or the field, is where the keyboard goes on.
+  useEffect(() => {
+    const at = removed.current;
+    if (at === undefined) return;
+    removed.current = undefined;
+    const left = [...(bar.current?.querySelectorAll<HTMLElement>('[data-removes]') ?? [])];
+    const next = left[at] ?? left.at(-1);
+    if (next) next.focus();
+    else backToField();
+  }, [filters.length]);
 
   const sought = typed.trim().toLowerCase();
   const names = criteria.filter((each) => `${each} ${t(each)}`.toLowerCase().includes(sought));
@@ -100,14 +138,14 @@ export function FilterBar() {
   useEffect(() => store.updateSelectedOptionIndex(), [options.length]);
 
   return (
-    <div className={classes.bar}>
+    <div ref={bar} className={classes.bar}>
       <Combobox store={store} onOptionSubmit={choose} position="bottom-start" middlewares={{ flip: false }}>
-        <Combobox.Target>
+        <Combobox.Target withKeyboardNavigation={!isForTime}>
           <TextInput
-            key={isTime(criterion) ? 'time' : 'text'}
+            key={isForTime ? 'time' : 'text'}
             ref={input}
-            type={isTime(criterion) ? 'datetime-local' : 'text'}
-            step={isTime(criterion) ? 1 : undefined}
+            type={isForTime ? 'datetime-local' : 'text'}
+            step={isForTime ? 1 : undefined}
             aria-label={criterion ? t('valueOf', { name: t(criterion) }) : t('filter')}
             placeholder={criterion ? t('valueOf', { name: t(criterion) }) : t('placeholder')}
             value={typed}
@@ -121,19 +159,22 @@ export function FilterBar() {
             onChange={(event) => {
               setTyped(event.currentTarget.value);
               setWrong(undefined);
-              store.openDropdown();
+              open();
             }}
-            onClick={() => store.openDropdown()}
-            onFocus={() => store.openDropdown()}
+            onClick={open}
+            onFocus={open}
             onBlur={() => store.closeDropdown()}
             onKeyDown={(event) => {
+              // Of a time that is typed in part the browser gives no text, and this instead.
+              const isPart = event.currentTarget.validity.badInput;
               if (event.key === 'Escape' && criterion && !store.dropdownOpened) stop();
-              if (event.key === 'Backspace' && typed === '') {
+              if (event.key === 'Backspace' && typed === '' && !isPart) {
                 if (criterion) stop();
                 else if (filters.length > 0) set(removing(state, filters.at(-1)!), true);
               }
               if (event.key !== 'Enter' || (store.dropdownOpened && store.getSelectedOptionIndex() >= 0)) return;
               event.preventDefault();
+              if (isPart) return setWrong('badTime');
               const named = criterion ? undefined : readTyped(typed);
               const guess = criterion ?? guessesFor(typed)[0];
               if (named) add(named);
@@ -160,9 +201,23 @@ export function FilterBar() {
           </Combobox.Options>
         </Combobox.Dropdown>
       </Combobox>
+      {isForTime && criterion && (
+        <Group gap={6} mt={8}>
+          {agos.map(([name, ms]) => (
+            <Button
+              key={name}
+              size="compact-sm"
+              variant="default"
+              onClick={() => add({ criterion, value: new Date(Date.now() - ms).toISOString() })}
+            >
+              {t(name)}
+            </Button>
+          ))}
+        </Group>
+      )}
       {filters.length > 0 && (
         <Group gap={6} mt={8} component="ul" className={classes.chips} aria-label={t('filters')}>
-          {filters.map((filter) => {
+          {filters.map((filter, at) => {
             const { name, value } = textOf(filter);
             const text = value === '' ? name : `${name}: ${value}`;
             return (
@@ -180,18 +235,15 @@ export function FilterBar() {
                   size={24}
                   iconSize={14}
                   aria-label={t('remove', { filter: text })}
-                  onClick={() => set(removing(state, filter), true)}
+                  data-removes
+                  onClick={() => remove(filter, at)}
                 />
               </li>
             );
           })}
           {filters.length > 1 && (
             <li>
-              <Button
-                variant="subtle"
-                size="compact-sm"
-                onClick={() => set(Object.fromEntries(criteria.map((each) => [each, undefined])), true)}
-              >
+              <Button variant="subtle" size="compact-sm" onClick={clear}>
                 {t('clear')}
               </Button>
             </li>

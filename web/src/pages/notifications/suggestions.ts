@@ -15,7 +15,8 @@ export interface Suggestion {
 
 const actions = ['create', 'update', 'partial_update', 'destroy'];
 const statuses = ['400', '401', '403', '404', '410', '429', '500', '502', '503', '504'];
-const agos = [
+/** A time that was chosen as so long ago is kept as the time that it is: the address means the same tomorrow. */
+export const agos = [
   ['minutes15', 15 * 60_000],
   ['hour', 3_600_000],
   ['day', 86_400_000],
@@ -26,7 +27,6 @@ const mostShown = 50;
 
 /** Values for one criterion that fit what has been typed so far. */
 export function useSuggestions(criterion: Criterion | undefined, typed: string): Suggestion[] {
-  const t = useSearchTexts();
   const stateText = useDeliveryStateTexts();
   const errorText = useErrorClassTexts();
   const channels =
@@ -54,9 +54,6 @@ export function useSuggestions(criterion: Criterion | undefined, typed: string):
         return actions.map((value) => ({ value, label: value }));
       case 'lastStatus':
         return statuses.map((value) => ({ value, label: value }));
-      case 'acceptedFrom':
-      case 'acceptedTo':
-        return agos.map(([name, ms]) => ({ value: `ago:${ms}`, label: t(name) }));
       default:
         return [];
     }
@@ -73,9 +70,6 @@ export function useSuggestions(criterion: Criterion | undefined, typed: string):
     .filter(({ value, label, detail = '' }) => `${value} ${label} ${detail}`.toLowerCase().includes(sought))
     .slice(0, mostShown);
 }
-
-/** A time that was chosen as so long ago is kept as the time that it is: the address means the same tomorrow. */
-export const timeAgo = (value: string): string => new Date(Date.now() - Number(value.slice(4))).toISOString();
 
 /**
  * A filter in the words of the user.
