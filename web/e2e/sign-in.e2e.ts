@@ -26,6 +26,7 @@ async function typeIn(page: Page) {
   return async () => {
     await expect(field).toHaveValue('typed before');
     await expect(field).toHaveAttribute('data-kept', 'yes');
+    await expect(field).toBeFocused();
   };
 }
 

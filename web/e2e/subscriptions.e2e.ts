@@ -126,7 +126,15 @@ test('a subscription is paused and resumed, what it holds is dropped, and it is 
   await asTimePasses(page, () => expect(figure(page, 'Held')).toHaveText('0', atOnce));
   await page.getByRole('button', { name: 'Resume' }).click();
   await asTimePasses(page, () => expect(page.getByText('Nothing holds it up')).toBeVisible(atOnce));
-  await page.getByRole('button', { name: 'More actions' }).click();
+  const more = page.getByRole('button', { name: 'More actions' });
+  await more.click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  await expect(page.getByRole('dialog')).toBeVisible();
+  await page.keyboard.press('Escape');
+  await expect(page.getByRole('dialog')).toHaveCount(0);
+  // Where the keyboard goes on: the item of the menu is gone.
+  await expect(more).toBeFocused();
+  await more.click();
   await page.getByRole('menuitem', { name: 'Delete' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
   await expect(page).toHaveURL(/\/console\/subscriptions$/);

@@ -1,4 +1,5 @@
 import { Modal, Stack, Text } from '@mantine/core';
+import { useEffect, useState } from 'react';
 import { useSession, useWaysIn } from './session.tsx';
 import { SignInForm } from './sign-in-form.tsx';
 import { useSignInTexts } from './sign-in-texts.ts';
@@ -11,6 +12,7 @@ export function SignInAgain() {
   const t = useSignInTexts();
   useSession(lookEveryMs);
   const waysIn = useWaysIn();
+  useReturnOfFocus();
   return (
     <Modal
       opened
@@ -27,5 +29,19 @@ export function SignInAgain() {
         {waysIn && <SignInForm waysIn={waysIn} to="sign-in?done=1" inNewTab />}
       </Stack>
     </Modal>
+  );
+}
+
+/** To where somebody was before this dialog came, or, where that is gone, into the dialog that is open below it. */
+function useReturnOfFocus() {
+  const [before] = useState(() => document.activeElement);
+  useEffect(
+    () => () =>
+      // After this dialog, and its keeping of the focus, is gone.
+      void setTimeout(() => {
+        if (before instanceof HTMLElement && before !== document.body && before.isConnected) return before.focus();
+        [...document.querySelectorAll<HTMLElement>('[role="dialog"]')].at(-1)?.focus();
+      }),
+    [before],
   );
 }

@@ -40,6 +40,12 @@ export function Actions({ subscription, tag, situation, onDeleted }: Props) {
   const mayDelete = useMay('administrator');
   const [asked, setAsked] = useState<Asked>();
   const [busy, setBusy] = useState<Verb>();
+  const more = useRef<HTMLButtonElement>(null);
+  /** The item of the menu that asked is gone. */
+  const leave = () => {
+    setAsked(undefined);
+    more.current?.focus();
+  };
   const lastChange = useRef(Promise.resolve());
   const path = { params: { path: { subscriptionId: id } } };
 
@@ -167,7 +173,7 @@ export function Actions({ subscription, tag, situation, onDeleted }: Props) {
           {(endpoint || pausedAt !== null || mayDelete) && (
             <Menu position="bottom-end">
               <Menu.Target>
-                <ActionIcon variant="default" size={36} aria-label={t('more')}>
+                <ActionIcon ref={more} variant="default" size={36} aria-label={t('more')}>
                   <TbDots size={18} aria-hidden />
                 </ActionIcon>
               </Menu.Target>
@@ -204,7 +210,7 @@ export function Actions({ subscription, tag, situation, onDeleted }: Props) {
       <TestCall subscriptionId={id} opened={asked === 'test'} onClose={() => setAsked(undefined)} />
       <Confirm
         opened={asked === 'drop'}
-        onClose={() => setAsked(undefined)}
+        onClose={leave}
         title={t('dropTitle', heldShown)}
         action={t('dropAction', heldShown)}
         onConfirm={async () => {
@@ -217,7 +223,7 @@ export function Actions({ subscription, tag, situation, onDeleted }: Props) {
       </Confirm>
       <Confirm
         opened={asked === 'reset'}
-        onClose={() => setAsked(undefined)}
+        onClose={leave}
         title={t('resetTitle', heldShown)}
         action={t('resetAction')}
         isDangerous={false}
@@ -237,7 +243,7 @@ export function Actions({ subscription, tag, situation, onDeleted }: Props) {
       </Confirm>
       <ConfirmOver
         opened={asked === 'delete'}
-        onClose={() => setAsked(undefined)}
+        onClose={leave}
         title={t('deleteTitle')}
         action={t('deleteAction')}
         onConfirm={async () => {
