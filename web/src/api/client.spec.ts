@@ -70,7 +70,7 @@ it('an answer that is still arriving is read to its end, however long that takes
   expect(await reading).toEqual({ a: [1, 2] });
 });
 
-it('who is silent in the middle of an answer does not answer', async () => {
+it('an answer that goes silent in the middle is given up, as where nothing answers', async () => {
   const { callConsole } = await import('./client.ts');
   const { Unreachable } = await import('./problem.ts');
   stopTheClock();
