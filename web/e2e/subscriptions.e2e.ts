@@ -26,6 +26,7 @@ const figure = (page: Page, name: string) => page.getByRole('link', { name: new 
 
 test('subscriptions are listed with how they stand, and found by what is known of them', async ({
   open,
+  page,
   heraut,
   receiver,
 }) => {
@@ -33,7 +34,9 @@ test('subscriptions are listed with how they stand, and found by what is known o
   await admin(heraut, 'POST', `subscriptions/${other.id}/pause`);
   await admin(heraut, 'PATCH', `subscriptions/${other.id}`, { ratePerSecond: 50, maxConcurrency: 4 });
   await heraut.publish(other.channel);
-  const page = await open('subscriptions');
+  const read: string[] = [];
+  page.on('request', (request) => void read.push(new URL(request.url()).pathname));
+  await open('subscriptions');
   const table = page.getByRole('table', { name: 'Subscriptions' });
   await page.getByRole('searchbox').fill(other.url.slice(-20).toUpperCase());
   const row = table.getByRole('row').filter({ hasText: other.url });
@@ -45,6 +48,11 @@ test('subscriptions are listed with how they stand, and found by what is known o
   await expect(page).toHaveURL(/\?text=/);
   await page.getByRole('searchbox').fill(one.channel);
   await expect(table.getByRole('row').filter({ hasText: one.url })).toContainText('enabled');
+  // There may be very many: they are read when somebody wants to choose one.
+  expect(read.filter((path) => /\/admin\/v1\/(channels|applications)$/.test(path))).toEqual([]);
+  await page.getByRole('combobox', { name: 'Channel' }).fill(one.channel);
+  await page.getByRole('option', { name: one.channel }).click();
+  await expect(page).toHaveURL(new RegExp(`channel=${one.channel}`));
   await page.getByRole('combobox', { name: 'State' }).click();
   await page.getByRole('option', { name: 'paused' }).click();
   await page.getByRole('button', { name: 'Clear the filters' }).click();

@@ -1,4 +1,5 @@
-import { queryOptions } from '@tanstack/react-query';
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { answerOf, api } from '../api/client.ts';
 
 /** What rarely changes is read once for all fields and rows that name something of it; who changes some of it invalidates its key. */
@@ -15,3 +16,13 @@ export const applicationsQuery = queryOptions({
   queryFn: async ({ signal }) => (await answerOf(api.GET('/admin/v1/applications', { signal }))).applications,
   staleTime,
 });
+
+/** For a field in which a channel is chosen by its name, or an owner by its client id: they are read once it is opened. */
+export function useNamesToChoose(of: 'channels' | 'applications') {
+  const [isOpened, setOpened] = useState(false);
+  const channels = useQuery({ ...channelsQuery, enabled: isOpened && of === 'channels' });
+  const applications = useQuery({ ...applicationsQuery, enabled: isOpened && of === 'applications' });
+  const names =
+    of === 'channels' ? channels.data?.map(({ name }) => name) : applications.data?.map(({ clientId }) => clientId);
+  return { names: names ?? [], isLoading: names === undefined, onDropdownOpen: () => setOpened(true) };
+}

@@ -1,7 +1,5 @@
 import { MultiSelect, Select } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
-import { useMemo } from 'react';
-import { channelsQuery } from '../parts/catalogue.ts';
+import { useNamesToChoose } from '../parts/catalogue.ts';
 import { useDeliveryStateTexts, type DeliveryState } from '../parts/delivery-state.tsx';
 import { errorClasses, useErrorClassTexts, type ErrorClass } from '../parts/error-class.ts';
 import { useSubscriptionChoice } from '../parts/subscription-choice.ts';
@@ -43,19 +41,18 @@ const useSubscriptionField = (chosen: readonly string[]) => {
   return { ...field, nothingFoundMessage: isLoading ? '…' : t('nothingFound') };
 };
 
-function useChannelOptions(chosen: readonly string[]) {
-  const { data } = useQuery(channelsQuery);
-  return useMemo(
-    () =>
-      withChosen(
-        (data ?? []).map(({ name }) => ({ value: name, label: name })),
-        chosen,
-      ),
-    [data, chosen.join()],
-  );
-}
-
-const searching = { searchable: true, limit: mostShown, clearable: true } as const;
+const useChannelField = (chosen: readonly string[]) => {
+  const t = useSelectionTexts();
+  const { names, isLoading, onDropdownOpen } = useNamesToChoose('channels');
+  return {
+    data: namedWithChosen(names, (name) => name, chosen),
+    onDropdownOpen,
+    searchable: true,
+    limit: mostShown,
+    clearable: true,
+    nothingFoundMessage: isLoading ? '…' : t('nothingFound'),
+  };
+};
 
 export function SubscriptionField({ value, onChange, label }: One & { label?: string }) {
   const t = useSelectionTexts();
@@ -87,13 +84,12 @@ export function SubscriptionsField({ value, onChange }: Several) {
 
 export function ChannelField({ value, onChange }: One) {
   const t = useSelectionTexts();
+  const field = useChannelField(value === undefined ? [] : [value]);
   return (
     <Select
-      {...searching}
+      {...field}
       label={t('channel')}
       placeholder={t('anyChannel')}
-      nothingFoundMessage={t('nothingFound')}
-      data={useChannelOptions(value === undefined ? [] : [value])}
       value={value ?? null}
       onChange={(next) => onChange(next ?? undefined)}
     />
@@ -102,13 +98,12 @@ export function ChannelField({ value, onChange }: One) {
 
 export function ChannelsField({ value, onChange }: Several) {
   const t = useSelectionTexts();
+  const field = useChannelField(value);
   return (
     <MultiSelect
-      {...searching}
+      {...field}
       label={t('channels')}
       placeholder={value.length === 0 ? t('anyChannel') : undefined}
-      nothingFoundMessage={t('nothingFound')}
-      data={useChannelOptions(value)}
       value={value}
       onChange={onChange}
     />

@@ -3,7 +3,7 @@ import { TbPlus, TbSearch } from 'react-icons/tb';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
-import { applicationsQuery, channelsQuery } from '../../parts/catalogue.ts';
+import { useNamesToChoose } from '../../parts/catalogue.ts';
 import { answerOf, api } from '../../api/client.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { useTotals } from '../../parts/activity.ts';
@@ -129,10 +129,10 @@ function Filters() {
   const t = useSubscriptionsTexts();
   const stateText = useSubscriptionStateTexts();
   const [state, set] = useUrlState();
-  const { data: channels = [] } = useQuery(channelsQuery);
-  const { data: applications = [] } = useQuery(applicationsQuery);
+  const channels = useNamesToChoose('channels');
+  const owners = useNamesToChoose('applications');
   const [typed, type] = useTypedText('text');
-  const choose = (name: 'owner' | 'channel', names: string[]) => {
+  const choose = (name: 'owner' | 'channel', { names, isLoading, onDropdownOpen }: typeof channels) => {
     const chosen = oneOf(state[name]);
     return (
       <Select
@@ -144,7 +144,8 @@ function Filters() {
         clearable
         clearButtonProps={{ 'aria-label': t('clearOne', { name: t(name) }) }}
         limit={100}
-        nothingFoundMessage={t('noSuch')}
+        nothingFoundMessage={isLoading ? '…' : t('noSuch')}
+        onDropdownOpen={onDropdownOpen}
         onChange={(value) => set({ [name]: value ?? undefined })}
         w={{ base: '100%', xs: 200 }}
       />
@@ -173,14 +174,8 @@ function Filters() {
             onChange={(value) => set({ state: value ?? undefined })}
             w={{ base: '100%', xs: 160 }}
           />
-          {choose(
-            'channel',
-            channels.map(({ name }) => name),
-          )}
-          {choose(
-            'owner',
-            applications.map(({ clientId }) => clientId),
-          )}
+          {choose('channel', channels)}
+          {choose('owner', owners)}
         </Group>
       </FoldedFilters>
     </Group>

@@ -1,10 +1,9 @@
 import { Alert, Badge, Box, Button, Select, SimpleGrid, Text, VisuallyHidden } from '@mantine/core';
 import { TbArrowDown, TbPlayerPause, TbPlayerPlay, TbPlugConnectedX } from 'react-icons/tb';
-import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useEffect, useMemo, useRef, useState } from 'react';
 import { useFormat } from '../../i18n/format.ts';
-import { channelsQuery } from '../../parts/catalogue.ts';
+import { useNamesToChoose } from '../../parts/catalogue.ts';
 import { deliveryStates, useDeliveryStateTexts } from '../../parts/delivery-state.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
@@ -34,7 +33,7 @@ export function TailPage() {
   );
   const { tail, connection, act, again } = useTail(filter);
   const [isFollowing, setFollowing] = useState(true);
-  const { data: channels } = useQuery(channelsQuery);
+  const channels = useNamesToChoose('channels');
   const subscriptionChoice = useSubscriptionChoice(
     filter.subscription === undefined ? [] : [filter.subscription],
     ({ callbackUrl, ownerClientId }) => `${callbackUrl} (${ownerClientId})`,
@@ -54,7 +53,11 @@ export function TailPage() {
       name: 'channel',
       label: t('channel'),
       none: t('allChannels'),
-      field: among((channels ?? []).map(({ name }) => name)),
+      field: {
+        // An address may have one that there is not, and the others are not read yet.
+        ...among([...new Set([...(filter.channel === undefined ? [] : [filter.channel]), ...channels.names])]),
+        onDropdownOpen: channels.onDropdownOpen,
+      },
     },
     {
       name: 'subscription',
