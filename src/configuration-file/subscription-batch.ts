@@ -9,7 +9,7 @@ import type { SigningKeyChanges } from './want-signing-keys.js';
 
 /** Changes of some subscriptions, within one change of the catalogue: what they write is written together, and signing keys for each. */
 export class SubscriptionBatch {
-  /** What is done by it is written by `write`. */
+  /** Its changes are written by `write`. */
   readonly changing: SubscriptionChanges;
   private readonly writes: SubscriptionWrites;
   private readonly overrides = new Map<string, RetryPolicyOverride | null>();

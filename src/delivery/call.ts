@@ -25,7 +25,7 @@ const postponedMs = 1000;
  */
 const mostReadOn = 128;
 
-/** What a call has to know of its request. Not its body: of that, the memory is counted elsewhere, and only until it is answered. */
+/** Of a request, the part that its call has to know. Not its body: of that, the memory is counted elsewhere, and only until it is answered. */
 type Asked = Pick<WebhookRequest, 'timeoutMs' | 'keepsAnswer' | 'tls'>;
 
 /** Of whom a call without an answer says nothing: see WebhookResponse. */

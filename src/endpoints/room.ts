@@ -44,7 +44,7 @@ export class Origin {
 }
 
 /**
- * What an endpoint may have of a worker: one for each callback URL and TLS identity, and for each subscription that has a limit of its
+ * The share of a worker that an endpoint may have: one for each callback URL and TLS identity, and for each subscription that has a limit of its
  * own.
  */
 export class Room {

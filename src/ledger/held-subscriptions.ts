@@ -197,7 +197,7 @@ export async function lookNow(manager: EntityManager, subscriptionIds: readonly 
   );
 }
 
-/** The same where they were paused. What they held begins to be too old for its retry policy only now (src/ledger/free-held.ts). */
+/** The same where they were paused. Their held deliveries begin to be too old for its retry policy only now (src/ledger/free-held.ts). */
 export async function noteResumed(manager: EntityManager, subscriptionIds: readonly string[]): Promise<void> {
   if (subscriptionIds.length === 0) return;
   await manager.query(

@@ -104,7 +104,7 @@ async function copyAll(
     const family = familyOf(table.name);
     counts.set(family, (counts.get(family) ?? 0) + count);
   }
-  // None is alive: its lock on the directory proves it. What they had in hand is recovered at the start, as after a restart.
+  // None is alive: its lock on the directory proves it. The deliveries that they had in hand are recovered at the start, as after a restart.
   await target.query(endAllProcesses.text);
   await copySequences(source, target);
   return counts;

@@ -6,7 +6,7 @@ export const leftBehind: ReadonlySet<string> = new Set([
   'migrations',
   // A report of a worker that is gone counts for seconds: its chunks are back in the queue.
   'lane_progress',
-  // Who listens at the moment to what happens: nobody, as nothing runs. The events are kept for minutes.
+  // Nobody listens to live events, as nothing runs; the events are kept for minutes.
   'live_listener',
   'live_event',
   // Users sign in again. Their cookies are for the address and the secrets of before, and Postgres may have sessions already, of whoever

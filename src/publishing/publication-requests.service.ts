@@ -110,7 +110,7 @@ export class PublicationRequests {
   }
 
   /**
-   * What is asked for; or its outcome, where it was carried out before, and only its channel has changed since: the publisher, who repeats it
+   * Reads the request; or finds its outcome, where it was carried out before, and only its channel has changed since: the publisher, who repeats it
    * because no answer came, would take a 400 for a notification that was never sent.
    */
   private async readOrFind(

@@ -36,7 +36,7 @@ const upsertOverrides = statement(
    ON CONFLICT (subscription_id) DO UPDATE SET policy = EXCLUDED.policy, version = EXCLUDED.version`,
 );
 
-/** By subscription; null: it follows the general policy again. Whoever writes them notes them, too. */
+/** By subscription; null: it follows the general policy again. The caller notes them in the audit log, too. */
 export async function writeOverrides(
   manager: EntityManager,
   version: number,

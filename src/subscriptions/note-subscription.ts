@@ -4,7 +4,7 @@ import type { SubscriptionEntity } from './subscription.entity.js';
 import { authPlace, credentialsPlace } from './subscription.js';
 
 /**
- * What was done to a subscription, for the audit log.
+ * Makes the entry of the audit log about a change of a subscription.
  * @param done `paused`, for example
  * @param before null: it is new
  */

@@ -13,7 +13,7 @@ import { SubscriptionEntity } from './subscription.entity.js';
 const mostBytes = 2 ** 22;
 
 /**
- * What changes of subscriptions write, within one change of the catalogue: collected, and written with one statement for each kind, however
+ * The rows that changes of subscriptions write, within one change of the catalogue: collected, and written with one statement for each kind, however
  * many subscriptions it is about. Nothing else changes them meanwhile, so that they are known as they will be.
  */
 export class SubscriptionWrites {
@@ -128,7 +128,7 @@ export class SubscriptionWrites {
     this.clear();
   }
 
-  /** What is read from now on is read anew. */
+  /** From now on subscriptions are read anew. */
   forget(): void {
     this.known.clear();
   }

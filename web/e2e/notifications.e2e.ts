@@ -140,19 +140,21 @@ test('a list by state is as of when it was read; what was done to one of it show
   const channel = await heraut.createChannel();
   const subscriptionId = await heraut.subscribe({ channel, url: receiver.url });
   await heraut.api.call('PUT', `/admin/v1/subscriptions/${subscriptionId}/retry-policy`, { body: { maxRetries: 0 } });
+  // A call that is held back here must not be over by itself before the browser has read the list.
+  await heraut.api.call('PATCH', `/admin/v1/subscriptions/${subscriptionId}`, { body: { timeoutSeconds: 40 } });
   receiver.next(answer(500));
   const { id } = await heraut.publish(channel, { resource: 'permit' });
   await heraut.becomes('failed', id, subscriptionId);
-  const underWay = new Promise<() => void>((resolve) => {
-    receiver.next((_request, response) => resolve(() => response.writeHead(500).end()));
-  });
-  const later = await heraut.publish(channel, { resource: 'letter' });
-  const fail = await underWay;
   const page = await open(`notifications?channel=${channel}&state=failed`);
   const row = list(page).getByRole('link', { name: 'create permit' });
   await row.click();
   await page.getByRole('button', { name: 'Send again' }).click();
   await heraut.becomes('delivered', id, subscriptionId);
+  const underWay = new Promise<() => void>((resolve) => {
+    receiver.next((_request, response) => resolve(() => response.writeHead(500).end()));
+  });
+  const later = await heraut.publish(channel, { resource: 'letter' });
+  const fail = await underWay;
   await page.goBack();
   await expect(page.getByRole('heading', { name: 'Nothing fits these filters' })).toBeVisible();
 

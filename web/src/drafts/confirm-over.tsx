@@ -25,7 +25,7 @@ interface Props extends Omit<ConfirmProps, 'isSaid'> {
   /** What it is done to, as it is now as far as the page knows: `onConfirm` sends the tag of that. */
   now: object;
   readAgain: () => Promise<unknown>;
-  /** What has to be said of a change, beside what it is. */
+  /** A remark on a change, beside the change itself. */
   remark?: ReactNode;
 }
 

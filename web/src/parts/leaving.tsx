@@ -60,17 +60,17 @@ export function LeaveQuestion({ opened, title, detail, onStay, onLeave }: Questi
  */
 export function AskUnderWay({ isBusy }: { isBusy: boolean }) {
   const t = useTexts();
-  return <Held isHeld={isBusy} title={t('underWay')} detail={t('underWayDetail')} />;
+  return <AskBeforeLeaving isBlocked={isBusy} title={t('underWay')} detail={t('underWayDetail')} />;
 }
 
 /** Asks before a page is left while it shows what is shown only once. */
 export function AskSecret({ isShown }: { isShown: boolean }) {
   const t = useTexts();
-  return <Held isHeld={isShown} title={t('secret')} detail={t('secretDetail')} />;
+  return <AskBeforeLeaving isBlocked={isShown} title={t('secret')} detail={t('secretDetail')} />;
 }
 
-function Held({ isHeld, ...said }: { isHeld: boolean; title: string; detail: string }) {
-  const { asked, stay } = useHold(isHeld);
+function AskBeforeLeaving({ isBlocked, ...said }: { isBlocked: boolean; title: string; detail: string }) {
+  const { asked, stay } = useBlockedLeaving(isBlocked);
   return <LeaveQuestion {...said} opened={asked !== undefined} onStay={stay} onLeave={() => asked?.()} />;
 }
 
@@ -78,11 +78,11 @@ function Held({ isHeld, ...said }: { isHeld: boolean; title: string; detail: str
  * Unlike `useBlocker`, which leaves the browser at the other address for as long as it asks: an answer that came meanwhile would change
  * the address of the wrong page.
  */
-function useHold(isHeld: boolean): { asked: (() => void) | undefined; stay: () => void } {
+function useBlockedLeaving(isBlocked: boolean): { asked: (() => void) | undefined; stay: () => void } {
   const history: RouterHistory = useRouter().history;
   const [asked, setAsked] = useState<() => void>();
   useEffect(() => {
-    if (!isHeld) return;
+    if (!isBlocked) return;
     const release = history.block({
       enableBeforeUnload: true,
       blockerFn: ({ action, currentLocation, nextLocation }) => {
@@ -102,6 +102,6 @@ function useHold(isHeld: boolean): { asked: (() => void) | undefined; stay: () =
       // With what it waited for, the question is over.
       setAsked(undefined);
     };
-  }, [isHeld, history]);
+  }, [isBlocked, history]);
   return { asked, stay: () => setAsked(undefined) };
 }

@@ -8,7 +8,7 @@ const mostTogether = 100;
 const togetherWithinMs = 20;
 
 /**
- * What rows on the screen ask for one by one, and the API answers for many at once.
+ * Joins questions that rows on the screen ask one by one, and the API answers for many at once.
  * @param read those of the ids that there are
  * @returns reads one, together with all others that are asked for at about the same time; null: there is none
  */
