@@ -17,6 +17,7 @@ import { DispatchingModule } from './dispatching/dispatching.module.js';
 import { releaseAll, type HeldWork } from './dispatching/release-all.js';
 import { Releaser } from './dispatching/releaser.service.js';
 import { Upkeep } from './dispatching/upkeep.service.js';
+import { endWithError } from './end-with-error.js';
 import { CannotConnect } from './infra/cannot-connect.js';
 import { Clock } from './infra/clock.js';
 import { ClockModule } from './infra/clock.module.js';
@@ -148,10 +149,6 @@ async function isEmpty(queue: DeliveryQueue): Promise<boolean> {
   return depths.every((depth) => depth === 0);
 }
 
-main().catch((error: unknown) => {
-  const isExpected = [InvalidSettings, CannotConnect, DataDirectoryInUse, KeyRingRefused].some(
-    (kind) => error instanceof kind,
-  );
-  console.error(isExpected ? (error as Error).message : error);
-  process.exit(1);
-});
+main().catch((error: unknown) =>
+  endWithError(error, [InvalidSettings, CannotConnect, DataDirectoryInUse, KeyRingRefused]),
+);

@@ -1,5 +1,6 @@
 import { ConfigurationRefused } from './configuration-file/configuration-refused.js';
 import { InvalidSettings, readSettings } from './config/settings.js';
+import { endWithError } from './end-with-error.js';
 import { CannotConnect } from './infra/cannot-connect.js';
 import { CannotListen } from './infra/http/cannot-listen.js';
 import { JsonLogger } from './infra/logging/json-logger.js';
@@ -29,16 +30,13 @@ async function main(): Promise<void> {
   await serve(settings, supervised ? logger.ofProcess(process.pid) : logger, supervised, signals);
 }
 
-main().catch((error: unknown) => {
-  // For an operator: the error and its remedy, without a stack where the cause is known.
-  const isExpected = [
+main().catch((error: unknown) =>
+  endWithError(error, [
     InvalidSettings,
     CannotConnect,
     DataDirectoryInUse,
     KeyRingRefused,
     ConfigurationRefused,
     CannotListen,
-  ].some((kind) => error instanceof kind);
-  console.error(isExpected ? (error as Error).message : error);
-  process.exit(1);
-});
+  ]),
+);

@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { InvalidSettings, readSettings, type Settings } from './config/settings.js';
-import { CannotConnect, reasonOf } from './infra/cannot-connect.js';
+import { endWithError } from './end-with-error.js';
+import { CannotConnect } from './infra/cannot-connect.js';
 import { DataDirectoryInUse } from './infra/postgres/directory-lock.js';
 import { move, MoveInDoubt, nameOf, type Moved } from './moving/move.js';
 import { MoveRefused } from './moving/why-not.js';
@@ -50,20 +51,6 @@ function nextSteps({ secrets, keyId }: Moved, { DATA_DIR, SUPERUSER_SECRET }: Se
   ];
 }
 
-main().catch((error: unknown) => {
-  const isExpected = [
-    InvalidSettings,
-    CannotConnect,
-    DataDirectoryInUse,
-    KeyRingRefused,
-    MoveRefused,
-    MoveInDoubt,
-  ].some((kind) => error instanceof kind);
-  console.error(
-    isExpected
-      ? (error as Error).message
-      : `Nothing was moved: ${reasonOf(error)}. Heraut can be started on DATA_DIR as before. Run this again, and report it where it comes again.`,
-  );
-  if (!isExpected) console.error(error);
-  process.exit(1);
-});
+main().catch((error: unknown) =>
+  endWithError(error, [InvalidSettings, CannotConnect, DataDirectoryInUse, KeyRingRefused, MoveRefused, MoveInDoubt]),
+);

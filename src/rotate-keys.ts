@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { InvalidSettings, readSettings } from './config/settings.js';
+import { endWithError } from './end-with-error.js';
 import { CannotConnect } from './infra/cannot-connect.js';
 import { JsonLogger } from './infra/logging/json-logger.js';
 import { DataDirectoryInUse } from './infra/postgres/directory-lock.js';
@@ -37,10 +38,6 @@ async function main(): Promise<void> {
   }
 }
 
-main().catch((error: unknown) => {
-  const isExpected = [InvalidSettings, CannotConnect, DataDirectoryInUse, KeyRingRefused, UnreadableSecret].some(
-    (kind) => error instanceof kind,
-  );
-  console.error(isExpected ? (error as Error).message : error);
-  process.exit(1);
-});
+main().catch((error: unknown) =>
+  endWithError(error, [InvalidSettings, CannotConnect, DataDirectoryInUse, KeyRingRefused, UnreadableSecret]),
+);

@@ -2,7 +2,8 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '../config/config.module.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
-import { findCreated, KeyReserved, reserveKey } from '../ledger/created-once.js';
+import { KeyReserved, reserveKey } from '../ledger/created-once.js';
+import { findByKey } from '../ledger/find-by-key.js';
 import type { CreatingOperation, OnceKey } from '../ledger/once-key.js';
 import { SecretCipher } from '../secrets/secret-cipher.service.js';
 import { hashPlace } from './hash-place.js';
@@ -112,7 +113,7 @@ export class CreationRequests {
 
   /** @throws {IdempotencyKeyReused} */
   private async find(once: OnceKey): Promise<{ kind: 'replayed'; id: string } | undefined> {
-    const before = await findCreated(this.postgres, once);
+    const before = await findByKey(this.postgres, once);
     if (!before) return undefined;
     if (!this.cipher.isSame(before.requestHash ?? '', once.requestHash ?? '', hashPlace(once)))
       throw new IdempotencyKeyReused();

@@ -1,15 +1,9 @@
-import type { Postgres, Query } from '../infra/postgres/postgres.js';
+import type { Query } from '../infra/postgres/postgres.js';
 import { isUniqueViolation } from '../infra/postgres/postgres-errors.js';
 import { statement } from '../infra/postgres/statement.js';
 import type { OnceKey } from './once-key.js';
 
 /* Keys of requests that create a resource of the admin API. Those of publications: accept-on-terms.ts. */
-
-const find = statement(
-  'find-created',
-  `SELECT result_id, request_hash FROM once_key
-   WHERE application = $application AND operation = $operation AND key = $key AND expires_at > now()`,
-);
 
 const forgetExpired = statement(
   'forget-expired-key',
@@ -22,19 +16,6 @@ const reserve = statement(
   `INSERT INTO once_key (application, operation, key, result_id, request_hash, expires_at)
    VALUES ($application, $operation, $key, $id, $request_hash, now() + $keep_seconds * interval '1 s')`,
 );
-
-/** The resource that was created under the key before; undefined: none, or too long ago. */
-export async function findCreated(
-  postgres: Postgres,
-  { application, operation, key }: OnceKey,
-): Promise<{ id: string; requestHash: string | null } | undefined> {
-  const [row] = await postgres.query<{ result_id: string; request_hash: string | null }>(find, {
-    application,
-    operation,
-    key,
-  });
-  return row && { id: row.result_id, requestHash: row.request_hash };
-}
 
 /**
  * Reserves the key for what is created under `id`, in the same transaction.

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Settings } from '../config/settings.js';
-import { CannotConnect } from '../infra/cannot-connect.js';
+import { CannotConnect, reasonOf } from '../infra/cannot-connect.js';
 import { connectionAdvice } from '../infra/postgres/connection-advice.js';
 import { noteMove } from '../infra/postgres/moved-directory.js';
 import { isRefused, sqlState } from '../infra/postgres/postgres-errors.js';
@@ -137,7 +137,7 @@ async function makePartitions(tables: Awaited<ReturnType<typeof readTables>>, ta
 const inDoubt = (directory: string): string =>
   `The connection to Postgres broke at the very end, and whether everything was moved is not known. Count the rows of its table subscription, or channel: where there are any, it was, and Heraut can be started with DATABASE_URL. Where there are none, delete ${join(directory, 'moved-to-postgres')} and run this again.`;
 
-/** An error that an operator can do something about says so; any other one as it is. */
+/** An error that an operator can do something about says what; any other one, that nothing was moved. */
 function explained(error: unknown): unknown {
   if (error instanceof UnreadableSecret)
     return new MoveRefused(
@@ -147,6 +147,9 @@ function explained(error: unknown): unknown {
     return new MoveRefused(
       'The lock table of Postgres has no room for all partitions at once: set max_locks_per_transaction to 1024, restart Postgres and run this again.',
     );
+  if (error instanceof MoveRefused || error instanceof CannotConnect) return error;
   const advice = connectionAdvice(error);
-  return advice === undefined ? error : new CannotConnect('Postgres', error, `${advice} Nothing was moved.`);
+  if (advice !== undefined) return new CannotConnect('Postgres', error, `${advice} Nothing was moved.`);
+  const said = `Nothing was moved: ${reasonOf(error)}. Heraut can be started on DATA_DIR as before. Run this again, and report it where it comes again.`;
+  return new Error(said, { cause: error });
 }

@@ -10,7 +10,7 @@ import { isDataError } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { accept } from '../ledger/accept.js';
 import type { Acceptance, Accepted, Verdict } from '../ledger/acceptance.js';
-import { findPublished, type PublishedBefore } from '../ledger/find-published.js';
+import { findByKey } from '../ledger/find-by-key.js';
 import { longestInlineBody, type HandedOut, type HeldReason } from '../ledger/delivery.js';
 import type { Deadline } from '../ledger/may-write.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
@@ -122,9 +122,9 @@ export class PublishService {
       return await this.requestsUnderWay.run(request, async () => {
         const notAllowed = refusalNow();
         if (notAllowed) throw notAllowed;
-        const before = await findPublished(this.postgres, request);
+        const before = await findByKey(this.postgres, request);
         if (before?.requestHash !== request.requestHash) throw refusal;
-        return this.concludeRepeated(publication, before);
+        return this.concludeRepeated(publication, before.id, before.isDuplicate);
       });
     } catch (error) {
       throw explainNotStored(error, { key: request.key }, this.logger);
@@ -264,14 +264,15 @@ export class PublishService {
       case 'repeated': {
         // Not counted here: where a PUT with other content replaces it, ReplaceScheduledService counts that.
         if (verdict.requestHash !== terms.request!.requestHash) return { kind: 'mismatch', id: verdict.notificationId };
-        return this.concludeRepeated(item, verdict);
+        return this.concludeRepeated(item, verdict.notificationId, verdict.isDuplicate);
       }
     }
   }
 
   private concludeRepeated(
     { channel, publisher, trace }: Publication,
-    { notificationId, isDuplicate }: PublishedBefore,
+    notificationId: string,
+    isDuplicate: boolean,
   ): Replayed {
     publicationsCounted.inc({ channel, result: 'replayed' });
     const ids = trace.span?.logFields;

@@ -576,7 +576,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(open()).toEqual([]);
   });
 
-  it('leave no circuit breaker open of a URL with a TLS identity that no subscription has any more', async () => {
+  it('leave no circuit breaker open for a URL with a TLS identity that no subscription has any more', async () => {
     const tls = { authority: makeCertificate('authority').certificate };
     const of = (parts: Partial<CredentialParts>) => ({
       callbackUrl: url,

@@ -3,26 +3,29 @@ import { statement } from '../infra/postgres/statement.js';
 import type { OnceKey } from './once-key.js';
 
 const find = statement(
-  'find-published',
+  'find-by-key',
   `SELECT result_id, request_hash, is_duplicate FROM once_key
    WHERE application = $application AND operation = $operation AND key = $key AND expires_at > now()`,
 );
 
-export interface PublishedBefore {
-  notificationId: string;
+/** A request that was carried out under its key. */
+export interface CarriedOutBefore {
+  /** Of the notification, or of the resource of the admin API. */
+  id: string;
   requestHash: string | null;
+  /** Of a notification: it was found equal to an earlier one. */
   isDuplicate: boolean;
 }
 
-/** The notification that a key leads to, for a request that is not accepted now: accepting looks itself. Undefined: none, or too long ago. */
-export async function findPublished(
+/** Looks up a key outside of the statement that accepts, which looks itself. Undefined: nothing was done under it, or too long ago. */
+export async function findByKey(
   postgres: Postgres,
   { application, operation, key }: OnceKey,
-): Promise<PublishedBefore | undefined> {
+): Promise<CarriedOutBefore | undefined> {
   const [row] = await postgres.query<{ result_id: string; request_hash: string | null; is_duplicate: boolean }>(find, {
     application,
     operation,
     key,
   });
-  return row && { notificationId: row.result_id, requestHash: row.request_hash, isDuplicate: row.is_duplicate };
+  return row && { id: row.result_id, requestHash: row.request_hash, isDuplicate: row.is_duplicate };
 }

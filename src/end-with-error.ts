@@ -1,0 +1,7 @@
+/**
+ * Ends this program with status 1, and says why: an error of these kinds by its message, which is for an operator and has the remedy; any other one with its stack.
+ */
+export function endWithError(error: unknown, expected: readonly (new (...parameters: never[]) => Error)[]): never {
+  console.error(expected.some((kind) => error instanceof kind) ? (error as Error).message : error);
+  process.exit(1);
+}
