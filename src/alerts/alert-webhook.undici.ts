@@ -2,6 +2,7 @@ import { Agent, request } from 'undici';
 import type { Settings } from '../config/settings.js';
 import { CallTime } from '../infra/call-time.js';
 import { Outbound } from '../outbound/outbound.service.js';
+import { isSuccess } from '../outbound/success.js';
 import { signatureHeaders } from '../signing/signature-headers.js';
 import { SigningKey } from '../signing/signing-key.js';
 import type { NoteToSend, SendResult } from './note.js';
@@ -47,7 +48,7 @@ export class AlertWebhook {
         },
         body,
       });
-      if (statusCode >= 200 && statusCode < 300) return { isSent: true };
+      if (isSuccess(statusCode)) return { isSent: true };
       return { isSent: false, reason: `answered ${statusCode}`, isRefused: false };
     } catch (error) {
       const { name, code, message } = error as NodeJS.ErrnoException;

@@ -6,6 +6,7 @@ import { FailingSince } from '../outbound/failing-since.js';
 import { isMistrust } from '../outbound/mistrust.js';
 import type { Outbound } from '../outbound/outbound.service.js';
 import { tooManyLookups } from '../outbound/shared-lookup.js';
+import { isSuccess } from '../outbound/success.js';
 import { askedDelayMs } from './retry-after.js';
 import { isClosed, type Connection } from './connection.js';
 import { helpfulHeaders } from './helpful-headers.js';
@@ -320,8 +321,6 @@ export class Call {
     return performance.now() - this.startedAt;
   }
 }
-
-const isSuccess = (status: number): boolean => status >= 200 && status < 300;
 
 /** Half a character at the end, which the cut may leave, is left out. */
 function textOf(chunks: Buffer[]): string {

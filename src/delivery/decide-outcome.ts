@@ -1,4 +1,5 @@
 import type { Attempt, AttemptDetails, Outcome } from '../ledger/settle.service.js';
+import { isSuccess } from '../outbound/success.js';
 import {
   delaySeconds,
   longestParkedSeconds,
@@ -37,8 +38,9 @@ export interface Circumstances {
   random: number;
 }
 
-export const isSuccess = (response: WebhookResponse): boolean =>
-  response.kind === 'answered' && response.status >= 200 && response.status < 300;
+/** The receiver has its delivery. */
+export const hasArrived = (response: WebhookResponse): boolean =>
+  response.kind === 'answered' && isSuccess(response.status);
 
 /** Whether the receiver may have acted on the call, and this process will never know. */
 const isAmbiguous = (response: WebhookResponse): boolean => response.kind !== 'answered' && response.wasSent;
@@ -47,7 +49,7 @@ const isAmbiguous = (response: WebhookResponse): boolean => response.kind !== 'a
 export function decideOutcome(response: WebhookResponse, circumstances: Circumstances): Outcome {
   const { guarantee, failures, policy, expiresAt, nowMs, random } = circumstances;
   const attempt = attemptOf(response, circumstances);
-  if (isSuccess(response)) return { state: 'delivered', attempt };
+  if (hasArrived(response)) return { state: 'delivered', attempt };
   if (guarantee === 'at-most-once') {
     if (isAmbiguous(response)) return { state: 'unknown', attempt };
     // The receiver saw it and refused it: to send it again would be a second time.
@@ -105,7 +107,7 @@ function attemptOf(response: WebhookResponse, { number, startedAt }: Circumstanc
     firstByteMs,
     status: response.kind === 'answered' ? response.status : null,
     error: errorOf(response),
-    details: isSuccess(response) ? null : detailsOf(response),
+    details: hasArrived(response) ? null : detailsOf(response),
   };
 }
 
@@ -124,7 +126,7 @@ function detailsOf(response: WebhookResponse): AttemptDetails | null {
 
 function errorOf(response: WebhookResponse): string | null {
   if (response.kind === 'abandoned') return 'the worker stopped before the answer came';
-  if (isSuccess(response)) return null;
+  if (hasArrived(response)) return null;
   if (response.kind !== 'answered') return storableText(response.reason.slice(0, maxErrorCharacters));
   const excerpt = response.body.slice(0, maxExcerptCharacters);
   return storableText(`HTTP ${response.status}${excerpt && `: ${excerpt}`}`);

@@ -8,7 +8,7 @@ import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
 import type { DeliveryGuarantee, Subscription } from '../subscriptions/subscription.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
-import { decideOutcome, isSuccess } from './decide-outcome.js';
+import { decideOutcome, hasArrived } from './decide-outcome.js';
 import type { WebhookResponse } from './webhook-client.js';
 
 /** Gathers the circumstances of an attempt for the pure rules of decide-outcome.ts, and reports what they decide. */
@@ -37,7 +37,7 @@ export class Decider {
     const startedAt = Math.round(this.heartbeat.ledgerNow() - response.durationMs);
     // A changed policy applies to the next failure, also when another process changed it a moment ago. If it cannot be
     // read now, the policy known is the best there is.
-    if (!isSuccess(response)) await this.catalogue.refresh().catch(() => {});
+    if (!hasArrived(response)) await this.catalogue.refresh().catch(() => {});
     const outcome = decideOutcome(response, {
       guarantee,
       number: delivery.attempts + 1,

@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import type { Connected } from './connector.js';
 import { FailingSince } from './failing-since.js';
 import { authorityOf, withoutBrackets } from './host.js';
+import { isSuccess } from './success.js';
 
 /**
  * The proxy of this installation failed: no receiver has a part in it. `message` says nothing of its URL, which holds a
@@ -100,7 +101,7 @@ export class Asking {
 
   private read({ statusCode = 0 }: http.IncomingMessage, socket: Socket, head: Buffer): void {
     this.proxy.lastAnswerAt = performance.now();
-    const isConnected = statusCode >= 200 && statusCode < 300;
+    const isConnected = isSuccess(statusCode);
     if (isConnected || ofReceiver.has(statusCode)) this.proxy.works(this.authority);
     if (isConnected) {
       if (head.length > 0) socket.unshift(head);

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { errorClasses, errorClassOf } from '../deliveries/error-class.js';
+import { hasArrived } from '../delivery/decide-outcome.js';
 import type { WebhookResponse } from '../delivery/webhook-client.js';
 
 export const testCallOutput = z
@@ -44,7 +45,7 @@ export function testCallToShow({ at, response, ...call }: TestCall): z.output<ty
   const answer = response.kind === 'answered' ? response : undefined;
   const status = answer?.status ?? null;
   const error = 'reason' in response ? response.reason : null;
-  const isSuccess = status !== null && status >= 200 && status < 300;
+  const isSuccess = hasArrived(response);
   return {
     isSuccess,
     status,
