@@ -3,7 +3,7 @@ import { firstAttemptSpanId, partsOf } from '../telemetry/trace-parent.js';
 import type { OpenSpan, Tracer } from '../telemetry/tracing.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import type { Loaded } from './chunk-loader.service.js';
-import { targetOf } from './target.js';
+import { parseUrl } from './parsed-url.js';
 import type { WebhookResponse } from './webhook-client.js';
 
 /**
@@ -14,7 +14,7 @@ export function beginAttempt(tracer: Tracer, delivery: Loaded, { callbackUrl }: 
   const { traceParent: parent, notificationId, subscriptionId, attempts } = delivery;
   if (parent === undefined || !partsOf(parent).isSampled) return undefined;
   const first = firstAttemptSpanId(notificationId, subscriptionId);
-  const target = targetOf(callbackUrl);
+  const url = parseUrl(callbackUrl);
   return tracer.begin('POST', {
     kind: 'client',
     parent,
@@ -22,7 +22,7 @@ export function beginAttempt(tracer: Tracer, delivery: Loaded, { callbackUrl }: 
     attributes: {
       'http.request.method': 'POST',
       // Not the path: it may hold a secret of the receiver's.
-      'server.address': target?.hostname ?? '',
+      'server.address': url?.hostname ?? '',
       'heraut.notification.id': notificationId,
       'heraut.subscription.id': subscriptionId,
       'heraut.attempt': attempts + 1,

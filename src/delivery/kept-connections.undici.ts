@@ -2,7 +2,7 @@ import { Agent, Client, Pool, type Dispatcher } from 'undici';
 import type { Connector } from '../outbound/connector.js';
 import type { Call } from './call.js';
 import { callIsOver, Connection, isClosed } from './connection.js';
-import type { Target } from './target.js';
+import type { ParsedUrl } from './parsed-url.js';
 import type { WebhookRequest } from './webhook-client.js';
 
 /**
@@ -32,7 +32,7 @@ export class KeptConnections {
   }
 
   /** @param onLost says that the answer of the call is lost; otherwise the call itself is told what becomes of it */
-  send(call: Call, { origin, path }: Target, request: WebhookRequest, onLost: (lost: Lost) => void): void {
+  send(call: Call, { origin, path }: ParsedUrl, request: WebhookRequest, onLost: (lost: Lost) => void): void {
     const handler = new Handler(call, onLost);
     const { headers, body } = request;
     const options: CallOptions = { origin, path, method: 'POST', headers, body, handler };

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { Connector } from '../outbound/connector.js';
 import type { Call } from './call.js';
 import { Connection } from './connection.js';
-import type { Target } from './target.js';
+import type { ParsedUrl } from './parsed-url.js';
 import type { WebhookRequest } from './webhook-client.js';
 
 /**
@@ -11,14 +11,14 @@ import type { WebhookRequest } from './webhook-client.js';
  * (RFC 9110 §15.2). The connection is made first: until it is ready, TLS included, certainly no byte of the request has
  * left.
  */
-export function sendOnOwnConnection(call: Call, target: Target, request: WebhookRequest, connector: Connector): void {
+export function sendOnOwnConnection(call: Call, url: ParsedUrl, request: WebhookRequest, connector: Connector): void {
   const connection = new Connection(connector);
   call.carriedBy(connection, () => connection.stopConnecting());
-  connection.connect(target, (error, socket) => {
+  connection.connect(url, (error, socket) => {
     if (error) return call.failWith(error);
     if (call.isOver) return void socket.destroy();
     try {
-      write(call, target, request, socket);
+      write(call, url, request, socket);
     } catch (unfit) {
       socket.destroy();
       call.failWith(unfit as Error); // e.g. a header value HTTP does not allow
@@ -26,7 +26,7 @@ export function sendOnOwnConnection(call: Call, target: Target, request: Webhook
   });
 }
 
-function write(call: Call, { host, path }: Target, { headers, body }: WebhookRequest, socket: Socket): void {
+function write(call: Call, { host, path }: ParsedUrl, { headers, body }: WebhookRequest, socket: Socket): void {
   // `http:` also where the socket speaks TLS: this client is only to write to it.
   const outgoing = open({ createConnection: () => socket, method: 'POST', path, headers: { host, ...headers } });
   const failed = (error: Error) => call.failWith(error);

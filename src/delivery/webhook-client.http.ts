@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import type { Outbound } from '../outbound/outbound.service.js';
 import { OpenCalls, type Call } from './call.js';
+import { ConnectionsByIdentity } from './connections-by-identity.js';
 import { callsSentAgain } from './delivery.counters.js';
 import type { Lost } from './kept-connections.undici.js';
 import { sendOnOwnConnection } from './own-connection.node-http.js';
-import { targetOf, type Target } from './target.js';
-import { WaysOut } from './ways-out.js';
+import { parseUrl, type ParsedUrl } from './parsed-url.js';
 import { withoutEcho } from './without-echo.js';
 import { WebhookClient, type WebhookRequest, type WebhookResponse } from './webhook-client.js';
 
@@ -17,9 +17,9 @@ const sweepIntervalMs = 50;
  * and for what was lost on a kept connection.
  */
 export class HttpWebhookClient extends WebhookClient {
-  private readonly ways: WaysOut;
+  private readonly connections: ConnectionsByIdentity;
   private readonly calls: OpenCalls;
-  private readonly targets = new LRUCache<string, Target>({ max: 10_000 });
+  private readonly parsed = new LRUCache<string, ParsedUrl>({ max: 10_000 });
   /** Origins that send informational responses which undici cannot skip. */
   private readonly informing = new LRUCache<string, true>({ max: 10_000 });
   private readonly sweep: NodeJS.Timeout;
@@ -28,7 +28,7 @@ export class HttpWebhookClient extends WebhookClient {
   constructor(outbound: Outbound, now: () => number = Date.now) {
     super();
     this.calls = new OpenCalls(outbound, now);
-    this.ways = new WaysOut(outbound);
+    this.connections = new ConnectionsByIdentity(outbound);
     // Not before what lies in the sockets is read, and by the time before that: to a process that stood still, even
     // while it read, an answer given in time must not be late.
     const endOverdue = () => {
@@ -39,12 +39,12 @@ export class HttpWebhookClient extends WebhookClient {
   }
 
   post(request: WebhookRequest): Promise<WebhookResponse> {
-    const target = this.targetOf(request.url);
+    const url = this.parsedOf(request.url);
     return new Promise((resolve) => {
       const told = (response: WebhookResponse) => resolve(withoutEcho(response, request));
-      const call = this.calls.open(target?.origin ?? request.url, request, told);
-      if (!target) call.fail('the callback URL is not valid', { isOurs: true });
-      else if (!call.isOver) this.send(call, target, request);
+      const call = this.calls.open(url?.origin ?? request.url, request, told);
+      if (!url) call.fail('the callback URL is not valid', { isOurs: true });
+      else if (!call.isOver) this.send(call, url, request);
     });
   }
 
@@ -55,25 +55,25 @@ export class HttpWebhookClient extends WebhookClient {
   async close(): Promise<void> {
     clearInterval(this.sweep);
     this.calls.abandonAll(); // those of whose answer the rest is still read
-    await this.ways.close();
+    await this.connections.close();
   }
 
-  private send(call: Call, target: Target, request: WebhookRequest): void {
-    const { connector, kept } = this.ways.of(request.tls);
-    const sendAlone = () => sendOnOwnConnection(call, target, request, connector);
-    if (!request.mayRepeat || this.informing.has(target.origin)) return sendAlone();
-    kept.send(call, target, request, (lost: Lost) => {
-      if (lost === 'informational') this.informing.set(target.origin, true);
+  private send(call: Call, url: ParsedUrl, request: WebhookRequest): void {
+    const { connector, kept } = this.connections.of(request.tls);
+    const sendAlone = () => sendOnOwnConnection(call, url, request, connector);
+    if (!request.mayRepeat || this.informing.has(url.origin)) return sendAlone();
+    kept.send(call, url, request, (lost: Lost) => {
+      if (lost === 'informational') this.informing.set(url.origin, true);
       callsSentAgain.inc({ lost });
       sendAlone();
     });
   }
 
-  private targetOf(url: string): Target | undefined {
-    const known = this.targets.get(url);
+  private parsedOf(url: string): ParsedUrl | undefined {
+    const known = this.parsed.get(url);
     if (known) return known;
-    const target = targetOf(url);
-    if (target) this.targets.set(url, target);
-    return target;
+    const parsed = parseUrl(url);
+    if (parsed) this.parsed.set(url, parsed);
+    return parsed;
   }
 }

@@ -1,8 +1,8 @@
 import { addressOf, originOf, type Callback } from './origin.js';
 import { Origin, provenMs, Room } from './room.js';
 
-/** Where a delivery goes: of its subscription. */
-export interface Destination extends Callback {
+/** Of the subscription of a delivery, what its room is found by. */
+export interface CalledSubscription extends Callback {
   readonly id: string;
   readonly maxConcurrency: number | null;
 }
@@ -25,17 +25,17 @@ export class KnownRooms {
     private readonly perOrigin: number,
   ) {}
 
-  of(destination: Destination, now: number): Room {
-    const { id, callbackUrl, maxConcurrency, credentials } = destination;
+  of(subscription: CalledSubscription, now: number): Room {
+    const { id, callbackUrl, maxConcurrency, credentials } = subscription;
     // Nearly all have no identity of their own, and their address need not be made each time.
-    const called = credentials.tls === undefined ? callbackUrl : addressOf(destination);
+    const called = credentials.tls === undefined ? callbackUrl : addressOf(subscription);
     const key = maxConcurrency === null ? called : `${id} ${called}`;
     const most = maxConcurrency === null ? this.perUrl : Math.min(this.perUrl, maxConcurrency);
     let room = this.rooms.get(key);
     // With another limit it is another room. The calls that are open in the former one end by themselves.
     if (room?.most !== most) {
       room?.origin.rooms.delete(room);
-      room = new Room(addressOf(destination), this.originOf(callbackUrl), most);
+      room = new Room(addressOf(subscription), this.originOf(callbackUrl), most);
       room.origin.rooms.add(room);
       this.rooms.set(key, room);
     }

@@ -1,5 +1,5 @@
 import type { HeldReason } from '../ledger/delivery.js';
-import { KnownRooms, leadsTo, type Destination } from './known-rooms.js';
+import { KnownRooms, leadsTo, type CalledSubscription } from './known-rooms.js';
 import type { InTime } from './line.js';
 import { Places } from './places.js';
 import { shortestOverdueMs, type Origin, type Place, type Room, type Waiting } from './room.js';
@@ -93,10 +93,10 @@ export class Rooms {
   }
 
   /** @returns why the delivery is held, where there is no room; a promise: it waits in line */
-  enter(destination: Destination, isHandedOver = false): Place | HeldReason | Promise<Place | HeldReason> {
+  enter(subscription: CalledSubscription, isHandedOver = false): Place | HeldReason | Promise<Place | HeldReason> {
     if (this.isClosed) return 'endpoint-busy';
     const now = this.now();
-    const room = this.known.of(destination, now);
+    const room = this.known.of(subscription, now);
     if (room !== this.lastAsked) this.otherAskedAt = this.lastAskedAt;
     this.lastAsked = room;
     this.lastAskedAt = now;

@@ -18,7 +18,8 @@ export interface Connecting {
  */
 export type Connector = (...parameters: Parameters<buildConnector.connector>) => Connecting | undefined;
 
-export type Target = Parameters<Connector>[0];
+/** To whom a connection is to be made, in undici's form. */
+export type ConnectOptions = Parameters<Connector>[0];
 export type Connected = Parameters<Connector>[1];
 
 /**
@@ -30,8 +31,8 @@ export function connectTo(connect: Connector, url: URL, signal: AbortSignal, tri
   const { protocol, host, hostname, port } = url;
   return new Promise((resolve, reject) => {
     const stop = () => connecting?.destroy(signal.reason as Error);
-    const target = { protocol, host, hostname: withoutBrackets(hostname), port };
-    const connecting = connect(target, (error, socket) => {
+    const options = { protocol, host, hostname: withoutBrackets(hostname), port };
+    const connecting = connect(options, (error, socket) => {
       signal.removeEventListener('abort', stop);
       if (error) reject(error);
       else resolve(socket);

@@ -22,7 +22,7 @@ export interface TlsIdentity {
   authority?: string;
 }
 
-/** The one way out: every connection to an address that somebody else has named is made here, under the address guard. */
+/** Every connection to an address that somebody else has named is made here, under the address guard. */
 export class Outbound {
   private readonly guard: AddressGuard;
   private readonly rules: UrlRules;
@@ -49,15 +49,15 @@ export class Outbound {
     // Its type does not say so, but it returns the socket.
     const connect = buildConnector({ timeout: timeoutMs, lookup: this.lookUp, cert, key, ca }) as Connector;
     const { proxy, lookUp, exceptions } = this;
-    const way = proxy && { proxy, lookUp, connect, timeoutMs, isDirect: (ip: string) => exceptions.hasAddress(ip) };
-    return (target, connected) => {
-      const refused = this.refused(target);
+    const means = proxy && { proxy, lookUp, connect, timeoutMs, isDirect: (ip: string) => exceptions.hasAddress(ip) };
+    return (options, connected) => {
+      const refused = this.refused(options);
       if (refused) {
         connected(refused, null);
         return undefined;
       }
-      if (!way || exceptions.hasName(target.hostname)) return connect(target, connected);
-      return new Tunnel(target, connected, way);
+      if (!means || exceptions.hasName(options.hostname)) return connect(options, connected);
+      return new Tunnel(options, connected, means);
     };
   }
 
@@ -91,10 +91,10 @@ export class Outbound {
     return this.guard.isLoopbackAllowed;
   }
 
-  private refused(target: Callable): Refused | undefined {
-    const refused = this.rules.refusalOf(target);
+  private refused(url: Callable): Refused | undefined {
+    const refused = this.rules.refusalOf(url);
     if (refused) return refused;
     // Node looks up no host that is an address already.
-    return this.guard.isRefusedHost(target.hostname) ? new AddressRefused(target.hostname) : undefined;
+    return this.guard.isRefusedHost(url.hostname) ? new AddressRefused(url.hostname) : undefined;
   }
 }

@@ -1,13 +1,14 @@
 import { EventEmitter } from 'node:events';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { calledAddress } from './carried-addresses.js';
-import type { Connected, Connecting, Connector, Target } from './connector.js';
+import type { Connected, Connecting, Connector, ConnectOptions } from './connector.js';
 import { ProxyTrouble, UnreachableByProxy, type EgressProxy } from './egress-proxy.js';
 
 /** Of a name that has many. */
 const mostAddresses = 3;
 
-export interface WayOut {
+/** What a tunnel is made with. */
+interface TunnelMeans {
   proxy: EgressProxy;
   /** Gives only addresses that may be called. */
   lookUp: LookupFunction;
@@ -30,15 +31,15 @@ export class Tunnel extends EventEmitter implements Connecting {
   private isOver = false;
 
   constructor(
-    private readonly target: Target,
+    private readonly receiver: ConnectOptions,
     private readonly connected: Connected,
-    private readonly way: WayOut,
+    private readonly means: TunnelMeans,
   ) {
     super();
-    this.port = target.port || (target.protocol === 'https:' ? '443' : '80');
+    this.port = receiver.port || (receiver.protocol === 'https:' ? '443' : '80');
     const late = () => this.destroy(Object.assign(new Error('no connection in time'), { code: 'ETIMEDOUT' }));
-    this.timer = way.timeoutMs > 0 ? setTimeout(late, way.timeoutMs) : undefined;
-    const { hostname } = target;
+    this.timer = means.timeoutMs > 0 ? setTimeout(late, means.timeoutMs) : undefined;
+    const { hostname } = receiver;
     // Later, so that whoever made this can listen first.
     if (isIP(hostname) !== 0) process.nextTick(() => this.ask([hostname]));
     else this.lookUp(hostname);
@@ -55,7 +56,7 @@ export class Tunnel extends EventEmitter implements Connecting {
   }
 
   private lookUp(hostname: string): void {
-    this.way.lookUp(hostname, { all: true }, (error, found) => {
+    this.means.lookUp(hostname, { all: true }, (error, found) => {
       if (error) return this.end(error, null);
       const addresses = (found as { address: string }[]).map(({ address }) => address);
       this.ask(addresses.slice(0, mostAddresses));
@@ -66,9 +67,9 @@ export class Tunnel extends EventEmitter implements Connecting {
     if (this.isOver) return;
     // Loopback, the exceptions, and the rules of the proxy itself are ranges of IPv4.
     const address = calledAddress(given);
-    if (this.way.isDirect(address)) return this.connect({ ...this.target, hostname: address });
+    if (this.means.isDirect(address)) return this.connect({ ...this.receiver, hostname: address });
     this.emit('connectionAttempt', address, Number(this.port));
-    this.step = this.way.proxy.ask(address, this.port, (...result) => {
+    this.step = this.means.proxy.ask(address, this.port, (...result) => {
       const [error, socket] = result;
       if (error instanceof UnreachableByProxy && others.length > 0) return this.ask(others);
       if (error) return this.end(error, null);
@@ -77,13 +78,13 @@ export class Tunnel extends EventEmitter implements Connecting {
   }
 
   private speak(socket: Socket): void {
-    if (this.target.protocol !== 'https:') return this.end(null, socket);
+    if (this.receiver.protocol !== 'https:') return this.end(null, socket);
     socket.on('error', () => {}); // the socket that speaks TLS over it tells of that
-    this.connect({ ...this.target, httpSocket: socket });
+    this.connect({ ...this.receiver, httpSocket: socket });
   }
 
-  private connect(target: Target): void {
-    const step = this.way.connect(target, (...result) => this.end(...result));
+  private connect(options: ConnectOptions): void {
+    const step = this.means.connect(options, (...result) => this.end(...result));
     step?.on('connectionAttempt', (...attempt) => this.emit('connectionAttempt', ...attempt));
     this.step = step;
   }

@@ -1,5 +1,5 @@
 import type { HeldReason } from '../../src/ledger/delivery.js';
-import type { Destination } from '../../src/endpoints/known-rooms.js';
+import type { CalledSubscription } from '../../src/endpoints/known-rooms.js';
 import { Place } from '../../src/endpoints/room.js';
 import { Rooms } from '../../src/endpoints/rooms.js';
 import { well, type Verdict } from '../../src/endpoints/verdict.js';
@@ -30,7 +30,7 @@ export function testRooms() {
     url: string,
     maxConcurrency: number | null = null,
     isHandedOver = false,
-    credentials: Destination['credentials'] = {},
+    credentials: CalledSubscription['credentials'] = {},
   ): Asked {
     const asked: Asked = { url, answer: undefined };
     const take = (answer: Place | HeldReason) => {

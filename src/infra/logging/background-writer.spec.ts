@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, vi, type Mock } from 'vitest';
-import { BackgroundWriter, longestBacklog, type WriteTarget } from './background-writer.js';
+import { BackgroundWriter, longestBacklog, type Sink } from './background-writer.js';
 
 type Spy = Mock<() => void>;
 
 /** Takes as many bytes as it has room for, then refuses with `code`. */
-class Disk implements WriteTarget {
+class Disk implements Sink {
   text = '';
   room = Infinity;
   code = 'ENOSPC';

@@ -11,7 +11,7 @@ const tryFullAfterMs = 100;
 const tryFailedAfterMs = 1000;
 
 /** A file, pipe or terminal. */
-export interface WriteTarget {
+export interface Sink {
   write(bytes: Buffer, done: (error: NodeJS.ErrnoException | null, written: number) => void): void;
   writeSync(bytes: Buffer): number;
 }
@@ -41,7 +41,7 @@ export class BackgroundWriter {
   private flushing: (() => void)[] = [];
 
   constructor(
-    private readonly target: WriteTarget,
+    private readonly sink: Sink,
     private readonly listeners: Listeners,
   ) {}
 
@@ -93,7 +93,7 @@ export class BackgroundWriter {
       return;
     }
     this.state = 'writing';
-    this.target.write(this.rest, (error, written) => this.written(error, written));
+    this.sink.write(this.rest, (error, written) => this.written(error, written));
   }
 
   private written(error: NodeJS.ErrnoException | null, written: number): void {
@@ -129,7 +129,7 @@ export class BackgroundWriter {
   private writeAtOnce(bytes: Buffer, giveUpAt: number): boolean {
     for (let rest = bytes; rest.length > 0;) {
       try {
-        rest = rest.subarray(this.target.writeSync(rest));
+        rest = rest.subarray(this.sink.writeSync(rest));
       } catch (error) {
         // Of another error there is nobody to tell: it is the log that cannot be written.
         if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || Date.now() >= giveUpAt) return false;

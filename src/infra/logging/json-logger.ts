@@ -1,7 +1,7 @@
 import type { LoggerService } from '@nestjs/common';
 import { pino, type DestinationStream, type Logger as Pino } from 'pino';
 import type { Settings } from '../../config/settings.js';
-import { openStandardOutput, type LogDestination } from './standard-output.js';
+import { openStandardOutput, type LogOutput } from './standard-output.js';
 import { isPlain, readableError, withoutSecrets } from './without-secrets.js';
 
 const levels = { log: 'info', error: 'error', warn: 'warn', debug: 'debug', verbose: 'trace', fatal: 'fatal' } as const;
@@ -23,12 +23,12 @@ export class JsonLogger implements LoggerService {
 
   private constructor(
     private readonly root: Source,
-    private readonly destination: DestinationStream | LogDestination,
+    private readonly output: DestinationStream | LogOutput,
   ) {}
 
   static open(
     settings: Pick<Settings, 'LOG_LEVEL'>,
-    destination: DestinationStream | LogDestination = openStandardOutput(),
+    output: DestinationStream | LogOutput = openStandardOutput(),
   ): JsonLogger {
     const root = pino(
       {
@@ -38,14 +38,14 @@ export class JsonLogger implements LoggerService {
         formatters: { level: (level) => ({ level }) },
         serializers: { error: readableError },
       },
-      destination,
+      output,
     );
-    return new JsonLogger({ pino: root, text: '' }, destination);
+    return new JsonLogger({ pino: root, text: '' }, output);
   }
 
   /** The same log, each line with the `pid`: for processes that write to one log. */
   ofProcess(pid: number): JsonLogger {
-    return new JsonLogger(childOf(this.root, { pid }), this.destination);
+    return new JsonLogger(childOf(this.root, { pid }), this.output);
   }
 
   /** Events are objects; a mere text comes from the framework and tells an operator nothing. */
@@ -75,7 +75,7 @@ export class JsonLogger implements LoggerService {
 
   /** Resolves when what is still buffered is written, before the process ends; not much later when nobody reads it. */
   async flush(): Promise<void> {
-    if ('flush' in this.destination) await this.destination.flush();
+    if ('flush' in this.output) await this.output.flush();
   }
 
   /**
@@ -89,7 +89,7 @@ export class JsonLogger implements LoggerService {
     if (!pino.isLevelEnabled(level)) return;
     const fields = typeof message === 'object' && message !== null ? message : { message: String(message) };
     if (!isPlain(fields)) return pino[level](withoutSecrets(fields));
-    this.destination.write(`{"level":"${level}","time":"${isoNow()}"${text},${JSON.stringify(fields).slice(1)}\n`);
+    this.output.write(`{"level":"${level}","time":"${isoNow()}"${text},${JSON.stringify(fields).slice(1)}\n`);
   }
 
   private of(name: string): Source {

@@ -9,7 +9,7 @@ const flushWithinMs = 1000;
 /** A line is written after this time at the latest. */
 const collectForMs = 250;
 
-export interface LogDestination extends DestinationStream {
+export interface LogOutput extends DestinationStream {
   /** Does not wait. @returns false when more lines should wait until there is room for them */
   write(lines: string): boolean;
   /** Calls `listener` once there is room again, or nobody is left to read: what is written then is dropped. */
@@ -24,7 +24,7 @@ export interface LogDestination extends DestinationStream {
  * line says how many. No error of it ends the process: what Heraut is for does not depend on its log.
  * @param minLength characters that are worth a write before a quarter of a second has passed; 1 where the lines come collected
  */
-export function openStandardOutput(minLength = 16_000): LogDestination {
+export function openStandardOutput(minLength = 16_000): LogOutput {
   // Asking for it makes a pipe non-blocking. Otherwise each write to a full pipe would hold a thread, at the end the main one.
   void process.stdout;
   let isEnding = false;
@@ -34,12 +34,12 @@ export function openStandardOutput(minLength = 16_000): LogDestination {
   let dropped = 0;
   let waiting: (() => void)[] = [];
   process.once('exit', end);
-  const target = {
+  const sink = {
     write: (bytes: Buffer, done: (error: NodeJS.ErrnoException | null, written: number) => void) =>
       write(standardOutput, bytes, done),
     writeSync: (bytes: Buffer) => writeSync(standardOutput, bytes),
   };
-  const writer = new BackgroundWriter(target, {
+  const writer = new BackgroundWriter(sink, {
     onDropped: (lines) => {
       const count = lines.split('\n').length - 1;
       dropped += count;

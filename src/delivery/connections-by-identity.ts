@@ -4,8 +4,8 @@ import type { Connector } from '../outbound/connector.js';
 import type { Outbound } from '../outbound/outbound.service.js';
 import { KeptConnections } from './kept-connections.undici.js';
 
-/** How receivers are reached with one TLS identity. */
-interface WayOut {
+/** To receivers, made with one TLS identity: those that are kept open, and what makes others. */
+interface Connections {
   connector: Connector;
   kept: KeptConnections;
 }
@@ -14,13 +14,13 @@ interface WayOut {
 const mostIdentities = 1000;
 
 /**
- * The ways to receivers, one for each TLS identity: over a connection that was made with one, no call is sent that has another, or none.
+ * For each TLS identity connections of its own: over one that was made with it, no call is sent that has another, or none.
  * Calls without one, nearly all, share theirs.
  */
-export class WaysOut {
-  private readonly plain: WayOut;
+export class ConnectionsByIdentity {
+  private readonly plain: Connections;
   private readonly closing = new Set<Promise<void>>();
-  private readonly byIdentity = new LRUCache<string, WayOut>({
+  private readonly byIdentity = new LRUCache<string, Connections>({
     max: mostIdentities,
     dispose: ({ kept }, _, why) => {
       if (why !== 'evict') return;
@@ -33,7 +33,7 @@ export class WaysOut {
     this.plain = this.make();
   }
 
-  of(identity: NamedIdentity | undefined): WayOut {
+  of(identity: NamedIdentity | undefined): Connections {
     if (!identity) return this.plain;
     const known = this.byIdentity.get(identity.id);
     if (known) return known;
@@ -47,7 +47,7 @@ export class WaysOut {
     await Promise.all([...this.closing, ...all.map(({ kept }) => kept.close())]);
   }
 
-  private make(identity?: NamedIdentity): WayOut {
+  private make(identity?: NamedIdentity): Connections {
     const connector = this.outbound.connectorFor(identity);
     return { connector, kept: new KeptConnections(connector) };
   }

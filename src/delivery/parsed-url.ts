@@ -1,7 +1,7 @@
 import { withoutBrackets } from '../outbound/host.js';
 
-/** Where a callback URL leads. */
-export interface Target {
+/** A callback URL, in the parts that a call needs. */
+export interface ParsedUrl {
   origin: string;
   protocol: string;
   /** With its port, where that is not the usual one of the protocol. */
@@ -15,7 +15,7 @@ export interface Target {
 }
 
 /** Undefined: it is not a URL that can be called. */
-export function targetOf(url: string): Target | undefined {
+export function parseUrl(url: string): ParsedUrl | undefined {
   if (!URL.canParse(url)) return undefined;
   const { origin, protocol, host, hostname, port, pathname, search } = new URL(url);
   if (protocol !== 'http:' && protocol !== 'https:') return undefined;
