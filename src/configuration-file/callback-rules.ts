@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Turns } from '../infra/turns.js';
+import { LongWork } from '../infra/long-work.js';
 import { Outbound } from '../outbound/outbound.service.js';
 import type { ConfiguredSubscription } from './configuration-schema.js';
 import type { Planning } from './planning.js';
@@ -25,10 +25,10 @@ export class CallbackRules {
     const left = [...entries];
     const given = new AbortController();
     const late = sleep(this.withinMs, undefined, { ref: false, signal: given.signal }).catch(() => {});
-    const turns = new Turns();
+    const work = new LongWork();
     const examine = async () => {
       for (let next = left.shift(); next; next = left.shift()) {
-        await turns.yieldIfDue(); // an address needs no look-up
+        await work.yieldIfDue(); // an address needs no look-up
         const refused = await Promise.race([this.outbound.refusalOf(new URL(next.wanted.callbackUrl!)), late]);
         if (!refused) continue;
         planning.refuse(

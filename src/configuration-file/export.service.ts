@@ -6,7 +6,7 @@ import { ChannelsService } from '../channels/channels.service.js';
 import type { Credentials } from '../credentials/credentials.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { queryOf } from '../infra/postgres/query-of.js';
-import { Turns } from '../infra/turns.js';
+import { LongWork } from '../infra/long-work.js';
 import type { TlsIdentity } from '../outbound/outbound.service.js';
 import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
@@ -29,9 +29,9 @@ export class Export {
     const applications = await this.applications.list();
     const channels = await this.channels.list();
     const subscriptions = [];
-    const turns = new Turns();
+    const work = new LongWork();
     for (const each of await this.subscriptions.list()) {
-      await turns.yieldIfDue();
+      await work.yieldIfDue();
       subscriptions.push({
         ...exportSubscription(each, names),
         ...said({ retryPolicy: this.policies.override(each.id) }),

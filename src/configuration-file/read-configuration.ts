@@ -2,7 +2,7 @@ import type * as z from 'zod';
 import { alertRulesInput } from '../alerts/alert-rules.js';
 import { paramsOf } from '../infra/http/check-input.js';
 import type { InvalidParam } from '../infra/http/problem.js';
-import { Turns } from '../infra/turns.js';
+import { LongWork } from '../infra/long-work.js';
 import { policyOverrideInput } from '../retry-policy/policy-input.js';
 import {
   applicationEntry,
@@ -58,14 +58,14 @@ export async function readConfiguration(input: unknown, problems: InvalidParam[]
   };
   const readOne = <Schema extends z.ZodType>(schema: Schema, name: string) =>
     given[name] === undefined ? undefined : read(schema, given[name], name);
-  const turns = new Turns();
+  const work = new LongWork();
   const readList = async <Name extends keyof typeof listed>(list: Name): Promise<ReadConfiguration[Name]> => {
     const entries = given[list];
     if (entries === undefined) return undefined;
     if (Array.isArray(entries)) {
       const found = [];
       for (const [index, entry] of entries.entries()) {
-        await turns.yieldIfDue();
+        await work.yieldIfDue();
         const name = `${list}.${index}`;
         const wanted = read(listed[list], entry, name);
         if (wanted !== undefined) found.push({ name, wanted });

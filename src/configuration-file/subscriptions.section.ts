@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Any, IsNull, Not } from 'typeorm';
 import { Config } from '../config/config.module.js';
 import { queryOf } from '../infra/postgres/query-of.js';
-import { Turns } from '../infra/turns.js';
+import { LongWork } from '../infra/long-work.js';
 import type { OperationalEvent } from '../operational-events/operational-events.service.js';
 import { storedOverrides } from '../retry-policy/retry-policy-changes.js';
 import { SecretCipher } from '../secrets/secret-cipher.service.js';
@@ -38,9 +38,9 @@ export class SubscriptionsSection implements Section {
     const shares = await this.allowance.look(queryOf(manager));
     const steps: SubscriptionStep[] = [];
     let unchanged = 0;
-    const turns = new Turns();
+    const work = new LongWork();
     for (const entry of first) {
-      await turns.yieldIfDue();
+      await work.yieldIfDue();
       const plan = new SubscriptionPlan(
         planning,
         entry,
@@ -99,13 +99,13 @@ export class SubscriptionsSection implements Section {
       changes: steps.map(({ change }) => change),
       carryOut: async (manager, version) => {
         const reported: OperationalEvent[][] = [];
-        const turns = new Turns();
+        const work = new LongWork();
         for (let from = 0; from < steps.length; from += mostTogether) {
           const some = steps.slice(from, from + mostTogether);
           const ids = some.map(({ change }) => change.key);
           const batch = await SubscriptionBatch.of(manager, version, this.cipher, ids);
           for (const step of some) {
-            await turns.yieldIfDue();
+            await work.yieldIfDue();
             reported.push(await step.carryOut(batch));
             await batch.writeIfFull();
           }

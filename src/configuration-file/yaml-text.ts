@@ -1,4 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import {
   Document,
   isAlias,
@@ -15,6 +14,7 @@ import {
   type YAMLError,
   type YAMLMap,
 } from 'yaml';
+import { LongWork } from '../infra/long-work.js';
 
 /** Counts from 1. */
 export interface Place {
@@ -41,17 +41,18 @@ const mostTroubles = 50;
 /** A value as YAML. */
 export const toYaml = (value: unknown): string => stringify(value, { lineWidth: 120, aliasDuplicateObjects: false });
 
-/** Entries of a list that are written at a time: subscriptions of some 10 ms. */
-const atOnce = 50;
+/** Entries of a list that are written at once: some 2 ms, where they are subscriptions. */
+const atOnce = 10;
 
-/** As `toYaml`, of a map, with turns for others between the parts of its long lists. */
+/** As `toYaml`, of a map with long lists, and lets others have their time. */
 export async function toYamlInParts(whole: object): Promise<string> {
   const parts: string[] = [];
+  const work = new LongWork();
   for (const [name, value] of Object.entries(whole)) {
     const list = Array.isArray(value) ? (value as unknown[]) : [];
     parts.push(toYaml({ [name]: list.length > 0 ? list.slice(0, atOnce) : (value as unknown) }));
     for (let from = atOnce; from < list.length; from += atOnce) {
-      await turn();
+      await work.yieldIfDue();
       const part = toYaml({ [name]: list.slice(from, from + atOnce) });
       parts.push(part.slice(part.indexOf('\n') + 1)); // without its name
     }

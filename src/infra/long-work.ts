@@ -1,15 +1,15 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as others } from 'node:timers/promises';
 
 const longestMs = 10;
 
-/** For long work on the event loop: lets what else is to be done have its turn between two parts of some 10 ms. */
-export class Turns {
+/** Long work on the event loop, in parts of some 10 ms: between two of them this process does what else is to be done. */
+export class LongWork {
   private since = performance.now();
 
   /** After each small part. */
   async yieldIfDue(): Promise<void> {
     if (performance.now() - this.since < longestMs) return;
-    await turn();
+    await others();
     this.since = performance.now();
   }
 }
