@@ -1,29 +1,22 @@
-import type { EntityManager } from 'typeorm';
+import { getMetadataArgsStorage, type EntityManager } from 'typeorm';
 import { queryOf } from '../infra/postgres/query-of.js';
 import { rowsOf, statement, type Column } from '../infra/postgres/statement.js';
-import type { SubscriptionEntity } from './subscription.entity.js';
+import { SubscriptionEntity } from './subscription.entity.js';
 
 /** Its version is that of the change. */
 export type SubscriptionColumns = Omit<SubscriptionEntity, 'id' | 'version'>;
 type Name = keyof SubscriptionColumns;
 
-const columns: Readonly<Record<Name, readonly [name: string, type: string]>> = {
-  ownerClientId: ['owner_client_id', 'text'],
-  callbackUrl: ['callback_url', 'text'],
-  auth: ['auth', 'text'],
-  credentials: ['credentials', 'text'],
-  channels: ['channels', 'json'],
-  deliveryGuarantee: ['delivery_guarantee', 'text'],
-  disabledAt: ['disabled_at', 'timestamptz'],
-  pausedAt: ['paused_at', 'timestamptz'],
-  timeoutSeconds: ['timeout_seconds', 'float8'],
-  maxConcurrency: ['max_concurrency', 'int'],
-  ratePerSecond: ['rate_per_second', 'float8'],
-  ordering: ['ordering', 'text'],
-  alertEmail: ['alert_email', 'text'],
-  createdAt: ['created_at', 'timestamptz'],
-  deletedAt: ['deleted_at', 'timestamptz'],
-};
+/** As the entity has them. */
+const columns = new Map(
+  getMetadataArgsStorage()
+    .filterColumns(SubscriptionEntity)
+    .filter(({ propertyName }) => propertyName !== 'id' && propertyName !== 'version')
+    .map(({ propertyName, options }) => [
+      propertyName as Name,
+      { name: options.name ?? propertyName, type: options.type as string },
+    ]),
+);
 
 /** A subscription that is there, and what it gets. */
 export interface ChangedColumns {
@@ -31,18 +24,20 @@ export interface ChangedColumns {
   changed: Partial<SubscriptionColumns>;
 }
 
-const allNames = Object.keys(columns) as Name[];
+const allNames = [...columns.keys()];
 /** Postgres says when they were made. */
 const namesOfNew = allNames.filter((name) => name !== 'createdAt');
 
 const rows = (names: readonly Name[]) =>
   rowsOf<ChangedColumns>('item', {
     id: ['uuid', ({ id }) => id],
-    ...Object.fromEntries(names.map((name) => [columns[name][0], columnOf(name)])),
+    ...Object.fromEntries(names.map((name) => [nameInSql(name), columnOf(name)])),
   });
 
+const nameInSql = (name: Name): string => columns.get(name)!.name;
+
 const columnOf = (name: Name): Column<ChangedColumns> => {
-  const [, type] = columns[name];
+  const { type } = columns.get(name)!;
   return [type, ({ changed }) => asParameter(type, changed[name])];
 };
 
@@ -53,7 +48,7 @@ function asParameter(type: string, value: SubscriptionColumns[Name] | undefined)
 }
 
 const newRows = rows(namesOfNew);
-const namesInSql = namesOfNew.map((name) => columns[name][0]).join(', ');
+const namesInSql = namesOfNew.map(nameInSql).join(', ');
 const insertItems = statement(
   'insert-subscriptions',
   `INSERT INTO subscription (id, ${namesInSql}, version) SELECT id, ${namesInSql}, $version::bigint FROM ${newRows.from}
@@ -95,7 +90,7 @@ export async function updateSubscriptions(
   }
   for (const { names, items: alike } of byColumns.values()) {
     const item = rows(names);
-    const assignments = names.map((name) => `${columns[name][0]} = item.${columns[name][0]}, `).join('');
+    const assignments = names.map((name) => `${nameInSql(name)} = item.${nameInSql(name)}, `).join('');
     const update = statement(
       'update-subscriptions',
       `UPDATE subscription SET ${assignments}version = $version::bigint FROM ${item.from} WHERE subscription.id = item.id`,
