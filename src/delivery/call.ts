@@ -1,8 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { RunningTime } from '../infra/running-time.js';
 import { describeError, isOurTrouble, isTroubleOfMachine } from '../outbound/describe-error.js';
 import { ProxyTrouble } from '../outbound/egress-proxy.js';
-import { FailingSince } from '../outbound/failing-since.js';
 import { isMistrust } from '../outbound/mistrust.js';
 import type { Outbound } from '../outbound/outbound.service.js';
 import { tooManyLookups } from '../outbound/shared-lookup.js';
@@ -20,14 +18,8 @@ const readBytes = 262_144;
 const bodyWithinMs = 1000;
 /** Before a call is tried again for which the egress proxy or this machine failed; the longer that goes on, the later. */
 const postponedMs = 1000;
-/**
- * Bodies that are read on after the answer was told, at most: each keeps a connection busy that no window counts. An origin has no
- * more of them than it leaves to others, so that one whose bodies drip costs no other one its connections.
- */
-const mostReadOn = 128;
-
 /** Of a request, the part that its call has to know. Not its body: of that, the memory is counted elsewhere, and only until it is answered. */
-type Asked = Pick<WebhookRequest, 'timeoutMs' | 'keepsAnswer' | 'tls'>;
+export type Asked = Pick<WebhookRequest, 'timeoutMs' | 'keepsAnswer' | 'tls'>;
 
 /** Of whom a call without an answer says nothing: see WebhookResponse. */
 interface Blame {
@@ -35,83 +27,22 @@ interface Blame {
   isUntrusted?: boolean;
 }
 
-/** The calls of a process that are not over. */
-export class OpenCalls {
-  private readonly calls = new Set<Call>();
-  private readOn = 0;
-  private isAbandoned = false;
-  private readonly readOnOf = new Map<string, number>();
-  /** By origin: what this machine lacks may be the port or the network for that one alone. */
-  private readonly machineFailing = new FailingSince();
-  /**
-   * By which time limits count: while this process stands still it does not read what receivers answer, nor does it finish a connection that is being made.
-   */
-  private readonly time = new RunningTime(() => performance.now());
-
-  /**
-   * @param outbound knows what of ours a call may wait for
-   * @param now milliseconds since 1970: what a receiver that sends no `Date` means by the date of a `Retry-After`
-   */
-  constructor(
-    readonly outbound: Pick<Outbound, 'proxyFailingMs' | 'isInLine'>,
-    readonly now: () => number = Date.now,
-  ) {}
-
-  /** @param origin to which it goes */
-  open(origin: string, asked: Asked, resolve: (response: WebhookResponse) => void): Call {
-    const call = new Call(origin, asked, resolve, this);
-    this.calls.add(call);
-    if (this.isAbandoned) call.abandon(); // one that waited for a token when the others were
-    return call;
-  }
-
+/** What the calls of a process share. */
+export interface SharedByCalls {
+  /** Knows what of ours a call may wait for. */
+  readonly outbound: Pick<Outbound, 'proxyFailingMs' | 'isInLine'>;
+  /** Milliseconds since 1970: what a receiver that sends no `Date` means by the date of a `Retry-After`. */
+  readonly now: () => number;
+  /** By which time limits count, in milliseconds: while this process stands still, it stands still too. */
+  runningNow(): number;
   /** The answer of a call was told. @returns whether the rest of its body may be read */
-  tellEarly({ origin }: Call): boolean {
-    const before = this.readOnOf.get(origin) ?? 0;
-    const mayReadOn = before < mostReadOn - this.readOn;
-    this.readOn++;
-    this.readOnOf.set(origin, before + 1);
-    return mayReadOn;
-  }
-
-  close(call: Call, wasToldEarly: boolean): void {
-    this.calls.delete(call);
-    if (!wasToldEarly) return;
-    this.readOn--;
-    const left = this.readOnOf.get(call.origin)! - 1;
-    if (left > 0) this.readOnOf.set(call.origin, left);
-    else this.readOnOf.delete(call.origin);
-  }
-
-  /** This machine lacks what a connection to it needs. @returns for how long, in milliseconds */
-  noteFailureOfMachine(origin: string): number {
-    this.machineFailing.note(origin);
-    return this.machineFailing.forMs(origin);
-  }
-
-  /** In milliseconds. To be asked for as often as RunningTime needs it, which the sweep for overdue calls does. */
-  runningNow(): number {
-    return this.time.now();
-  }
-
+  tellEarly(call: Call): boolean;
+  /** A call is over. */
+  close(call: Call, wasToldEarly: boolean): void;
   /** An answer came. */
-  reached(origin: string): void {
-    this.machineFailing.end(origin);
-  }
-
-  /** @param now a `runningNow`; all that came before it has been read */
-  endOverdue(now: number): void {
-    for (const call of this.calls) {
-      if (call.deadline <= now) call.endOverdue();
-      else if (call.halfTime <= now) call.endInLine();
-    }
-  }
-
-  /** From then on none is begun. */
-  abandonAll(): void {
-    this.isAbandoned = true;
-    for (const call of [...this.calls]) call.abandon();
-  }
+  reached(origin: string): void;
+  /** This machine lacks what a connection to it needs. @returns for how long, in milliseconds */
+  noteFailureOfMachine(origin: string): number;
 }
 
 /**
@@ -120,7 +51,7 @@ export class OpenCalls {
  * From then on what comes is read and thrown away, within bounds.
  */
 export class Call {
-  /** By `OpenCalls.runningNow`; moves when the head of the answer is there. */
+  /** By `runningNow`; moves when the head of the answer is there. */
   deadline: number;
   /** By the same time: as with a token, the other half at least is left for the receiver. */
   readonly halfTime: number;
@@ -147,12 +78,12 @@ export class Call {
     readonly origin: string,
     { timeoutMs, keepsAnswer = false, tls }: Asked,
     private readonly resolve: (response: WebhookResponse) => void,
-    private readonly open: OpenCalls,
+    private readonly shared: SharedByCalls,
   ) {
     this.timeoutMs = timeoutMs;
     this.keepsAnswer = keepsAnswer;
     this.showsCertificate = tls?.certificate !== undefined && origin.startsWith('https:');
-    const now = open.runningNow();
+    const now = shared.runningNow();
     this.deadline = now + timeoutMs;
     this.halfTime = now + timeoutMs / 2;
   }
@@ -186,7 +117,7 @@ export class Call {
     this.status = status;
     if (this.isBrief) return this.tellEarly();
     this.headers = headers;
-    this.deadline = Math.min(this.deadline, this.open.runningNow() + bodyWithinMs);
+    this.deadline = Math.min(this.deadline, this.shared.runningNow() + bodyWithinMs);
   }
 
   data(chunk: Buffer): void {
@@ -217,7 +148,7 @@ export class Call {
     if (this.isOver) return;
     if (error instanceof ProxyTrouble) this.postpone(describeError(error), this.proxyFailingMs);
     else if (!this.wasSent && isTroubleOfMachine(error))
-      this.postpone(describeError(error), this.open.noteFailureOfMachine(this.origin));
+      this.postpone(describeError(error), this.shared.noteFailureOfMachine(this.origin));
     else if (isClosed(error)) this.closed(describeError(error));
     else this.fail(describeError(error), { isOurs: isOurTrouble(error), isUntrusted: isMistrust(error) });
   }
@@ -237,7 +168,7 @@ export class Call {
   /** Its receiver is not to blame for the time in which other names were looked up. */
   endInLine(): void {
     const name = this.connection?.lookingUp;
-    if (this.wasSent || name === undefined || !this.open.outbound.isInLine(name)) return;
+    if (this.wasSent || name === undefined || !this.shared.outbound.isInLine(name)) return;
     this.failWith(tooManyLookups());
     this.cut();
   }
@@ -266,14 +197,14 @@ export class Call {
 
   private get proxyFailingMs(): number {
     const address = this.connection?.address;
-    return address ? this.open.outbound.proxyFailingMs(address) : 0;
+    return address ? this.shared.outbound.proxyFailingMs(address) : 0;
   }
 
   private tellEarly(): void {
     this.tellAnswer();
     this.wasToldEarly = true;
-    this.deadline = this.open.runningNow() + bodyWithinMs;
-    if (!this.open.tellEarly(this)) this.end();
+    this.deadline = this.shared.runningNow() + bodyWithinMs;
+    if (!this.shared.tellEarly(this)) this.end();
   }
 
   private end(): void {
@@ -285,19 +216,19 @@ export class Call {
     if (this.isOver) return;
     this.isOver = true;
     if (this.status !== 0) this.tellAnswer();
-    this.open.close(this, this.wasToldEarly);
+    this.shared.close(this, this.wasToldEarly);
   }
 
   private tellAnswer(): void {
     if (this.isTold) return;
     const { status, headers, kept } = this;
-    this.open.reached(this.origin);
+    this.shared.reached(this.origin);
     this.tell({
       kind: 'answered',
       status,
       headers: this.isBrief ? {} : helpfulHeaders(headers),
       body: kept.length === 0 ? '' : textOf(kept),
-      askedDelayMs: isSuccess(status) ? null : askedDelayMs(headers, this.open.now()),
+      askedDelayMs: isSuccess(status) ? null : askedDelayMs(headers, this.shared.now()),
       ...this.facts(),
     });
   }

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { NamedIdentity } from '../credentials/credentials.js';
-import { OpenCalls, type Call } from './call.js';
+import type { Call } from './call.js';
+import { OpenCalls } from './open-calls.js';
 import { Connection } from './connection.js';
 import type { WebhookResponse } from './webhook-client.js';
 

@@ -1,9 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import type { Outbound } from '../outbound/outbound.service.js';
-import { OpenCalls, type Call } from './call.js';
+import type { Call } from './call.js';
 import { ConnectionsByIdentity } from './connections-by-identity.js';
 import { callsSentAgain } from './delivery.counters.js';
 import type { Lost } from './kept-connections.undici.js';
+import { OpenCalls } from './open-calls.js';
 import { sendOnOwnConnection } from './own-connection.node-http.js';
 import { parseUrl, type ParsedUrl } from './parsed-url.js';
 import { withoutEcho } from './without-echo.js';
