@@ -1,41 +1,27 @@
-import { PGlite } from '@electric-sql/pglite';
-import { createPgConfig } from '@electric-sql/pglite/node-postgres';
 import { Logger } from '@nestjs/common';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import pg from 'pg';
-import { DataSource, type DataSourceOptions, type EntityManager, type EntitySchema } from 'typeorm';
+import type pg from 'pg';
+import type { DataSource, EntityManager, EntitySchema } from 'typeorm';
 import { migrations } from '../../../migrations/index.js';
 import type { Settings } from '../../config/settings.js';
-import { ClosingClient } from './closing-client.js';
 import { markCommit } from './commit-in-doubt.js';
-import { explainPostgres, orSayWhyNot } from './connection-advice.js';
-import { lockDirectory } from './directory-lock.js';
-import { explainDirectory } from './directory-trouble.js';
-import { refuseMoved } from './moved-directory.js';
+import { orSayWhyNot } from './connection-advice.js';
+import { poolOf, type OpenDatabase } from './open-database.js';
+import { openEmbedded } from './open-embedded.js';
+import { openServer } from './open-server.js';
 import { isDeadlock, isDiskFull, isLockTimeout } from './postgres-errors.js';
-import { countPools } from './postgres.metrics.js';
 import { retryDeadlocks } from './retry-deadlocks.js';
 import { valuesOf, type Statement, type Values } from './statement.js';
-import { asOnHotPath, ordinarySettings, preferIndexes, withoutJit } from './session-settings.js';
-import { asConnectionOptions, limitsOf, upkeepLimits, type TimeLimits } from './time-limits.js';
-import { reportTimedOut, TimedOutLogger } from './timed-out.js';
+import { asOnHotPath } from './session-settings.js';
+import { limitsOf, type TimeLimits } from './time-limits.js';
+import { reportTimedOut } from './timed-out.js';
 
 /** Held by the one process that migrates. The number is arbitrary; it only has to be the same in every process. */
 export const migrationLock = 727272;
 /** Between two tries to migrate. */
 const lockPauseMs = 1000;
 
-/**
- * Postgres writes to all of it at every start. With half of its default of 128 MB a process has some 70 MB less; reads and writes at
- * random in a table of 80 MB took as long. With 32 MB they took a tenth longer.
- */
-const memoryOfEmbedded = ['-c', 'shared_buffers=64MB'];
-
 export type Row = Record<string, unknown>;
-
-/** One migrates or makes partitions, and one waits for its turn. */
-const upkeepConnections = 2;
 
 /** Runs a statement and returns its rows. */
 export type Query = <R extends pg.QueryResultRow>(statement: Statement, values?: Values) => Promise<R[]>;
@@ -53,81 +39,34 @@ export class Postgres {
   /** When something did not fit on its disk the last time, as `performance.now()` tells it. */
   diskFullAt = -Infinity;
 
+  readonly dataSource: DataSource;
+  /** For work that may take minutes: migrations, partitions. Embedded, the same as `dataSource`. */
+  readonly upkeep: DataSource;
+  readonly isEmbedded: boolean;
+  /** An error of the start, for an operator where the database is the cause and can be mended; any other one as it is. */
+  readonly explain: (error: unknown) => unknown;
+  private readonly pool: pg.Pool;
+  private readonly closeServer: () => Promise<void>;
+
   private constructor(
-    readonly dataSource: DataSource,
-    /** For work that may take minutes: migrations, partitions. Embedded, the same as `dataSource`. */
-    readonly upkeep: DataSource,
-    private readonly pool: pg.Pool,
+    { dataSource, upkeep, pool, isEmbedded, explain, close }: OpenDatabase,
     private readonly limits: TimeLimits,
-    readonly isEmbedded: boolean,
-    /** An error of the start, for an operator where the database is the cause and can be mended; any other one as it is. */
-    readonly explain: (error: unknown) => unknown,
-    private readonly closeServer: () => Promise<void>,
-  ) {}
+  ) {
+    this.dataSource = dataSource;
+    this.upkeep = upkeep;
+    this.pool = pool;
+    this.isEmbedded = isEmbedded;
+    this.explain = explain;
+    this.closeServer = close;
+  }
 
   /** @throws {CannotConnect} where the server is not reached, or lets nobody in, or `DATA_DIR` is of no use */
   static async open(settings: Settings, entities: (Function | EntitySchema)[]): Promise<Postgres> {
     const common = { type: 'postgres', entities, migrations, migrationsTransactionMode: 'each' } as const;
     const limits = limitsOf(settings.DATABASE_TIMEOUT * 1000);
-    if (settings.DATABASE_URL) {
-      const url = settings.DATABASE_URL;
-      const connection = { connectionTimeoutMillis: 5000, application_name: 'heraut', Client: ClosingClient };
-      const max = settings.DATABASE_POOL_SIZE;
-      const dataSourceWith = (kept: TimeLimits, size: number, own: object = {}) => {
-        const onConnect = (client: pg.ClientBase) => client.query(`${ordinarySettings}; ${withoutJit}`);
-        const extra = { ...connection, ...own, ...asConnectionOptions(kept), max: size, onConnect };
-        return new DataSource({ ...common, url, extra, logger: new TimedOutLogger(kept) } as DataSourceOptions);
-      };
-      const pool = new pg.Pool({
-        ...connection,
-        ...asConnectionOptions(limits),
-        max,
-        connectionString: url,
-        onConnect: (client) => client.query(`${ordinarySettings}; ${asOnHotPath}`),
-        // Statements that are prepared for one day each (src/ledger/per-day.ts) would pile up in a connection that lives for months.
-        maxLifetimeSeconds: 3600,
-        // Until then it stays open (docs/decisions/0066), and is not silent for so long that a firewall forgets it.
-        idleTimeoutMillis: 0,
-        keepAlive: true,
-        keepAliveInitialDelayMillis: 60_000,
-      });
-      // Without a listener an idle connection that dies (a restart of Postgres) would end the process.
-      pool.on('error', ignore);
-      // Under a name of its own: a transaction of an hour, in which no notification is written.
-      const upkeepName = { application_name: 'heraut-upkeep' };
-      const upkeep = dataSourceWith(upkeepLimits, upkeepConnections, upkeepName);
-      const dataSource = dataSourceWith(limits, max);
-      const all = [dataSource, upkeep];
-      await orSayWhyNot(Promise.all(all.map((source) => source.initialize())));
-      const uncount = countPools({ hot: pool, rest: poolOf(dataSource), upkeep: poolOf(upkeep) });
-      return new Postgres(dataSource, upkeep, pool, limits, false, explainPostgres, async () => {
-        uncount();
-        await upkeep.destroy();
-        await pool.end();
-      });
-    }
-    const explain = (error: unknown) => explainDirectory(settings.DATA_DIR, error);
-    let unlock = ignore;
-    try {
-      unlock = lockDirectory(settings.DATA_DIR);
-      refuseMoved(settings.DATA_DIR);
-      const startParams = [...PGlite.defaultStartParams, ...memoryOfEmbedded];
-      const pglite = await PGlite.create(join(settings.DATA_DIR, 'pglite'), { startParams });
-      const extra = { ...createPgConfig(pglite), max: 1, idleTimeoutMillis: 0, connectionTimeoutMillis: 30_000 };
-      const dataSource = new DataSource({ ...common, extra, logging: false } as DataSourceOptions);
-      await dataSource.initialize();
-      await pglite.exec(preferIndexes);
-      const pool = poolOf(dataSource);
-      const uncount = countPools({ hot: pool }); // one connection for everything
-      return new Postgres(dataSource, dataSource, pool, limits, true, explain, async () => {
-        uncount();
-        await pglite.close();
-        unlock();
-      });
-    } catch (error) {
-      unlock();
-      throw explain(error);
-    }
+    const { DATABASE_URL: url, DATABASE_POOL_SIZE: max, DATA_DIR: directory } = settings;
+    const opened = url ? openServer(url, max, limits, common) : openEmbedded(directory, common);
+    return new Postgres(await opened, limits);
   }
 
   /** Runs the migrations that have not run yet. Several processes may call it at once: one migrates, the others wait. */
@@ -291,8 +230,6 @@ export class Postgres {
     await this.closeServer();
   }
 }
-
-const poolOf = (source: DataSource): pg.Pool => (source.driver as unknown as { master: pg.Pool }).master;
 
 const prepared = (statement: Statement, values: Values): pg.QueryConfig => ({
   name: statement.edition === undefined ? statement.name : `${statement.name} ${statement.edition}`,

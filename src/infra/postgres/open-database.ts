@@ -1,0 +1,23 @@
+import type pg from 'pg';
+import type { DataSource, DataSourceOptions } from 'typeorm';
+
+/** A database that is open, real or embedded, as `Postgres` needs it. */
+export interface OpenDatabase {
+  dataSource: DataSource;
+  /** Embedded, the same as `dataSource`. */
+  upkeep: DataSource;
+  /** For the statements of the hot path. */
+  pool: pg.Pool;
+  isEmbedded: boolean;
+  /** An error of the start, for an operator. */
+  explain: (error: unknown) => unknown;
+  /** After `dataSource` was destroyed. */
+  close: () => Promise<void>;
+}
+
+/** What both kinds tell TypeORM. */
+export type CommonOptions = Pick<DataSourceOptions, 'entities' | 'migrations' | 'migrationsTransactionMode'> & {
+  type: 'postgres';
+};
+
+export const poolOf = (source: DataSource): pg.Pool => (source.driver as unknown as { master: pg.Pool }).master;

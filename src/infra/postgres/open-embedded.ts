@@ -1,0 +1,49 @@
+import { PGlite } from '@electric-sql/pglite';
+import { createPgConfig } from '@electric-sql/pglite/node-postgres';
+import { join } from 'node:path';
+import { DataSource, type DataSourceOptions } from 'typeorm';
+import { lockDirectory } from './directory-lock.js';
+import { explainDirectory } from './directory-trouble.js';
+import { refuseMoved } from './moved-directory.js';
+import { poolOf, type CommonOptions, type OpenDatabase } from './open-database.js';
+import { countPools } from './postgres.metrics.js';
+import { preferIndexes } from './session-settings.js';
+
+/**
+ * Postgres writes to all of it at every start. With half of its default of 128 MB a process has some 70 MB less; reads and writes at
+ * random in a table of 80 MB took as long. With 32 MB they took a tenth longer.
+ */
+const memoryOfEmbedded = ['-c', 'shared_buffers=64MB'];
+
+/** @throws {CannotConnect} where the directory is of no use */
+export async function openEmbedded(directory: string, common: CommonOptions): Promise<OpenDatabase> {
+  const explain = (error: unknown) => explainDirectory(directory, error);
+  let unlock = () => {};
+  try {
+    unlock = lockDirectory(directory);
+    refuseMoved(directory);
+    const startParams = [...PGlite.defaultStartParams, ...memoryOfEmbedded];
+    const pglite = await PGlite.create(join(directory, 'pglite'), { startParams });
+    const extra = { ...createPgConfig(pglite), max: 1, idleTimeoutMillis: 0, connectionTimeoutMillis: 30_000 };
+    const dataSource = new DataSource({ ...common, extra, logging: false } as DataSourceOptions);
+    await dataSource.initialize();
+    await pglite.exec(preferIndexes);
+    const pool = poolOf(dataSource);
+    const uncount = countPools({ hot: pool }); // one connection for everything
+    return {
+      dataSource,
+      upkeep: dataSource,
+      pool,
+      isEmbedded: true,
+      explain,
+      close: async () => {
+        uncount();
+        await pglite.close();
+        unlock();
+      },
+    };
+  } catch (error) {
+    unlock();
+    throw explain(error);
+  }
+}

@@ -1,0 +1,64 @@
+import pg from 'pg';
+import { DataSource, type DataSourceOptions } from 'typeorm';
+import { ClosingClient } from './closing-client.js';
+import { explainPostgres, orSayWhyNot } from './connection-advice.js';
+import { poolOf, type CommonOptions, type OpenDatabase } from './open-database.js';
+import { countPools } from './postgres.metrics.js';
+import { asOnHotPath, ordinarySettings, withoutJit } from './session-settings.js';
+import { asConnectionOptions, upkeepLimits, type TimeLimits } from './time-limits.js';
+import { TimedOutLogger } from './timed-out.js';
+
+/** One migrates or makes partitions, and one waits for its turn. */
+const upkeepConnections = 2;
+
+/**
+ * @param max connections of each of the two large pools
+ * @throws {CannotConnect} where the server is not reached, or lets nobody in
+ */
+export async function openServer(
+  url: string,
+  max: number,
+  limits: TimeLimits,
+  common: CommonOptions,
+): Promise<OpenDatabase> {
+  const connection = { connectionTimeoutMillis: 5000, application_name: 'heraut', Client: ClosingClient };
+  const dataSourceWith = (kept: TimeLimits, size: number, own: object = {}) => {
+    const onConnect = (client: pg.ClientBase) => client.query(`${ordinarySettings}; ${withoutJit}`);
+    const extra = { ...connection, ...own, ...asConnectionOptions(kept), max: size, onConnect };
+    return new DataSource({ ...common, url, extra, logger: new TimedOutLogger(kept) } as DataSourceOptions);
+  };
+  const pool = new pg.Pool({
+    ...connection,
+    ...asConnectionOptions(limits),
+    max,
+    connectionString: url,
+    onConnect: (client) => client.query(`${ordinarySettings}; ${asOnHotPath}`),
+    // Statements that are prepared for one day each (src/ledger/per-day.ts) would pile up in a connection that lives for months.
+    maxLifetimeSeconds: 3600,
+    // Until then it stays open (docs/decisions/0066), and is not silent for so long that a firewall forgets it.
+    idleTimeoutMillis: 0,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 60_000,
+  });
+  // Without a listener an idle connection that dies (a restart of Postgres) would end the process.
+  pool.on('error', () => {});
+  // Under a name of its own: a transaction of an hour, in which no notification is written.
+  const upkeepName = { application_name: 'heraut-upkeep' };
+  const upkeep = dataSourceWith(upkeepLimits, upkeepConnections, upkeepName);
+  const dataSource = dataSourceWith(limits, max);
+  const all = [dataSource, upkeep];
+  await orSayWhyNot(Promise.all(all.map((source) => source.initialize())));
+  const uncount = countPools({ hot: pool, rest: poolOf(dataSource), upkeep: poolOf(upkeep) });
+  return {
+    dataSource,
+    upkeep,
+    pool,
+    isEmbedded: false,
+    explain: explainPostgres,
+    close: async () => {
+      uncount();
+      await upkeep.destroy();
+      await pool.end();
+    },
+  };
+}
