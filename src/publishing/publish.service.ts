@@ -11,7 +11,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { accept } from '../ledger/accept.js';
 import type { Acceptance, Accepted, Verdict } from '../ledger/acceptance.js';
 import { findByKey } from '../ledger/find-by-key.js';
-import { longestInlineBody, type HandedOut, type HeldReason } from '../ledger/delivery.js';
+import type { HeldReason } from '../ledger/delivery.js';
 import type { Deadline } from '../ledger/may-write.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
@@ -19,6 +19,7 @@ import { LiveEvents } from '../live-events/live-events.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { HandOver, type Way } from '../queue/hand-over.service.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
+import { deliveriesForNow } from './deliveries-for-now.js';
 import { inOrderOf } from './in-order.js';
 import { explainNotStored } from './not-stored.js';
 import { notificationIds } from './notification-ids.js';
@@ -279,30 +280,4 @@ export class PublishService {
     this.logger.log({ event: 'notification.replayed', notificationId, channel, publisher, ...ids });
     return { kind: 'replayed', id: notificationId, isDuplicate };
   }
-}
-
-function deliveriesForNow(accepted: Accepted, verdict: Verdict): HandedOut[] {
-  if (verdict.kind !== 'accepted' || verdict.handedTo !== 'worker') return [];
-  const { id, body, subscriptionIds, heldFor, expiresAt } = accepted;
-  const traceParent = accepted.traceParent ?? undefined;
-  const { inLine } = verdict;
-  const bytes = Buffer.from(body);
-  const inlineBody = bytes.length <= longestInlineBody ? bytes : null;
-  const now =
-    heldFor.size === 0 && !inLine
-      ? subscriptionIds
-      : subscriptionIds.filter((each) => !heldFor.has(each) && !inLine?.has(each));
-  return now.map((subscriptionId) => ({
-    notificationId: id,
-    subscriptionId,
-    generation: 1,
-    attempts: 0,
-    failures: 0,
-    replays: 0,
-    isReleased: false,
-    isProbe: false,
-    expiresAt,
-    body: inlineBody,
-    traceParent,
-  }));
 }

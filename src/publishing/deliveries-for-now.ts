@@ -1,0 +1,29 @@
+import type { Accepted, Verdict } from '../ledger/acceptance.js';
+import { longestInlineBody, type HandedOut } from '../ledger/delivery.js';
+
+/** Of an accepted notification, the deliveries that go to a worker at once: those that are not held, and not in line. */
+export function deliveriesForNow(accepted: Accepted, verdict: Verdict): HandedOut[] {
+  if (verdict.kind !== 'accepted' || verdict.handedTo !== 'worker') return [];
+  const { id, body, subscriptionIds, heldFor, expiresAt } = accepted;
+  const traceParent = accepted.traceParent ?? undefined;
+  const { inLine } = verdict;
+  const bytes = Buffer.from(body);
+  const inlineBody = bytes.length <= longestInlineBody ? bytes : null;
+  const now =
+    heldFor.size === 0 && !inLine
+      ? subscriptionIds
+      : subscriptionIds.filter((each) => !heldFor.has(each) && !inLine?.has(each));
+  return now.map((subscriptionId) => ({
+    notificationId: id,
+    subscriptionId,
+    generation: 1,
+    attempts: 0,
+    failures: 0,
+    replays: 0,
+    isReleased: false,
+    isProbe: false,
+    expiresAt,
+    body: inlineBody,
+    traceParent,
+  }));
+}
