@@ -8,6 +8,7 @@ import { AdminOperation } from '../openapi/admin-operation.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
+import { unknownSubscription } from '../subscriptions/subscription-operation.js';
 import {
   fieldsFromQuery,
   generalPolicyInput,
@@ -24,8 +25,6 @@ import {
 } from './policy-output.js';
 import { RetryPolicies } from './retry-policies.service.js';
 import type { RetryPolicy } from './retry-schedule.js';
-
-const unknownSubscription = { 404: 'There is no such subscription.' };
 
 @ApiTags('retry policy')
 @ApiBearerAuth()

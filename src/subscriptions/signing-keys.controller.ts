@@ -14,11 +14,11 @@ import {
   signingKeyToShow,
 } from './signing-keys-io.js';
 import { SigningKeys } from './signing-keys.service.js';
+import { unknownSubscription } from './subscription-operation.js';
 import { SubscriptionsService } from './subscriptions.service.js';
 
 type Added = z.output<typeof addedSigningKeyOutput>;
 
-const unknownSubscription = { 404: 'There is no such subscription.' };
 const unknownKey = { 404: 'There is no such subscription, or it has no such key.' };
 
 /** The signing keys of any subscription, for operators. A secret is in the answer that makes it and nowhere else. */

@@ -4,23 +4,21 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
 import { ApplicationDirectory } from '../auth/application-directory.service.js';
 import type { Application } from '../auth/application.js';
-import { CurrentApplication, NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import { CurrentApplication, RequireSuperuser } from '../auth/auth.decorators.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { Config } from '../config/config.module.js';
 import { credentialChangesInput, readCredentialChanges } from '../credentials/credentials-io.js';
 import { CreationRequests, type Reserve } from '../idempotency/creation-requests.service.js';
 import { checkInput } from '../infra/http/check-input.js';
-import { entityTagOf, requireMatch } from '../infra/http/if-match.js';
+import { requireMatch } from '../infra/http/if-match.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
-import { Postgres } from '../infra/postgres/postgres.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
-import { readHeld } from '../ledger/read-held.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkTimeout } from './call-timeout.js';
 import { CallbackProbe } from './callback-probe.service.js';
-import { guaranteeOf } from './delivery-guarantee.js';
+import { SubscriptionAnswers, type Shown, type ShownWithHeld } from './subscription-answers.service.js';
 import { versionOf } from './subscription-changes.js';
 import type { ListedSubscription } from './subscription-directory.service.js';
 import {
@@ -30,26 +28,18 @@ import {
   subscriptionChangesInput,
 } from './subscription-input.js';
 import { pageOfSubscriptions, subscriptionListQuery } from './subscription-list.js';
+import { changesSubscription, unknownSubscription } from './subscription-operation.js';
 import {
   createdSubscriptionOutput,
-  heldToShow,
-  mostHeldCounted,
   subscriptionListOutput,
   subscriptionOutput,
-  subscriptionToShow,
   subscriptionWithHeldOutput,
 } from './subscriptions-io.js';
 import { SubscriptionsService } from './subscriptions.service.js';
 
-type Shown = z.output<typeof subscriptionOutput>;
-type ShownWithHeld = z.output<typeof subscriptionWithHeldOutput>;
-
-const unknownSubscription = { 404: 'There is no such subscription.' };
 const overShare = {
   409: '`too-many-subscriptions`, `subscriptions-too-large`: its owner would have more than one application may.',
 };
-/** Of what changes a subscription, and shows it as it is then. */
-const conditional = { hasEntityTag: true, honoursIfMatch: true };
 
 /** The operator's view and settings of subscriptions. Subscribers register and change their own in the Notificaties API. */
 @ApiTags('subscriptions')
@@ -57,21 +47,17 @@ const conditional = { hasEntityTag: true, honoursIfMatch: true };
 @RequireSuperuser()
 @Controller('admin/v1/subscriptions')
 export class SubscriptionsController {
-  private readonly atLeastOnceCustomers: ReadonlySet<string>;
-
   constructor(
     private readonly subscriptions: SubscriptionsService,
     private readonly requests: CreationRequests,
     private readonly channels: ChannelDirectory,
     private readonly applications: ApplicationDirectory,
     private readonly probe: CallbackProbe,
+    private readonly answers: SubscriptionAnswers,
     private readonly catalogue: Catalogue,
-    private readonly postgres: Postgres,
     private readonly heartbeat: Heartbeat,
     private readonly config: Config,
-  ) {
-    this.atLeastOnceCustomers = new Set(config.settings.AT_LEAST_ONCE_SENDING_CUSTOMERS);
-  }
+  ) {}
 
   @Get()
   @AdminOperation({
@@ -84,7 +70,7 @@ export class SubscriptionsController {
   async list(@Query() query: Record<string, string>): Promise<z.output<typeof subscriptionListOutput>> {
     const asked = checkInput(subscriptionListQuery, query);
     const { subscriptions, ...page } = pageOfSubscriptions(await this.subscriptions.list(), asked);
-    return { ...page, subscriptions: subscriptions.map((subscription) => this.show(subscription)) };
+    return { ...page, subscriptions: subscriptions.map((subscription) => this.answers.show(subscription)) };
   }
 
   @Post()
@@ -112,9 +98,9 @@ export class SubscriptionsController {
     const done = await this.requests.carryOut({ request, reply }, asked, (reserve) => this.make(input, reserve));
     if (done.kind === 'created') {
       const { subscription, secret = null } = done.created;
-      return { ...this.tagged(subscription, reply), signingSecret: secret };
+      return { ...this.answers.tagged(subscription, reply), signingSecret: secret };
     }
-    return this.tagged(await this.subscriptions.getCreated(done.id), reply);
+    return this.answers.tagged(await this.subscriptions.getCreated(done.id), reply);
   }
 
   @Get(':subscriptionId')
@@ -131,9 +117,7 @@ export class SubscriptionsController {
     @Param('subscriptionId', ResourceId) subscriptionId: string,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ShownWithHeld> {
-    const subscription = await this.subscriptions.get(subscriptionId);
-    this.tagged(subscription, reply);
-    return this.showWithHeld(subscription);
+    return this.answers.taggedWithHeld(await this.subscriptions.get(subscriptionId), reply);
   }
 
   @Patch(':subscriptionId')
@@ -142,7 +126,7 @@ export class SubscriptionsController {
     summary: 'Changes what it gets, where that goes, and how it is sent: how often, how fast, in what order.',
     description:
       'A field left out stays as it is. Channels count for notifications accepted from now on, everything else for every delivery that is sent from now on. A disabled subscription stays so without a `callbackUrl`, a paused one in any case.',
-    ...conditional,
+    ...changesSubscription,
     body: subscriptionChangesInput,
     status: 200,
     answer: subscriptionOutput,
@@ -160,10 +144,10 @@ export class SubscriptionsController {
     if (changes.channels) checkChannels(changes.channels, this.findChannel);
     // Also here, so that no callback is called for a change that is refused.
     requireMatch(ifMatch, versionOf(subscription));
-    if (Object.keys(changes).length === 0) return this.tagged(subscription, reply);
+    if (Object.keys(changes).length === 0) return this.answers.tagged(subscription, reply);
     const { callbackUrl } = changes;
     if (callbackUrl !== undefined) await this.probe.proveChange(subscription, { callbackUrl });
-    return this.tagged(await this.subscriptions.set(subscriptionId, changes, { ifMatch }), reply);
+    return this.answers.tagged(await this.subscriptions.set(subscriptionId, changes, { ifMatch }), reply);
   }
 
   @Delete(':subscriptionId')
@@ -189,7 +173,7 @@ export class SubscriptionsController {
       'Says how its receiver is shown that a call is ours: the Authorization header, TLS certificates, own headers.',
     description:
       'Counts for every delivery that is sent from now on. Its callback is not tried first; failed deliveries can be retried.',
-    ...conditional,
+    ...changesSubscription,
     body: credentialChangesInput,
     status: 200,
     answer: subscriptionOutput,
@@ -208,90 +192,9 @@ export class SubscriptionsController {
     if (Object.keys(changes).length === 0) {
       const subscription = await this.subscriptions.get(subscriptionId);
       requireMatch(ifMatch, versionOf(subscription));
-      return this.tagged(subscription, reply);
+      return this.answers.tagged(subscription, reply);
     }
-    return this.tagged(await this.subscriptions.setCredentials(subscriptionId, changes, { ifMatch }), reply);
-  }
-
-  @Post(':subscriptionId/enable')
-  @NeedsUserRole('operator')
-  @AdminOperation({
-    id: 'subscription_enable',
-    summary: 'Sends to a receiver again that answered 410 Gone.',
-    description:
-      'Counts for notifications accepted from now on. Its callback is not tried first. Failed deliveries can be retried.',
-    ...conditional,
-    status: 200,
-    answer: subscriptionOutput,
-    problems: unknownSubscription,
-  })
-  async enable(
-    @Param('subscriptionId', ResourceId) subscriptionId: string,
-    @Headers('if-match') ifMatch: string | undefined,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<Shown> {
-    return this.tagged(await this.subscriptions.enable(subscriptionId, { ifMatch }), reply);
-  }
-
-  @Post(':subscriptionId/pause')
-  @NeedsUserRole('operator')
-  @AdminOperation({
-    id: 'subscription_pause',
-    summary: 'Holds its deliveries, those of new notifications too.',
-    description:
-      'Calls that are open go on. One that is paused already stays as it is. Deliveries can become too old meanwhile, or be cancelled.',
-    ...conditional,
-    status: 200,
-    answer: subscriptionOutput,
-    problems: unknownSubscription,
-  })
-  async pause(
-    @Param('subscriptionId', ResourceId) subscriptionId: string,
-    @Headers('if-match') ifMatch: string | undefined,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<Shown> {
-    return this.tagged(await this.subscriptions.pause(subscriptionId, { ifMatch }), reply);
-  }
-
-  @Post(':subscriptionId/resume')
-  @NeedsUserRole('operator')
-  @AdminOperation({
-    id: 'subscription_resume',
-    summary: 'Sends what is held for it, the oldest first, at the pace of its endpoint.',
-    description: 'One that is not paused stays as it is.',
-    ...conditional,
-    status: 200,
-    answer: subscriptionOutput,
-    problems: { ...unknownSubscription, 409: '`subscription-dropping`: what it held is still being dropped.' },
-  })
-  async resume(
-    @Param('subscriptionId', ResourceId) subscriptionId: string,
-    @Headers('if-match') ifMatch: string | undefined,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<Shown> {
-    return this.tagged(await this.subscriptions.resume(subscriptionId, { ifMatch }), reply);
-  }
-
-  @Post(':subscriptionId/drop-held')
-  @NeedsUserRole('operator')
-  @AdminOperation({
-    id: 'subscription_drop_held',
-    summary: 'Cancels what is held for a paused subscription at this moment.',
-    description:
-      'Within seconds, longer where a million is held: `held.isDropping` says whether it goes on. What is accepted later is held as before.',
-    status: 202,
-    answer: subscriptionWithHeldOutput,
-    ...conditional,
-    problems: { ...unknownSubscription, 409: '`subscription-not-paused`: pause it first.' },
-  })
-  async dropHeld(
-    @Param('subscriptionId', ResourceId) subscriptionId: string,
-    @Headers('if-match') ifMatch: string | undefined,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<ShownWithHeld> {
-    const subscription = await this.subscriptions.dropHeld(subscriptionId, { ifMatch });
-    void reply.header('etag', entityTagOf(versionOf(subscription)));
-    return this.showWithHeld(subscription);
+    return this.answers.tagged(await this.subscriptions.setCredentials(subscriptionId, changes, { ifMatch }), reply);
   }
 
   private async make(
@@ -308,20 +211,6 @@ export class SubscriptionsController {
   }
 
   private readonly findChannel = (name: string) => this.channels.find(name);
-
-  private tagged(subscription: ListedSubscription, reply: FastifyReply): Shown {
-    void reply.header('etag', entityTagOf(versionOf(subscription)));
-    return this.show(subscription);
-  }
-
-  private show(subscription: ListedSubscription): Shown {
-    return subscriptionToShow(subscription, guaranteeOf(subscription, this.atLeastOnceCustomers));
-  }
-
-  private async showWithHeld(subscription: ListedSubscription): Promise<ShownWithHeld> {
-    const held = await readHeld(this.postgres, subscription.id, mostHeldCounted);
-    return { ...this.show(subscription), held: heldToShow(held) };
-  }
 }
 
 const unknownOwner = () =>

@@ -7,14 +7,29 @@ import { OwnSigningKeysController } from './own-signing-keys.controller.js';
 import { SigningKeysController } from './signing-keys.controller.js';
 import { SigningKeys } from './signing-keys.service.js';
 import { SubscriptionAllowance } from './subscription-allowance.service.js';
+import { SubscriptionAnswers } from './subscription-answers.service.js';
 import { SubscriptionDirectory } from './subscription-directory.service.js';
+import { SubscriptionStateController } from './subscription-state.controller.js';
 import { SubscriptionsController } from './subscriptions.controller.js';
 import { SubscriptionsService } from './subscriptions.service.js';
 
 @Module({
   imports: [ChannelsModule, IdempotencyModule],
-  controllers: [AbonnementController, OwnSigningKeysController, SubscriptionsController, SigningKeysController],
-  providers: [CallbackProbe, SigningKeys, SubscriptionAllowance, SubscriptionDirectory, SubscriptionsService],
+  controllers: [
+    AbonnementController,
+    OwnSigningKeysController,
+    SubscriptionsController,
+    SubscriptionStateController,
+    SigningKeysController,
+  ],
+  providers: [
+    CallbackProbe,
+    SigningKeys,
+    SubscriptionAllowance,
+    SubscriptionAnswers,
+    SubscriptionDirectory,
+    SubscriptionsService,
+  ],
   exports: [SigningKeys, SubscriptionAllowance, SubscriptionDirectory, SubscriptionsService],
 })
 export class SubscriptionsModule {}

@@ -1,0 +1,6 @@
+/* What the operations of the admin API that are about one subscription say alike. */
+
+export const unknownSubscription = { 404: 'There is no such subscription.' };
+
+/** Of one that changes a subscription, and shows it as it is then. */
+export const changesSubscription = { hasEntityTag: true, honoursIfMatch: true };
