@@ -37,7 +37,7 @@ export const toAlert = (row: AlertRow): Alert =>
 const toStored = (row: StoredRow): StoredAlert => ({ ...toAlert(row), told: row.told });
 
 /** By the two partial indexes of what is open and of what ended and is still to be told. */
-export const findCurrent = statement(
+const findCurrent = statement(
   'alerts-current',
   `SELECT ${storedColumns} FROM alert WHERE resolved_at IS NULL
    UNION ALL
@@ -78,7 +78,7 @@ const known = rowsOf<{ id: string; details: Finding['details'] }>('known', {
 });
 
 /** Most rounds find nothing new, and write nothing. */
-export const updateItems = statement(
+const updateItems = statement(
   'alerts-update',
   `UPDATE alert SET details = known.details::jsonb FROM ${known.from}
    WHERE alert.id = known.id::bigint AND alert.details <> known.details::jsonb`,
@@ -88,7 +88,7 @@ export async function updateAlerts(query: Query, changed: readonly { id: string;
   if (changed.length > 0) await query(updateItems, known.bind(changed));
 }
 
-export const resolveItems = statement(
+const resolveItems = statement(
   'alerts-resolve',
   `UPDATE alert SET resolved_at = now() WHERE id = ANY ($ids::bigint[]) RETURNING id, resolved_at`,
 );
@@ -105,7 +105,7 @@ const noted = rowsOf<{ id: string; told: readonly string[] }>('noted', {
   told: ['text', ({ told }) => JSON.stringify(told)],
 });
 
-export const noteItems = statement(
+const noteItems = statement(
   'alerts-noted',
   `UPDATE alert SET
      is_noted = true,

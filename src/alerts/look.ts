@@ -211,7 +211,7 @@ export async function readDue(query: Query, unfinished: OldestUnfinished, most: 
 const keyAndTime = ({ notificationId, subscriptionId, since }: Oldest) => ({ notificationId, subscriptionId, since });
 
 /** The table is as small as the number of endpoints in trouble. */
-export const findOpenFor = statement(
+const findOpenFor = statement(
   'alert-endpoints-open',
   `SELECT address, opened_at, reason, failures FROM endpoint
    WHERE opened_at <= now() - $after_seconds * interval '1 s' ORDER BY opened_at, address LIMIT $most`,

@@ -14,7 +14,7 @@ const written = rowsOf<NoteToSend>('written', {
   content: ['text', ({ content }) => JSON.stringify(content)],
 });
 
-export const writeItems = statement(
+const writeItems = statement(
   'alert-notes-write',
   `INSERT INTO alert_note (id, channel, recipient, content)
    SELECT id, channel, recipient, content::jsonb FROM ${written.from}`,
@@ -25,7 +25,7 @@ export async function insertNotes(query: Query, notes: readonly NoteToSend[]): P
 }
 
 /** Each is given to one process: the others skip what it has locked, and then see its lease. */
-export const claimNote = statement(
+const claimNote = statement(
   'alert-note-claim',
   `WITH due AS MATERIALIZED (
      SELECT id FROM alert_note WHERE next_at <= now() AND channel = $channel

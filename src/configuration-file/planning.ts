@@ -98,16 +98,15 @@ export class Planning {
 
   /**
    * Runs a check that throws.
-   * @param rename the field of `name` that is wrong, by the field as the check calls it; as it is unless given
    * @returns undefined: something is wrong
    */
-  check<T>(name: string, work: () => T, rename: (field: string) => string = (field) => field): T | undefined {
+  check<T>(name: string, work: () => T): T | undefined {
     try {
       return work();
     } catch (error) {
       if (!(error instanceof ValidationProblem)) throw error;
       for (const { name: field, code, reason } of error.extra.invalidParams ?? [])
-        this.refuse(field === '' ? name : `${name}.${rename(field)}`, code, reason);
+        this.refuse(field === '' ? name : `${name}.${field}`, code, reason);
       return undefined;
     }
   }

@@ -88,7 +88,7 @@ export class SubscriptionPlan {
 
     const shownBefore = stored && {
       ...showFields(before, stored.entity.pausedAt !== null, stored.override),
-      ...{ credentials: showCredentials(secrets.parts ?? noParts, secrets.auth) },
+      credentials: showCredentials(secrets.parts ?? noParts, secrets.auth),
     };
     const partsAfter = changedParts(secrets.parts ?? noParts, credentials);
     const credentialsAfter = showCredentials(partsAfter, credentials.auth ?? secrets.auth);

@@ -15,7 +15,7 @@ import {
   RequestsUnderWay,
 } from './idempotency-key.js';
 
-export interface CreationRequest {
+interface CreationRequest {
   /** Client id of the application that asks. */
   application: string;
   operation: CreatingOperation;
@@ -36,7 +36,7 @@ export type Reserve = (query: Query, id: string) => Promise<void>;
 /** Of a request without a key. */
 export const reserveNothing: Reserve = () => Promise.resolve();
 
-export type Creation<T> =
+type Creation<T> =
   | { kind: 'created'; created: T }
   /** It was created before, by the same request, under this id. It may be gone since. */
   | { kind: 'replayed'; id: string };

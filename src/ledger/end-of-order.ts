@@ -31,7 +31,7 @@ export async function withdrawOrderEndings(manager: EntityManager, subscriptionI
   await manager.query('DELETE FROM order_ending WHERE subscription_id = ANY ($1::uuid[])', [subscriptionIds]);
 }
 
-export interface NotedOrderEnding {
+interface NotedOrderEnding {
   subscriptionId: string;
   version: string;
 }

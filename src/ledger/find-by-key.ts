@@ -9,7 +9,7 @@ const find = statement(
 );
 
 /** A request that was carried out under its key. */
-export interface CarriedOutBefore {
+interface CarriedOutBefore {
   /** Of the notification, or of the resource of the admin API. */
   id: string;
   requestHash: string | null;

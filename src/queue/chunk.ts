@@ -9,7 +9,7 @@ export interface Chunk {
   deliveries: HandedOut[];
 }
 
-export const maxDeliveries = 64;
+const maxDeliveries = 64;
 const maxBytes = 256 * 1024;
 
 /** What a delivery takes of the memory of a process, beside its text: about. */

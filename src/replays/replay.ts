@@ -15,7 +15,7 @@ export const stopReasons = ['stop-time', 'subscription-deleted', 'subscription-d
 export type StopReason = (typeof stopReasons)[number];
 
 /** Why a delivery that it found was passed over. */
-export const skipReasons = ['subscriptionDeleted', 'subscriptionDisabled', 'bodyErased', 'changed'] as const;
+const skipReasons = ['subscriptionDeleted', 'subscriptionDisabled', 'bodyErased', 'changed'] as const;
 export type SkipReason = (typeof skipReasons)[number];
 export type Skipped = Partial<Record<SkipReason, number>>;
 

@@ -76,7 +76,7 @@ export function planAttempts(policy: RetryPolicy): PlannedAttempt[] {
 }
 
 /** Seconds from the first attempt of a delivery that never succeeds to its last one, jitter left out. */
-export const spanSeconds = (policy: RetryPolicy): number => planAttempts(policy).at(-1)!.elapsedSeconds;
+const spanSeconds = (policy: RetryPolicy): number => planAttempts(policy).at(-1)!.elapsedSeconds;
 
 /** A policy with few retries says little about how long its deliveries are worth waiting for. */
 const leastParkedSeconds = 3600;

@@ -65,7 +65,7 @@ export async function findSigningKeys(manager: EntityManager, subscriptionId: st
 
 /* What follows belongs in a change of the catalogue that gives the subscription its version. */
 
-export interface SigningKeyToStore {
+interface SigningKeyToStore {
   id: string;
   scheme: SigningScheme;
   /** Both with their prefixes. */

@@ -3,8 +3,8 @@ import { pageQuery } from '../infra/http/page-query.js';
 import { byCreation, type ListedSubscription } from './subscription-directory.service.js';
 import { inputText as text } from './subscription-input.js';
 
-export const subscriptionStates = ['enabled', 'paused', 'disabled', 'unreadable'] as const;
-export type SubscriptionState = (typeof subscriptionStates)[number];
+const listedStates = ['enabled', 'paused', 'disabled', 'unreadable'] as const;
+type ListedState = (typeof listedStates)[number];
 
 const mostIds = 100;
 
@@ -20,7 +20,7 @@ type Place = Pick<ListedSubscription, 'createdAt' | 'id'>;
 
 export const subscriptionListQuery = z.strictObject({
   state: z
-    .enum(subscriptionStates)
+    .enum(listedStates)
     .optional()
     .describe(
       '`unreadable`: its secrets cannot be decrypted by the process that answers. One can be paused and disabled.',
@@ -32,7 +32,7 @@ export const subscriptionListQuery = z.strictObject({
   ...pageQuery('subscriptions', fromCursor, 'Left out: all of them are in one.'),
 });
 
-export type SubscriptionListQuery = z.output<typeof subscriptionListQuery>;
+type SubscriptionListQuery = z.output<typeof subscriptionListQuery>;
 
 export interface SubscriptionPage {
   subscriptions: ListedSubscription[];
@@ -57,7 +57,7 @@ export function pageOfSubscriptions(
   };
 }
 
-const isIn: Record<SubscriptionState, (subscription: ListedSubscription) => boolean> = {
+const isIn: Record<ListedState, (subscription: ListedSubscription) => boolean> = {
   enabled: ({ disabledAt, pausedAt }) => !disabledAt && !pausedAt,
   paused: ({ pausedAt }) => pausedAt !== null,
   disabled: ({ disabledAt }) => disabledAt !== null,

@@ -19,7 +19,7 @@ const columns = new Map(
 );
 
 /** A subscription that is there, and what it gets. */
-export interface ChangedColumns {
+interface ChangedColumns {
   id: string;
   changed: Partial<SubscriptionColumns>;
 }
