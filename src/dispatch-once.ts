@@ -78,9 +78,9 @@ class DispatchOnceModule {
   }
 }
 
-/** Of what is still in this process. */
-const betweenGlancesMs = 20;
-/** Beside the time that one call may take: it is written to the ledger, and the next look comes after that. */
+/** Between two looks at what is still in this process. */
+const betweenLooksMs = 20;
+/** Beyond the time that one call may take: its outcome is written to the ledger, and the next look comes after that. */
 const patienceMs = 5000;
 
 async function main(): Promise<void> {
@@ -139,9 +139,9 @@ async function isAllSent(queue: DeliveryQueue, worker: Worker, turns: Turns): Pr
   return (await isEmpty(queue)) && worker.isIdle && turns.isIdle;
 }
 
-/** What is left in the queue when this process is told to stop is handed out again by the next run. */
+/** When this process is told to stop, the next run hands out again what is left in the queue. */
 async function emptied(queue: DeliveryQueue, stopping: AbortSignal): Promise<void> {
-  while (!stopping.aborted && !(await isEmpty(queue))) await pause(betweenGlancesMs);
+  while (!stopping.aborted && !(await isEmpty(queue))) await pause(betweenLooksMs);
 }
 
 async function isEmpty(queue: DeliveryQueue): Promise<boolean> {

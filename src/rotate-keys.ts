@@ -28,7 +28,7 @@ async function main(): Promise<void> {
       rewritten += count;
       logger.log({ event: 'secrets.rotating', place, rewritten });
     });
-    // Of another key than this: a process that has another first key wrote it in the meantime.
+    // Encrypted with another key: a process whose first key is another one wrote these in the meantime.
     const left = (await others()).filter((key) => key !== plain);
     logger.log({ event: 'secrets.rotated', key: cipher.keyId, rewritten, otherKeysInUse: left });
     if (left.length > 0) process.exitCode = 1;

@@ -15,7 +15,7 @@ const atOnce = 4;
  */
 @Injectable()
 export class CallbackRules {
-  /** A name that is not found out in this time is as one that has no address now: each call checks its address. */
+  /** A name that is not looked up in this time passes, as one that has no address now: each call checks its address. */
   protected readonly withinMs: number = 5000;
 
   constructor(private readonly outbound: Outbound) {}

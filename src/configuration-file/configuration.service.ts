@@ -55,7 +55,7 @@ export class ConfigurationService {
   }
 
   /**
-   * Does it, in one transaction. Several processes may do so at once: one makes the changes, and the others find nothing left to change.
+   * Makes the changes, in one transaction. Several processes may do so at once: one makes the changes, and the others find nothing left to change.
    * @param seen `confirm`: how many are removed, as somebody has seen it; needed where any are. `mustFit` throws where these changes are
    * not to be made
    * @returns what was done

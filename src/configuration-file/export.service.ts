@@ -88,7 +88,7 @@ function exportSubscription(subscription: Subscription, names: SecretNames) {
       ordering: ordering === 'none' ? null : ordering,
       isPaused: pausedAt !== null,
     }),
-    // What cannot be decrypted here is left out, and so stays as it is.
+    // Credentials that cannot be decrypted here are left out, and so stay as they are.
     ...(unreadable === null && exportCredentials(credentials, auth, secret)),
     ...said({
       signingKeys: keys.map(({ scheme }, index) => ({ scheme, secret: secret(`signing key ${index + 1}`) })),

@@ -7,7 +7,7 @@ import { SubscriptionChanges } from '../subscriptions/subscription-changes.js';
 import { SubscriptionWrites } from '../subscriptions/subscription-writes.js';
 import type { SigningKeyChanges } from './want-signing-keys.js';
 
-/** Changes of some subscriptions, within one change of the catalogue: what they write is written together, and signing keys for each. */
+/** Changes of some subscriptions, within one change of the catalogue: what they write is written together, except signing keys, which are written for each subscription by itself. */
 export class SubscriptionBatch {
   /** Its changes are written by `write`. */
   readonly changing: SubscriptionChanges;
@@ -41,7 +41,7 @@ export class SubscriptionBatch {
   }
 
   async replaceSigningKeys(id: string, keys: SigningKeyChanges): Promise<void> {
-    await this.write(); // keys refer to it, and are noted behind what was done before
+    await this.write(); // the keys refer to the row of the subscription, and are noted behind what was done before
     await replaceSigningKeys(this.manager, this.version, this.cipher, id, keys);
   }
 

@@ -46,9 +46,9 @@ export interface SharedByCalls {
 }
 
 /**
- * One call, whichever connection carries it: waiting → sent → answered → over. The answer of a 2xx is told when its head is
- * there, whatever its body does, unless it is to be kept; any other one when as much of the body is there as is kept, or when no more can be had.
- * From then on what comes is read and thrown away, within bounds.
+ * One call, whichever connection carries it: waiting → sent → answered → over. The answer of a 2xx that is not to be kept is told
+ * when its head is there, whatever its body does. Any other answer is told when as much of its body is there as is kept, or when no
+ * more can be had. All that comes after that is read and thrown away, within bounds.
  */
 export class Call {
   /** By `runningNow`; moves when the head of the answer is there. */

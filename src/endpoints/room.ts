@@ -24,7 +24,7 @@ export interface Waiting extends InLine {
   resolve: (answer: Place | HeldReason) => void;
 }
 
-/** Scheme, host and port. What hangs is a host, so all its URLs share a window. */
+/** Scheme, host and port. A host hangs as a whole, so all its URLs share a window. */
 export class Origin {
   readonly window: Window;
   readonly rooms = new Set<Room>();

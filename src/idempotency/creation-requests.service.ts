@@ -53,7 +53,7 @@ export class CreationRequests {
   ) {}
 
   /**
-   * Marks the answer to a request that was carried out before.
+   * Carries the request out, unless it was carried out before under its key: then the answer is marked as replayed.
    * @param create where it fails, the key stays free
    * @throws {IdempotencyKeyInvalid}
    * @throws {IdempotencyKeyInFlight}
@@ -84,7 +84,7 @@ export class CreationRequests {
         const stored = asked.hasSecret ? this.withEncryptedHash(once) : once;
         return { kind: 'created', created: await create((query, id) => reserveKey(query, stored, id)) };
       } catch (error) {
-        // Another process may have carried it out in the meantime: then what this one failed of may have come of that.
+        // Another process may have carried it out in the meantime: that may be why this one failed.
         const other = await this.findAfter(error, once);
         if (other) return other;
         throw error instanceof KeyReserved ? new IdempotencyKeyInFlight() : error;
@@ -97,7 +97,7 @@ export class CreationRequests {
     return { application, operation, key, requestHash, keepSeconds: this.config.settings.IDEMPOTENCY_KEY_TTL_SEC };
   }
 
-  /** Of a request with a secret nothing else is unknown to a reader of the database, who could try secrets until the hash is the same. */
+  /** Of a request with a secret, a reader of the database may know all the rest, and could try secrets until the hash is the same. */
   private withEncryptedHash(once: OnceKey): OnceKey {
     return { ...once, requestHash: this.cipher.encrypt(once.requestHash ?? '', hashPlace(once)) };
   }

@@ -7,8 +7,8 @@ import { notedIn } from './noted.js';
 
 /*
  * A subscription that keeps order no more may have much in line. As when it ends (end-of-subscription.ts), the
- * transaction that changes it only notes that, and a rule of the dispatcher frees what is in line, in batches. What has
- * the turn goes on; the few that line up at that very moment are passed the turn as before.
+ * transaction that changes it only notes that, and a rule of the dispatcher frees what is in line, in batches. The
+ * deliveries that have the turn go on; the few that line up at that very moment are passed the turn as before.
  */
 
 /** Runs in the transaction that changes the subscriptions, which has that version of the catalogue. */

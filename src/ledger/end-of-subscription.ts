@@ -8,9 +8,9 @@ import { notedIn } from './noted.js';
 /*
  * A subscription that is deleted or disabled may have a million unfinished deliveries. The transaction that changes it only
  * notes that they are to be ended, and so returns at once. A rule of the dispatcher ends those that wait, in batches. Those that
- * are queued come to a worker, which finds the subscription gone and ends them; so it does with the few that the rule misses,
- * because they were being handed out or accepted at that moment: held ones are released for that. A call that is being made is
- * not taken back.
+ * are queued come to a worker, which finds the subscription gone and ends them. It also ends the few that the rule misses, because
+ * they were being handed out or accepted at that moment; where such a delivery is held, it is released for that. A call that is
+ * being made is not taken back.
  */
 
 /** What becomes of the deliveries: `cancelled` when the subscription was deleted, `failed` when it was disabled. */

@@ -8,7 +8,7 @@ import { rowsOf, statement, valuesOf } from '../infra/postgres/statement.js';
  * forgotten.
  */
 
-/** Where nothing is held, and nothing was for this long, looks may be far apart: the statement that holds one again makes one due. */
+/** Where nothing is held, and nothing was for this long, looks may be far apart: the statement that holds a delivery again makes a look due. */
 export const quietSeconds = 10;
 
 /** Of `held_subscription s`, for a statement that holds a delivery: `look_at`. */

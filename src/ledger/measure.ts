@@ -80,7 +80,7 @@ export const countHeldItems = statement(
    GROUP BY held_for`,
 );
 
-/** By reason, `mostCounted` together at most; of one that keeps nothing there is no count. */
+/** By reason, `mostCounted` together at most; there is no count of a reason for which nothing is held. */
 export async function countHeld(postgres: Postgres): Promise<Partial<Record<HeldReason, number>>> {
   const rows = await postgres.query<{ held_for: HeldReason; count: number }>(countHeldItems, { most: mostCounted });
   return Object.fromEntries(rows.map(({ held_for: reason, count }) => [reason, count]));

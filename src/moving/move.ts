@@ -25,19 +25,19 @@ export interface Moved {
   keyId: string | undefined;
 }
 
-/** Whether everything was moved is not known. The message is for an operator. */
+/** It is not known whether everything was moved. The message is for an operator. */
 export class MoveInDoubt extends Error {}
 
 /**
  * Copies everything from the embedded database of `DATA_DIR`, which stays as it is, to the Postgres of `DATABASE_URL`, in one transaction.
+ * @throws {MoveInDoubt} after every other error nothing was moved
  * @throws {MoveRefused}
- * @throws {MoveInDoubt}
- * @throws {CannotConnect} this, and all but the second: nothing was moved
+ * @throws {CannotConnect}
  */
 export async function move(settings: Settings, onRows: OnRows): Promise<Moved> {
   const { DATA_DIR, DATABASE_URL } = settings;
   if (!DATABASE_URL) throw new MoveRefused('Set DATABASE_URL to the Postgres that everything is to be moved to.');
-  // Opened, it would be made.
+  // To open one that is not there would make it.
   if (!existsSync(join(DATA_DIR, 'pglite', 'PG_VERSION')))
     throw new MoveRefused(`There is no embedded database in DATA_DIR (${DATA_DIR}): set DATA_DIR to where it is.`);
   const target = await Postgres.open(settings, []);
@@ -81,7 +81,7 @@ async function moveBetween(source: Postgres, target: Postgres, settings: Setting
   }
 }
 
-/** All but the last of it is undone with the transaction, and that only rises. */
+/** All of it is undone with the transaction, except the sequences, which only rise. */
 async function copyAll(
   source: Database,
   target: Database,
@@ -104,7 +104,7 @@ async function copyAll(
     const family = familyOf(table.name);
     counts.set(family, (counts.get(family) ?? 0) + count);
   }
-  // None is alive: its lock on the directory proves it. The deliveries that they had in hand are recovered at the start, as after a restart.
+  // No process of the source is alive: the lock on its directory proves it. The deliveries that they had in hand are recovered at the start, as after a restart.
   await target.query(endAllProcesses.text);
   await copySequences(source, target);
   return counts;
@@ -137,7 +137,7 @@ async function makePartitions(tables: Awaited<ReturnType<typeof readTables>>, ta
 const inDoubt = (directory: string): string =>
   `The connection to Postgres broke at the very end, and whether everything was moved is not known. Count the rows of its table subscription, or channel: where there are any, it was, and Heraut can be started with DATABASE_URL. Where there are none, delete ${join(directory, 'moved-to-postgres')} and run this again.`;
 
-/** An error that an operator can do something about says what; any other one, that nothing was moved. */
+/** Says what an operator can do about an error, where there is anything, and that nothing was moved. */
 function explained(error: unknown): unknown {
   if (error instanceof UnreadableSecret)
     return new MoveRefused(

@@ -39,7 +39,7 @@ export interface CarriedOut {
   body: string;
 }
 
-/** Requests to publish: what is asked for by body and headers, checked and carried out, whoever asks and by which API. */
+/** Requests to publish: what is asked for by body and headers, checked and carried out, whoever asks, and by either API. */
 @Injectable()
 export class PublicationRequests {
   private readonly settings: Settings;
@@ -111,7 +111,7 @@ export class PublicationRequests {
 
   /**
    * Reads the request; or finds its outcome, where it was carried out before, and only its channel has changed since: the publisher, who repeats it
-   * because no answer came, would take a 400 for a notification that was never sent.
+   * because no answer came, would take a 400 to mean that the notification was never sent.
    */
   private async readOrFind(
     asked: PublicationRequest,

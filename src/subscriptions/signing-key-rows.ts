@@ -63,7 +63,7 @@ export async function findSigningKeys(manager: EntityManager, subscriptionId: st
   );
 }
 
-/* What follows belongs in a change of the catalogue that gives the subscription its version. */
+/* All that follows belongs in a change of the catalogue that gives the subscription its version. */
 
 interface SigningKeyToStore {
   id: string;

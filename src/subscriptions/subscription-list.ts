@@ -8,7 +8,7 @@ type ListedState = (typeof listedStates)[number];
 
 const mostIds = 100;
 
-/** As a parameter has them. */
+/** As a query names them. */
 export const subscriptionIds = z
   .string()
   .transform((given) => given.split(','))
