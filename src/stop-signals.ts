@@ -2,7 +2,7 @@ type Stop = (reason: string) => void;
 
 /**
  * SIGTERM and SIGINT from the first moment on: the first process of a container gets neither while nobody listens, and would be killed in the
- * end. What they do changes while the process starts.
+ * end. Their effect changes while the process starts.
  */
 export class StopSignals {
   private came: string | undefined;

@@ -119,7 +119,7 @@ export const defaultAlertRules: AlertRules = {
 /** With the defaults of what was left out, or came with a version after the one that stored it. */
 export const withDefaults = (given: AlertRulesInput): AlertRules => changedBy(defaultAlertRules, given);
 
-/** What is left out stays as it is, also of a rule. */
+/** A field that is left out stays as it is, also one of a rule. */
 export const changedBy = (rules: AlertRules, given: AlertRulesInput): AlertRules => ({
   ...rules,
   ...given,

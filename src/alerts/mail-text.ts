@@ -49,7 +49,7 @@ function describe(item: News, audience: Audience): string {
   const { what, toDo } = describeNews(item, audience);
   const times = `Since ${minute(item.since)}${item.resolvedAt ? `, over at ${minute(item.resolvedAt)}` : ''}.`;
   const lines = [`* ${titles[item.rule]}: ${item.subject}`, times, what];
-  // What is over needs nothing done; an owner has no access to the operator's documentation.
+  // Of an alert that is over nothing has to be done; an owner has no access to the operator's documentation.
   if (!item.resolvedAt) lines.push(`What to do: ${toDo}`);
   if (!item.resolvedAt && audience === 'operator') lines.push(`More: ${runbookOf(item.rule)}`);
   return lines.map(oneLine).join('\n  ');
@@ -58,5 +58,5 @@ function describe(item: News, audience: Audience): string {
 /** `2026-11-22 09:31 UTC`. */
 const minute = (time: string): string => `${time.slice(0, 10)} ${time.slice(11, 16)} UTC`;
 
-/** What receivers answer, or applications are called, stays within its line. */
+/** The answer of a receiver, or the name of an application, stays within its line. */
 const oneLine = (text: string): string => text.replace(/[\p{Cc}\u2028\u2029]+/gu, ' ');

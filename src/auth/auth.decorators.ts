@@ -25,7 +25,7 @@ export const RequireSuperuser = () =>
  */
 export const NeedsUserRole = (role: UserRole) => NeededUserRole(role);
 
-/** What the routes of the controller change is noted as that of their caller. */
+/** Changes by the routes of the controller are noted as those of their caller. */
 export const Audited = () => UseInterceptors(new AuthorInterceptor());
 
 /** The application that sent the request; for a user in a session, one that stands for the user. */

@@ -29,7 +29,7 @@ export function isPassing(error: unknown): boolean {
 export type QueryValue = string | number | boolean | undefined | readonly string[];
 
 export interface AdminRequest {
-  /** What is undefined is left out; an array repeats its name. */
+  /** An undefined one is left out; an array repeats its name. */
   query?: Readonly<Record<string, QueryValue>>;
   /** Sent as JSON. */
   body?: unknown;

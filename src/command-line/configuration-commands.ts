@@ -142,7 +142,7 @@ function readText(file: string): string {
   }
 }
 
-/** What may come from others is in it, and must not steer the terminal. */
+/** It has text in it that may come from others, and must not steer the terminal. */
 const print = (session: Session, text: string): void => session.terminal.print(printableLines(text.replace(/\n$/, '')));
 
 const note = (session: Session, line: string): void => session.terminal.note(printable(line));

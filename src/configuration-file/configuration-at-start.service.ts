@@ -17,8 +17,8 @@ const mostLogged = 50;
 const turnPauseMs = 1000;
 
 /**
- * Applies the file of `CONFIG_FILE` before this process does anything else. Of processes that start together one makes the changes. What
- * the file does not name stays.
+ * Applies the file of `CONFIG_FILE` before this process does anything else. Of processes that start together one makes the changes. All
+ * that the file does not name stays.
  */
 @Injectable()
 export class ConfigurationAtStart implements OnModuleInit {

@@ -19,7 +19,7 @@ import { longestCallbackUrl } from '../subscriptions/subscription-limits.js';
 import { subscriptionSettingsInput } from '../subscriptions/subscriptions-io.js';
 
 /*
- * The form of a configuration, once its references are resolved. Whatever the admin API has a field for has the same name and limits here.
+ * The form of a configuration, once its references are resolved. A field that the admin API has too has the same name and limits here.
  * A field that is left out stays as it is, and of what is new it gets the default.
  */
 

@@ -82,7 +82,7 @@ class Conversion {
     return { configuration, notes, problems, originOf: (name) => this.originOf(name) };
   }
 
-  /** The namespaces to carry out. What is in the others is not looked at. */
+  /** The namespaces to carry out. The others are not looked at. */
   private readFlags(): Set<Namespace> {
     const enabled = new Set<Namespace>();
     let isAny = false;

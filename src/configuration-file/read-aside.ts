@@ -5,7 +5,7 @@ import type { InvalidParam } from '../infra/http/problem.js';
 import { readConfigurationText, type ConfigurationText, type Remark } from './configuration-text.js';
 import { sourcesBeside, sourcesGiven, type GivenValues } from './sources.js';
 
-/** The parser of YAML takes 1.8 s of CPU for a megabyte, and cannot be interrupted. What is shorter than this takes 30 ms, less than a thread takes to begin. */
+/** The parser of YAML takes 1.8 s of CPU for a megabyte, and cannot be interrupted. A text that is shorter than this takes 30 ms, less than a thread takes to begin. */
 const longestHere = 16_384;
 
 /** The whole program, built: a thread begins with a file of its own, wherever the build has put this one. */

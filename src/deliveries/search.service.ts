@@ -102,7 +102,7 @@ export class LedgerSearch {
   }
 
   /**
-   * What has no digest is read, the newest and what was brought back; of the rest, what may have it by its digest.
+   * Reads all that has no digest: the newest, and what was brought back; of the rest, what may have it by its digest.
    * @param condition over a digest; undefined: digests do not tell
    */
   private async inBlocks(
@@ -202,7 +202,7 @@ class BlockSearch {
     this.found.push(...(await this.readWindows(windows, this.limit + 1 - this.found.length)));
   }
 
-  /** What is older than that notification was not searched. */
+  /** Nothing older than that notification was searched. */
   stopAt(notificationId: string): void {
     this.stoppedAt = notificationId;
   }

@@ -11,7 +11,7 @@ import { BodyMemory } from './body-memory.js';
 import { LargeBodies } from './large-bodies.js';
 
 /**
- * Milliseconds. What has waited for longer, as a chunk behind others or in the line of its endpoint, may have been cancelled meanwhile, or
+ * Milliseconds. A delivery that has waited for longer, as a chunk behind others or in the line of its endpoint, may have been cancelled meanwhile, or
  * handed out again: the ledger is asked.
  */
 export const freshMs = 1000;

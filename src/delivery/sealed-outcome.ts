@@ -17,7 +17,7 @@ export function toSeal({ state, attempt }: Outcome & { state: Final }): SealedOu
 }
 
 /**
- * The ledger keeps whole milliseconds. What else it would keep of the attempt is not in the seal: it is lost where a
+ * The ledger keeps whole milliseconds. The seal has nothing else that it would keep of the attempt: that is lost where a
  * worker died between seal and ledger.
  */
 export function fromSeal([state, number, startedAt, durationMs, status = null, error = null]: SealedOutcome): Outcome {

@@ -31,8 +31,8 @@ export class Turns implements OnApplicationShutdown {
   ) {}
 
   /**
-   * Returns at once; does nothing where the subscription keeps no order. What cannot be passed on now is left to a rule
-   * of the dispatcher.
+   * Returns at once; does nothing where the subscription keeps no order. A turn that cannot be passed on now is left to a
+   * rule of the dispatcher.
    */
   passOn(ended: DeliveryKey): void {
     if (this.subscriptions.find(ended.subscriptionId)?.ordering !== 'per-object') return;

@@ -128,7 +128,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   /** Its deliveries are in this process' hand already, but with a lease that is meant for those that are settled soon. */
   private async takeHandedOver(chunk: Chunk): Promise<void> {
     const unsettled = new Set(chunk.deliveries);
-    // What happens to them besides is found when their lease ends.
+    // All else that happens to them is found when their lease ends.
     const report = (error: unknown) => {
       if (!(error instanceof Stopping))
         this.logger.error({ event: 'delivery.broken', deliveries: unsettled.size, error });

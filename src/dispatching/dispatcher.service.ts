@@ -10,7 +10,7 @@ import { recoveryRules, type RecoveryRule } from './recovery-rules.js';
 import { SinceLastLook, type Looked } from '../ledger/since-last-look.js';
 
 /**
- * What is handed out together is read, cut into chunks and published in one go, in a process that also delivers: of 8000 that were due at
+ * A batch that is handed out is read, cut into chunks and published in one go, in a process that also delivers: of 8000 that were due at
  * once, batches of 512 made what others published meanwhile wait twice as long (docs/performance.md), and the 8000 were not sent sooner.
  */
 const batchSize = 128;

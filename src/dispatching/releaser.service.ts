@@ -159,7 +159,7 @@ export class Releaser {
     const probing = await this.claimProbes(toMake);
     const allowances = toMake.flatMap((each) => allowanceFor(each, probing) ?? []);
     const { released, failures, isRefused } = await this.release(allowances, probing);
-    // What was refused comes again later, and not as a probe.
+    // Deliveries that the queue refused come again later, and not as a probe.
     const isUnused = ({ look }: Planned) => isRefused || !released.get(look.subscriptionId)?.count;
     await this.giveBack(toMake.filter((each) => probing.has(each.look.subscriptionId) && isUnused(each)));
     const areFew = looks.length <= soon.mostLooks;
@@ -211,7 +211,7 @@ export class Releaser {
     await Promise.all(ending);
   }
 
-  /** What fails in one statement does not keep the others from being released. */
+  /** A statement that fails keeps no delivery of the others from being released. */
   private async release(allowances: readonly Allowance[], probing: ReadonlySet<string>): Promise<ReleasedTogether> {
     const together: ReleasedTogether = { released: new Map(), failures: [], isRefused: false };
     const releaseSome = async (asked: Allowance[]) => {

@@ -52,7 +52,7 @@ export class Line<W extends InLine> {
     return [this.fromQueue, this.handedOver].flatMap((kind) => kind.splice(0, countSince(kind, time)));
   }
 
-  /** Likewise, but not those that the endpoint gets to in time. What is taken makes room for those behind it. */
+  /** Likewise, but not those that the endpoint gets to in time. Those that are taken make room for those behind them. */
   takeLateSince(time: number, inTime: InTime): W[] {
     const fromQueue = takeLate(this.fromQueue, time, shareOf(inTime.fromQueue, this.handedOver));
     return [...fromQueue, ...takeLate(this.handedOver, time, shareOf(inTime.handedOver, this.fromQueue))];

@@ -12,8 +12,8 @@ const inLinePerCall = 16;
 /** In line for an endpoint of which nothing bad is known, at least: its window has yet to widen. */
 const inLineOfHarmless = 1024;
 /**
- * In all lines, from the queue; more than the chunks that a worker takes before it acknowledges the first of them. What was handed over is
- * bounded before it comes here (src/queue/most-in-memory.ts).
+ * In all lines, from the queue; more than the chunks that a worker takes before it acknowledges the first of them. Deliveries that were handed over are
+ * bounded before they come here (src/queue/most-in-memory.ts).
  */
 const inAllLines = 8192;
 /** After this time a delivery is held, unless the endpoint is about to get to it. */
@@ -22,7 +22,7 @@ const patienceMs = 250;
 const worthWaitingSeconds = 2;
 /**
  * The same for what was handed over, where nothing bad is known of the endpoint: a burst to many of its URLs is through sooner than it would be
- * held and released. What came by the queue may not: its chunk would keep its place in the lane, and those behind it would wait for a host that is
+ * held and released. A delivery that came by the queue may not wait so long: its chunk would keep its place in the lane, and those behind it would wait for a host that is
  * well and slow (docs/decisions/0064).
  */
 const worthWaitingSecondsOfHandedOver = 10;
@@ -49,8 +49,8 @@ export interface Hanging {
 }
 
 /**
- * Room before place (docs/decisions/0025): a delivery gets one of the worker's places only when its endpoint has room for a call. What
- * finds none waits in memory, in the line of its endpoint. Origins take turns for places that become free, and within an origin
+ * Room before place (docs/decisions/0025): a delivery gets one of the worker's places only when its endpoint has room for a call. One
+ * that finds none waits in memory, in the line of its endpoint. Origins take turns for places that become free, and within an origin
  * its URLs. An origin has no more places than it leaves free, and endpoints that are not proven have a quarter, all together.
  */
 export class Rooms {

@@ -141,7 +141,7 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
     return this.locks.get(token) ?? { store: this.seen.store, isAlsoInRedis: false };
   }
 
-  /** What a Redis that does not answer has is lost with it. */
+  /** The seals of a Redis that does not answer are lost with it. */
   private mayBeSealedInOther(name: StoreName): boolean {
     return name === 'redis' ? this.seen.hasKeysInPostgres : this.stores.redis.answers;
   }

@@ -2,7 +2,7 @@ import { RunningTime } from './running-time.js';
 
 /** Often enough for running time. */
 const tickMs = 50;
-/** Whoever was kept waiting for longer may have given this process up. */
+/** The other side, kept waiting for longer, may have given this process up. */
 const longMs = 1000;
 
 /**

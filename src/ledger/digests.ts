@@ -9,7 +9,7 @@ import { statement } from '../infra/postgres/statement.js';
 /** The number is arbitrary. */
 const lock = 727_277;
 
-/** Whoever writes digests holds this for the length of its transaction, before it reads what they are made of. */
+/** A transaction that writes digests holds this from before it reads what they are made of, to its end. */
 export const lockDigests = statement('lock-digests', `SELECT pg_advisory_xact_lock(${lock})`);
 const shareDigests = statement('share-digests', `SELECT pg_advisory_xact_lock_shared(${lock})`);
 

@@ -29,7 +29,7 @@ export const endFetchedItems = perDay(
 
 /**
  * Ends deliveries whose notification their subscriber has: they are delivered, dead letters too. A call that is being made is not
- * taken back. What is in line behind them about the same object goes next.
+ * taken back. The next in line about the same object goes then.
  * @returns those that had not ended as delivered or cancelled before
  */
 export async function endFetched(postgres: Postgres, deliveries: readonly DeliveryKey[]): Promise<DeliveryKey[]> {

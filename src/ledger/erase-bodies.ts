@@ -12,7 +12,7 @@ const erasedDetails = `json_build_object('address', a.details -> 'address', 'hea
 
 /*
  * With the text of a notification goes what receivers answered to it: they may have repeated it. Of an attempt's error the status
- * stays, of its details the address that was called. What is erased already is not written anew.
+ * stays, of its details the address that was called. An attempt that was erased before is not written anew.
  */
 const erasing = (of: (table: LedgerTable) => string, page: string): string => `
     answers AS (

@@ -2,7 +2,7 @@ import type { Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { lowestIdAt } from './partitions.js';
 
-/** What a process takes for the ledger's time may be wrong by less than this. */
+/** The ledger's time, as a process reckons it, may be wrong by less than this. */
 const slackMs = 1000;
 
 // Transactions of this installation alone: a backup, or a console that somebody left open, commits no notification. DATABASE_URL may

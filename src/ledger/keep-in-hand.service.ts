@@ -56,7 +56,7 @@ export class DeliveriesInHand {
 
   /**
    * From now on the queue may forget these: the death of this process frees them. A delivery that is not settled when the
-   * lease ends is handed out again. What another process has in hand stays there.
+   * lease ends is handed out again. A delivery that another process has in hand stays there.
    */
   async keep(deliveries: Delivery[]): Promise<void> {
     await Promise.all(deliveries.map((delivery) => this.keeping.add(delivery)));

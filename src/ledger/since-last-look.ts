@@ -22,8 +22,8 @@ export class SinceLastLook {
   ) {}
 
   /**
-   * @param find finds what has become due or overdue since that time, by Postgres' clock, and deals with it. What it fails to find is left
-   * to the next look
+   * @param find finds what has become due or overdue since that time, by Postgres' clock, and deals with it. Where it fails, the next
+   * look finds it
    * @returns what `find` returns
    */
   async look(find: (sinceMs: number, nowMs: number) => Promise<Looked>): Promise<Looked> {

@@ -46,7 +46,7 @@ export interface StoryEvent {
   reason: string | null;
   /** Client id of who asked for it. */
   by: string | null;
-  /** What it waits for is due then. */
+  /** It waits until then. */
   until: Date | null;
   /** Deliveries that it was matched to, or times that it was retried. */
   count: number | null;
@@ -114,7 +114,7 @@ const event = (name: StoryEvent['event'], at: Date | null, more: Partial<StoryEv
   ...more,
 });
 
-/** What has no time of its own is placed by the one before it, and not before the notification was accepted. */
+/** An event without a time of its own is placed by the one before it, and not before the notification was accepted. */
 function timed(events: readonly StoryEvent[], acceptedAt: Date): { event: StoryEvent; time: number }[] {
   let time = -Infinity;
   return events.map((each) => {
@@ -168,7 +168,7 @@ const eventOfAction: Partial<Record<string, StoryEvent['event']>> = {
   'endpoint.reset': 'endpoint-reset',
 };
 
-/** What was done to its subscription after its end is no part of its story. */
+/** Changes of its subscription after its end are no part of its story. */
 function fromDeeds({ delivery, deeds }: StoryOfDelivery): StoryEvent[] {
   return deeds.flatMap(({ at, action, client, subject }) => {
     const name = eventOfAction[action];

@@ -25,8 +25,8 @@ export function carriedAddresses(groups: readonly number[]): string[] {
 }
 
 /**
- * The address that a socket calls when it is given this one: where an IPv4 address is mapped into an IPv6 address (RFC 4291 §2.5.5.2), that one. What
- * is said of an address by its ranges has to be said of this.
+ * The address that a socket calls when it is given this one: where an IPv4 address is mapped into an IPv6 address (RFC 4291 §2.5.5.2), that one. Rules
+ * that name ranges of addresses have to be asked about this one.
  */
 export function calledAddress(address: string): string {
   if (!isIPv6(address)) return address;

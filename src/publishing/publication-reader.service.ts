@@ -39,7 +39,7 @@ export class PublicationReader {
   async read(raw: JsonObject): Promise<ParsedNotification> {
     let result = this.parse(raw);
     if (result.kind === 'invalid' && result.dependsOnClock) {
-      // The machine of this process may just have been suspended, or Postgres' clock set. What is refused is not published again.
+      // The machine of this process may just have been suspended, or Postgres' clock set. A publisher does not repeat a notification that is refused.
       await this.heartbeat.compareClocks();
       result = this.parse(raw);
     }

@@ -33,7 +33,7 @@ const soonPastMs = 20;
 
 /**
  * Until when a notification waits whose `aanmaakdatum` is passed although it lies a moment ahead: its receivers have the same rule, some without
- * that moment (commonground-api-common answers 400), and would cost it an attempt, and the wait for the next one. What is further ahead was
+ * that moment (commonground-api-common answers 400), and would cost it an attempt, and the wait for the next one. A time further ahead was
  * allowed by the operator (`TIME_LEEWAY`), who knows whether the receivers allow it too.
  * @param nowMs milliseconds since 1970, by Postgres' clock
  * @returns milliseconds since 1970; null: it does not wait

@@ -6,7 +6,7 @@ import { Heartbeat } from '../liveness/heartbeat.service.js';
 import * as statements from './find-fetched.js';
 
 const intervalMs = 500;
-/** From the making of an id to the commit of its notification, as a rule. What takes longer is found when a wait ends. */
+/** From the making of an id to the commit of its notification, as a rule. A notification that takes longer is found when a wait ends. */
 const usualAgeMs = 2000;
 const mostArrivals = 10_000;
 
@@ -43,7 +43,7 @@ export class Arrivals implements OnModuleDestroy {
     for (const bells of this.bySubscription.values()) for (const bell of bells) bell.ring();
   }
 
-  /** What is committed from now on rings. */
+  /** A notification that is committed from now on rings. */
   join(subscriptionId: string): Waiting {
     const bells = this.bySubscription.get(subscriptionId) ?? new Set();
     const bell = new Bell();

@@ -203,7 +203,7 @@ export class ReplayRunner {
   }
 
   /**
-   * A notification may be committed later than one with a higher id: beyond the horizon it would be passed over. What is sent again
+   * A notification may be committed later than one with a higher id: beyond the horizon it would be passed over. A delivery that is sent again
    * was committed long before; so was a single notification that was counted.
    */
   private async searchedTo(query: Query, { selection, counted, before }: Replay): Promise<string> {

@@ -150,7 +150,7 @@ export class Replays {
     return replayOf(row);
   }
 
-  /** What has been sent goes on. @throws {NotFoundProblem | ConflictProblem} */
+  /** Deliveries that it has sent go on. @throws {NotFoundProblem | ConflictProblem} */
   pause(id: string): Promise<Replay> {
     return this.change(id, 'paused', (state) => state !== 'paused', pauseReplay);
   }
@@ -160,7 +160,7 @@ export class Replays {
     return this.change(id, 'resumed', (state) => state === 'paused', resumeReplay);
   }
 
-  /** What has been sent goes on. @throws {NotFoundProblem | ConflictProblem} */
+  /** Deliveries that it has sent go on. @throws {NotFoundProblem | ConflictProblem} */
   cancel(id: string): Promise<Replay> {
     return this.change(id, 'cancelled', () => true, endReplay, { state: 'cancelled', because: null });
   }

@@ -88,7 +88,7 @@ const walks: Record<Route, (delivery: string) => string> = {
   key: (delivery) => `SELECT ${columns} FROM ${delivery} WHERE ${further} ${inOrder}`,
 };
 
-/** What is waiting or held has an index whose condition is a range. */
+/** Deliveries that wait or are held have an index whose condition is a range. */
 const indexCondition = (state: DeliveryState): string =>
   state === 'waiting' || state === 'held'
     ? `state BETWEEN 'waiting' AND 'held' AND state = '${state}'`
@@ -196,7 +196,7 @@ export interface Bounds {
   limit: number | null;
 }
 
-/** What an operator names twice is found once. */
+/** A delivery that an operator names twice is found once. */
 const eachOnce = (keys: readonly DeliveryKey[]): DeliveryKey[] => [
   ...new Map(keys.map((key) => [nameOf(key), key])).values(),
 ];

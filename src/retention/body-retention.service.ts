@@ -63,7 +63,7 @@ const noteKeptErased = statement(
 /**
  * Erases the bodies of notifications that are past BODY_RETENTION_DAYS, or the days that their channel has of its own. Each day is
  * walked through once, in steps that remember how far they came; a channel that is given fewer days later has a walk
- * of its own. What has an unfinished delivery is remembered, and erased when that has ended. A channel that is given more days meanwhile keeps
+ * of its own. A notification with an unfinished delivery is remembered, and erased when that has ended. A channel that is given more days meanwhile keeps
  * what it still has, and is walked through anew when those are over. Any number of processes may run it: two that make the same step at
  * the same time do nothing that harms, and one of them notes it.
  */
@@ -188,7 +188,7 @@ export class BodyRetention {
 
   /**
    * Of these channels, those whose bodies of the day are not past their retention any more: they were given more days since somebody looked.
-   * What is left of them is found by the walk that begins when they are due again, so nothing about it has to be remembered.
+   * Their bodies are found by the walk that begins when they are due again, so nothing about it has to be remembered.
    */
   private async leaveOutUndue(query: Query, day: number, names: readonly string[], nowMs: number): Promise<string[]> {
     const due = new Set(dueChannels(await readBodyDays(query, names), day, nowMs, this.general));

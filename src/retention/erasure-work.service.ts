@@ -52,7 +52,7 @@ const erasedSeal: SealedOutcome = ['failed'];
  * Works off what operators had erased. Each step notes how far it came, so it goes on where it was after any restart,
  * and any number of processes may run it: two that make the same step at the same time do nothing that harms, and one of them notes it.
  *
- * What is cancelled in the ledger may still be in the memory of a worker, or on its way there. The key of each such delivery is
+ * A delivery that is cancelled in the ledger may still be in the memory of a worker, or on its way there. The key of each one is
  * sealed: from then on no worker sends it. Where one is sending it at that moment, the key is locked, and the erasure waits.
  */
 @Injectable()

@@ -98,7 +98,7 @@ export const noteDropped = statement(
      walk_channels = NULL, walk_reached = NULL, bodies_kept = 0, export_failed_at = NULL, export_failure = NULL`,
 );
 
-/** What is known of a day is kept for a year after it was dropped. */
+/** The row of a day is kept for a year after it was dropped. */
 export const forgetOldDays = statement(
   'forget-retention-days',
   `DELETE FROM retention_day WHERE dropped_at < now() - interval '1 year'`,

@@ -39,7 +39,7 @@ const begunSignIn = z.object({
 @Injectable()
 export class SignIn implements OnModuleDestroy {
   private readonly logger = new Logger(SignIn.name);
-  /** Whoever has an account at the provider can come without a role again and again. */
+  /** A user with an account at the provider, and without a role, can come again and again. */
   private readonly samples = new LogSamples(60_000, () => performance.now());
   private readonly settings: Settings;
   private provider: Promise<Provider> | undefined;

@@ -1,7 +1,7 @@
 import { Refused } from '../outbound/refused.js';
 
 /**
- * Why a callback gave no answer, as its subscriber is told. What failed is told of public addresses only, where anybody can find
+ * Why a callback gave no answer, as its subscriber is told. The error is told of public addresses only, where anybody can find
  * it out: of others it would make of this server a scanner of the ports of its own networks.
  */
 export function describeTrouble(error: Error & { code?: unknown }, isPublic: boolean): string {

@@ -19,7 +19,7 @@ import {
 type FindChannel = (name: string) => Channel | undefined;
 
 /**
- * The abonnement that a POST or PUT describes. What is beyond the standard, and left out by a client that does not know it, is undefined.
+ * The abonnement that a POST or PUT describes. A field beyond the standard, left out by a client that does not know it, is undefined.
  * @param nowMs milliseconds since 1970, by the ledger's clock: a certificate that has ended is refused
  * @throws {ValidationProblem}
  */

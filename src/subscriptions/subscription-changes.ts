@@ -139,7 +139,7 @@ export class SubscriptionChanges {
       if (isProved) this.writes.goOn(id);
       if (settings.ordering === 'none') this.writes.endOrder(id);
       else if (settings.ordering) this.writes.keepOrder(id);
-      // What is held for the rate it had goes on at the one that it has now.
+      // Deliveries that are held for the rate it had go on at the one that it has now.
       if (settings.ratePerSecond !== undefined) this.writes.lookNow(id);
     });
   }

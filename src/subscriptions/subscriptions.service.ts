@@ -135,7 +135,7 @@ export class SubscriptionsService {
   }
 
   /**
-   * What is sent from now on carries them. An undefined part stays as it is.
+   * Every call from now on carries them. An undefined part stays as it is.
    * @throws {NotFoundProblem}
    * @throws {ConflictProblem} when a part is to stay that cannot be decrypted here
    */
@@ -177,7 +177,7 @@ export class SubscriptionsService {
   }
 
   /**
-   * What is held goes out, the oldest first.
+   * Its held deliveries go out, the oldest first.
    * @throws {NotFoundProblem}
    * @throws {ConflictProblem} while what it held is being dropped
    */

@@ -7,7 +7,7 @@ export type MetricSnapshot = MetricObjectWithValues<MetricValue<string>>[];
 const rising: unknown[] = ['counter', 'histogram', 'summary'];
 
 /**
- * The metrics of several processes as one. What a process has counted stays counted when it ends: Prometheus takes a counter that
+ * The metrics of several processes as one. The counts of a process stay when it ends: Prometheus takes a counter that
  * falls for one that began again at zero, and would count everything a second time.
  */
 export class MetricTotals {

@@ -14,7 +14,7 @@ const [askEveryMs, mostUnanswered] = [3000, 6];
 const metricsWithinMs = 1000;
 /** A process that starts is told which ones have ended so long before. Longer ago, their heartbeats have expired long since. */
 const toldForMs = 60_000;
-/** What an ended process had logged is read for so long. It takes longer only when nobody reads the log of the supervisor. */
+/** The last lines of an ended process are read for so long. It takes longer only when nobody reads the log of the supervisor. */
 const restReadWithinMs = 1000;
 /** Of the 15 s that stopping may take. A process ends itself before that, unless it hangs. */
 const longestShutdownMs = 14_800;

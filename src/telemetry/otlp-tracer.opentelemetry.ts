@@ -24,7 +24,7 @@ import type { Attributes, OpenSpan, SpanStart, TraceFields, Tracer } from './tra
 /** A collector that is down must hold up neither the process nor its end (docs/decisions/0044). */
 const exporting = { timeoutMillis: 1000 };
 const batching = {
-  // One turn of the event loop may end the spans of several batches. What finds no room is dropped.
+  // One turn of the event loop may end the spans of several batches. A span that finds no room is dropped.
   maxQueueSize: 16_384,
   maxExportBatchSize: 1024,
   scheduledDelayMillis: 1000,

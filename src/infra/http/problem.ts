@@ -167,7 +167,7 @@ export class UnavailableProblem extends ProblemError {
   }
 }
 
-/** Whoever repeats a call that makes something, or sends something, would do it a second time. */
+/** Of a call that makes or sends something: repeated, it would do so a second time. */
 export class MaybeDoneProblem extends UnavailableProblem {
   constructor(cause: unknown) {
     super('The change may have been done. Look whether it was before you repeat it.', 1, cause);

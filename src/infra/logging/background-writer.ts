@@ -3,7 +3,7 @@ const mebibyte = 1024 * 1024;
 export const longestBacklog = 16 * mebibyte;
 /** With less than this waiting, there is room for more. */
 const roomBelow = 16 * 1024;
-/** What waits is put together into pieces of about this many characters. */
+/** Waiting texts are put together into pieces of about this many characters. */
 const pieceLength = 64 * 1024;
 /** A pipe that is full is tried again after this. */
 const tryFullAfterMs = 100;

@@ -7,7 +7,7 @@ export type Stage = 'attached' | 'pending' | 'detached';
 /** What partitions are dropped on. */
 export type DropConnection = Pick<EntityManager, 'query' | 'transaction'>;
 
-/** What still reads a partition, a backup for example, may go on for hours: the next round tries again. */
+/** A reader of a partition, a backup for example, may go on for hours: the next round tries again. */
 const lockTimeout = '2s';
 
 /**

@@ -34,7 +34,7 @@ const connectionCodes = new Set([
   'EAI_AGAIN',
 ]);
 
-/** Something did not fit on the disk. What needs no more room is still written. */
+/** Something did not fit on the disk. A row that needs no more room is still written. */
 export const isDiskFull = (error: unknown): boolean => sqlState(error) === '53100';
 
 /** Of a standby, or where `default_transaction_read_only` is on: all is answered, and nothing is written. */
