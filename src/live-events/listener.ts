@@ -63,10 +63,8 @@ export class Listener {
     if (!this.isBlocked) this.write(`: alive\nid: ${this.last}\n\n`);
   }
 
-  /** A reader that does not read never comes to the end: its connection is broken off soon, so that it does not keep its place. */
   end(): void {
-    this.output.end();
-    setTimeout(() => this.output.destroy(), longestEndMs).unref();
+    endSoon(this.output);
   }
 
   private send(text: string): void {
@@ -89,6 +87,12 @@ export class Listener {
     this.missed = 0;
     this.tell({ event: 'events.missed', count, reason: 'slow-reader' });
   }
+}
+
+/** A reader that does not read never comes to the end: its connection is broken off soon, so that it does not keep its place. */
+export function endSoon(output: Writable): void {
+  output.end();
+  setTimeout(() => output.destroy(), longestEndMs).unref();
 }
 
 function textOf(event: Parsed, { id, at }: EventRow): string {

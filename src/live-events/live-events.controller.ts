@@ -2,12 +2,16 @@ import { Controller, Get, Headers, Logger, Query, Req, Res } from '@nestjs/commo
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import type { Application } from '../auth/application.js';
+import { CurrentApplication, RequireSuperuser } from '../auth/auth.decorators.js';
+import { userOf } from '../auth/authorization.guard.js';
+import { TokenWatch } from '../auth/token-watch.service.js';
 import { UserSessions } from '../auth/user-sessions.js';
 import { Answers } from '../infra/http/accept-json.guard.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { deliveryStates } from '../ledger/delivery.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
+import { endSoon } from './listener.js';
 import { eventKinds } from './live-event.js';
 import { LiveListeners, mostListeners } from './live-listeners.service.js';
 
@@ -41,6 +45,7 @@ export class LiveEventsController {
   constructor(
     private readonly listeners: LiveListeners,
     private readonly sessions: UserSessions,
+    private readonly tokens: TokenWatch,
   ) {}
 
   @Get()
@@ -48,7 +53,7 @@ export class LiveEventsController {
   @AdminOperation({
     id: 'event_stream',
     summary: 'What happens, as it happens, in all processes: a stream of server-sent events.',
-    description: `Each event has an id, its kind, and a JSON object as data. They are kept for five minutes: a listener that lost its connection goes on with \`Last-Event-ID\` (an id comes at the start, and every 15 seconds, also without an event), and is told by \`events.missed\` where it missed some. The stream ends after an hour at most, when the process stops, and with the session of the user that it is for. Each process has room for ${mostListeners} listeners. It is a view, not a log: under load events are left out, which is told too.`,
+    description: `Each event has an id, its kind, and a JSON object as data. They are kept for five minutes: a listener that lost its connection goes on with \`Last-Event-ID\` (an id comes at the start, and every 15 seconds, also without an event), and is told by \`events.missed\` where it missed some. The stream ends after an hour at most, when the process stops, and within seconds of the end of what it was opened with: the session of the user, or the secret or the right of the application. Each process has room for ${mostListeners} listeners. It is a view, not a log: under load events are left out, which is told too.`,
     query: eventsQuery,
     headers: eventsHeaders,
     status: 200,
@@ -57,6 +62,7 @@ export class LiveEventsController {
   })
   async stream(
     @Query() query: Record<string, string>,
+    @CurrentApplication() application: Application,
     @Headers('last-event-id') lastEventId: string | undefined,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
@@ -77,10 +83,11 @@ export class LiveEventsController {
     if (request.method === 'HEAD' || raw.destroyed) return place.leave();
     raw.on('error', () => {}); // the connection is gone; `close` follows
     try {
-      raw.once(
-        'close',
-        this.sessions.watch(request, () => raw.end()),
-      );
+      const end = () => endSoon(raw);
+      const unwatch = userOf(request)
+        ? this.sessions.watch(request, end)
+        : this.tokens.add(request, application, 'superuser', end);
+      raw.once('close', unwatch);
       raw.write('retry: 1000\n\n');
       await this.listeners.join(raw, filter, place, last === undefined ? undefined : BigInt(last));
     } catch (error) {

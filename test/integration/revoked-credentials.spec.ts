@@ -2,12 +2,14 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { randomUUID } from 'node:crypto';
 import { ApplicationsService } from '../../src/auth/applications.service.js';
 import { scopes } from '../../src/auth/scopes.js';
+import { TokenWatch } from '../../src/auth/token-watch.service.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { ReplaceScheduledService } from '../../src/publishing/replace-scheduled.service.js';
 import { Api, type ApiAnswer } from '../support/api.js';
 import { Browser } from '../support/browser.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
 import { signToken } from '../support/tokens.js';
 
 interface Client {
@@ -75,6 +77,15 @@ describe('a process whose catalogue in memory is behind', () => {
     sql<{ body: string }>('SELECT body FROM notification WHERE publisher = $1', [clientId]);
   const code = ({ status, json }: ApiAnswer) => [status, json.code];
 
+  /** @returns whether the stream of events at the second process has ended */
+  async function listensWith({ token }: Client): Promise<() => boolean> {
+    const response = await fetch(`${second.origin}/admin/v1/events`, { headers: { authorization: `Bearer ${token}` } });
+    expect(response.status).toBe(200);
+    let hasEnded = false;
+    void response.text().then(() => (hasEnded = true));
+    return () => hasEnded;
+  }
+
   describe.each(revocations)('carries out nothing for an application that was $how', ({ revoke }) => {
     it('and makes no other superuser for it', async () => {
       const client = await newClient({ isSuperuser: true });
@@ -91,6 +102,18 @@ describe('a process whose catalogue in memory is behind', () => {
       await revoke(first, client);
       const path = `${second.origin}/admin/v1/deliveries/${randomUUID()}/${randomUUID()}/cancel`;
       expect((await second.call('POST', path, { token: client.token })).status).toBe(403);
+    });
+
+    it('and ends its stream of events as soon as it knows, and no other', async () => {
+      const [client, other] = [await newClient({ isSuperuser: true }), await newClient({ isSuperuser: true })];
+      const ended = [await listensWith(client), await listensWith(other)];
+      await revoke(first, client);
+      await second.app.get(Catalogue).refresh();
+      await eventually(() => ended[0]!(), 'its stream to end');
+      await revoke(first, other);
+      expect(ended[1]!()).toBe(false);
+      await second.app.get(Catalogue).refresh();
+      await eventually(() => ended[1]!(), 'the other stream to end');
     });
 
     it('and makes no channel for it', async () => {
@@ -178,6 +201,21 @@ describe('a process whose catalogue in memory is behind', () => {
     expect((await first.patch(path, { label: 'Another label' })).status).toBe(200);
     expect((await second.post('/notificaties', notificationTo(channel), { token })).status).toBe(201);
     expect((await second.post('/kanaal', { naam: randomUUID() }, { token })).status).toBe(201);
+  });
+
+  it('goes on with the stream of events of such an application', async () => {
+    const client = await newClient({ isSuperuser: true });
+    const [hasEnded, watch] = [await listensWith(client), second.app.get(TokenWatch)];
+    const path = `${first.origin}/admin/v1/applications/${client.id}`;
+    expect((await first.patch(path, { label: 'Another label' })).status).toBe(200);
+    await second.app.get(Catalogue).refresh();
+    watch.look();
+    const count = () => (Reflect.get(watch, 'watched') as Set<unknown>).size;
+    expect([count(), hasEnded()]).toEqual([1, false]);
+    await revocations[1]!.revoke(first, client);
+    await second.app.get(Catalogue).refresh();
+    await eventually(hasEnded, 'its stream to end');
+    expect(count()).toBe(0);
   });
 
   it('says why: the secret is another one, or the right is missing', async () => {
