@@ -37,6 +37,8 @@ describe('admission', () => {
   let claim: () => Promise<boolean>;
   /** And the pause before the next. */
   let endedProbes: [address: string, pauseMs: number][];
+  /** Of these, the ones that found out nothing. */
+  let inVain: string[];
   let openEndpoints: OpenEndpoints;
   let admission: Admission;
   let count: number;
@@ -53,6 +55,7 @@ describe('admission', () => {
     leftAloneUntil = undefined;
     claims = 0;
     endedProbes = [];
+    inVain = [];
     openEndpoints = {
       of: (callback: Callback) => {
         const address = endpointsOf(callback).find((each) => opened.has(each));
@@ -67,7 +70,11 @@ describe('admission', () => {
         claims++;
         return claim();
       },
-      endProbe: async (address: string, pauseMs: number) => void endedProbes.push([address, pauseMs]),
+      endProbe: (address: string, pauseMs: number, foundNothing = false) => {
+        endedProbes.push([address, pauseMs]);
+        if (foundNothing) inVain.push(address);
+        return Promise.resolve();
+      },
       open: (address: string, ...rest: unknown[]) => {
         if (failing) return Promise.reject(failing);
         opened.set(address, rest);
@@ -154,10 +161,32 @@ describe('admission', () => {
     it('leaves a parked origin parked, whose probe found out nothing, and a probe with another identity closes it', async () => {
       await sendMany(5, unanswered);
       expect(await send(untrusted, delivery(true), url, identity)).toBe('sent');
-      expect([[...opened.keys()], closed]).toEqual([[origin], []]);
+      expect([opened.has(origin), closed]).toEqual([true, []]);
       nowMs += 1000;
       expect(await send(well, delivery(true))).toBe('sent');
       expect(closed).toEqual([origin]);
+    });
+
+    it('parks the URL for this identity as well where they were the probe of the origin, which counts as none', async () => {
+      await sendMany(5, unanswered);
+      await send(untrusted, delivery(true), url, identity);
+      expect([[...opened].slice(1), inVain]).toEqual([[[own, ['CERT_HAS_EXPIRED', 1, undefined]]], [origin]]);
+      // A probe of the URL itself has found out about it.
+      opened.delete(origin);
+      nowMs += 1000;
+      await send(untrusted, delivery(true), url, identity);
+      expect(endedProbes).toEqual([
+        [origin, 500],
+        [own, 500],
+      ]);
+      expect([closed, inVain]).toEqual([[], [origin]]);
+    });
+
+    it('leaves the URL alone for longer where it was parked already and they were the probe of the origin', async () => {
+      await sendMany(5, unanswered);
+      opened.set(own, []);
+      await send(untrusted, delivery(true), url, identity);
+      expect(opened.get(own)).toEqual(['CERT_HAS_EXPIRED', 1, undefined]);
     });
 
     it('does not close the URL of others when it goes well', async () => {

@@ -105,10 +105,10 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   /** The call of that delivery has ended. */
   leave(place: Place, verdict: Verdict, durationMs: number, delivery: DeliveryKey): void {
     this.rooms.leave(place, verdict, durationMs);
-    const { address, origin } = place.room;
     if (verdict.kind === 'none') return;
     if (verdict.kind === 'unanswered') return this.unanswered(place, verdict.reason, delivery);
-    if (verdict.kind === 'untrusted') return this.untrusted(address, verdict.reason, delivery);
+    if (verdict.kind === 'untrusted') return this.untrusted(place, verdict.reason, delivery);
+    const { address, origin } = place.room;
     this.breakers.succeeded(origin.address);
     if (verdict.kind === 'well') this.breakers.succeeded(address);
     else this.troubled(address, verdict, delivery);
@@ -133,7 +133,7 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     if (place.probes === undefined) return;
     this.probedAt.set(place.probes, this.clock.now());
     // Sooner it would be refused here, and its lease would keep others away.
-    void this.openEndpoints.endProbe(place.probes, betweenProbesMs);
+    void this.openEndpoints.endProbe(place.probes, betweenProbesMs, place.foundNothing);
   }
 
   /** @param keepsQueueWaiting whether what is in line may keep others from coming out of the queue */
@@ -234,10 +234,17 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     else if (ofUrl !== undefined && !this.isOpen(origin.address)) this.openIfClosed(address, reason, ofUrl);
   }
 
-  /** Its origin is neither in trouble for that nor well: others, with another TLS identity or none, are called as before. */
-  private untrusted(address: string, reason: string, delivery: DeliveryKey): void {
+  /**
+   * Its origin is neither in trouble for that nor well: others, with another TLS identity or none, are called as before. Where the origin is parked and this
+   * was its probe, the URL is parked beside it for this identity, so that the next probe of the origin, which comes soon, is of another one; where
+   * it is parked already, it is left alone for longer than the origin for the same reason.
+   */
+  private untrusted(place: Place, reason: string, delivery: DeliveryKey): void {
+    const { address, origin } = place.room;
     const failures = this.failed(address, delivery);
-    if (failures !== undefined) this.openIfClosed(address, reason, failures);
+    place.foundNothing = place.probes === origin.address;
+    if (place.foundNothing) this.open(address, reason, failures ?? 1);
+    else if (failures !== undefined) this.openIfClosed(address, reason, failures);
   }
 
   private troubled(address: string, verdict: Verdict & { kind: 'troubled' }, delivery: DeliveryKey): void {

@@ -168,10 +168,13 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
     return claimProbes(this.postgres, claims, probePauses);
   }
 
-  /** The next probe may be claimed `pauseMs` after this, or when the lease has ended. Never throws. */
-  async endProbe(address: string, pauseMs: number): Promise<void> {
+  /**
+   * The next probe may be claimed `pauseMs` after this, or when the lease has ended. Never throws.
+   * @param foundNothing of the endpoint, so that the next one is not put off by it
+   */
+  async endProbe(address: string, pauseMs: number, foundNothing = false): Promise<void> {
     try {
-      await this.endings.add({ address, pauseMs });
+      await this.endings.add({ address, pauseMs, foundNothing });
     } catch (error) {
       this.logger.warn({ event: 'endpoint.change-failed', address, error });
     }

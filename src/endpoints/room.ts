@@ -165,6 +165,8 @@ export class Place {
   isGivenBack = false;
   /** The address of the open endpoint that its call finds out about. */
   probes: string | undefined;
+  /** And did not: its call says something of another endpoint alone. */
+  foundNothing = false;
 
   constructor(readonly room: Room) {}
 }

@@ -209,11 +209,14 @@ export async function claimProbes(
 export interface EndedProbe {
   address: string;
   pauseMs: number;
+  /** It says nothing of the endpoint: it counts as none that was made, and the next one need not wait for the pause of this one. */
+  foundNothing: boolean;
 }
 
 const ended = rowsOf<EndedProbe>('item', {
   address: ['text', (item) => item.address],
   pause_ms: ['float8', (item) => item.pauseMs],
+  found_nothing: ['bool', (item) => item.foundNothing],
 });
 
 const endProbesItems = statement(
@@ -221,12 +224,16 @@ const endProbesItems = statement(
   `WITH locked AS MATERIALIZED (
      SELECT address FROM endpoint WHERE address = ANY (${ended.array('address')}) ORDER BY address FOR UPDATE
    )
-   UPDATE endpoint e SET probing_until = NULL, next_probe_at = GREATEST(next_probe_at, now() + item.pause_ms * interval '1 ms')
-   FROM (SELECT address, max(pause_ms) AS pause_ms FROM ${ended.from} GROUP BY address) AS item JOIN locked USING (address)
+   UPDATE endpoint e SET probing_until = NULL, next_probe_at = GREATEST(
+     CASE WHEN item.found_nothing THEN asked_until ELSE next_probe_at END, now() + item.pause_ms * interval '1 ms'
+   )
+   FROM (
+     SELECT address, max(pause_ms) AS pause_ms, bool_or(found_nothing) AS found_nothing FROM ${ended.from} GROUP BY address
+   ) AS item JOIN locked USING (address)
    WHERE e.address = item.address AND probing_until IS NOT NULL`,
 );
 
-/** The next one is due after its pause, which began with the claim, and not before `pauseMs` from now. */
+/** The next one is due after its pause, which began with the claim, unless it found nothing; and not before `pauseMs` from now. */
 export async function endProbes(postgres: Postgres, probes: readonly EndedProbe[]): Promise<void> {
   await postgres.query(endProbesItems, ended.bind(probes));
 }

@@ -457,6 +457,44 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(new Set(met).size).toBe(2);
   });
 
+  it('probe a parked origin again soon where its probe was refused for the TLS identity of its subscription, by another one', async () => {
+    const address = new URL(url).origin;
+    const own = `${url}/one`;
+    const [refused, other] = [await newSubscription({ url: own }), await newSubscription({ url: `${url}/two` })];
+    for (const to of [refused, other]) await accept(2, 'endpoint-parked', to);
+    for (const each of [address, own]) await openEndpoints.open(each, 'no answer', 5);
+    // Both have been parked for long, and the probe of the URL is due as well.
+    await test.sql("UPDATE endpoint SET opened_at = now() - interval '1 day', next_probe_at = now() - interval '1 s'");
+    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '2 s' WHERE address = $1", [own]);
+    await openEndpoints.refresh();
+    const [claimed] = await openEndpoints.claimProbes([{ address, subscriptionId: refused, isRelease: true }]);
+    expect(claimed).toBeDefined();
+    const nextProbes = async () => {
+      await openEndpoints.refresh();
+      return [address, own].map((each) => openEndpoints.all.get(each)!.nextProbeAt.getTime()) as [number, number];
+    };
+    const [afterPause] = await nextProbes();
+    await openEndpoints.open(own, 'CERT_HAS_EXPIRED', 1);
+    await openEndpoints.endProbe(address, 500, true);
+    const [ofOrigin, ofUrl] = await nextProbes();
+    expect(ofOrigin).toBeLessThan(afterPause);
+    // The later one of the two decides which of them a subscription probes.
+    expect(ofOrigin).toBeLessThan(ofUrl);
+    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s' WHERE address = $1", [address]);
+    await test.sql("UPDATE endpoint SET next_probe_at = now() + interval '1 hour' WHERE address = $1", [own]);
+    await openEndpoints.refresh();
+    expect(await look()).toBe(1);
+    expect(enqueued.map(({ subscriptionId, isProbe }) => [subscriptionId, isProbe])).toEqual([[other, true]]);
+  });
+
+  it('keep the time that was asked for where a probe found nothing', async () => {
+    await openEndpoints.open(url, 'HTTP 503', 1, 3_600_000);
+    await test.sql("UPDATE endpoint SET probing_until = now() + interval '15 s'");
+    await openEndpoints.endProbe(url, 500, true);
+    const [row] = await test.sql('SELECT probing_until, next_probe_at = asked_until AS is_kept FROM endpoint');
+    expect(row).toEqual({ probing_until: null, is_kept: true });
+  });
+
   it('go out for the others where the statement that releases some of them fails, and those follow', async () => {
     const other = await newSubscription();
     for (const id of [subscription, other]) await accept(5, 'endpoint-parked', id);
