@@ -68,12 +68,7 @@ export class AuthorizationGuard implements CanActivate {
 
   /** The user of a session passes where the role is high enough. Sessions count for the admin API alone. */
   private async admitUser(request: FastifyRequest, handler: Function, isChange: boolean): Promise<true> {
-    let user = await this.sessions.userOf(request);
-    if (isChange) {
-      // Not before the session is known: whoever guesses one costs no look at the catalogue.
-      await lookedUp(this.catalogue.refresh());
-      user = await this.sessions.userOf(request);
-    }
+    const user = await (isChange ? this.sessions.userWhoChanges(request) : this.sessions.userOf(request));
     const needed = leastRoleFor(handler);
     if (!hasRole(user.role, needed)) {
       throw new PermissionProblem('role-too-low', `Needs the role ${needed}; yours is ${user.role}.`);
@@ -143,8 +138,11 @@ const standInFor = ({ id, name }: SessionUser): Application => ({
   alertEmail: null,
 });
 
-/** @throws {UnavailableProblem} where the look fails */
-async function lookedUp(look: Promise<void>): Promise<void> {
+/**
+ * Of what decides whether a request is allowed.
+ * @throws {UnavailableProblem} where the look fails
+ */
+export async function lookedUp(look: Promise<void>): Promise<void> {
   try {
     await look;
   } catch (error) {

@@ -28,6 +28,13 @@ export abstract class UserSessions {
   abstract userOf(request: FastifyRequest): Promise<SessionUser>;
 
   /**
+   * The same of a request that changes something for others, by all that is committed: another process may just have taken away the secret that
+   * the session began with (docs/decisions/0083).
+   * @throws {UnavailableProblem} where that cannot be looked up
+   */
+  abstract userWhoChanges(request: FastifyRequest): Promise<SessionUser>;
+
+  /**
    * Calls `ended` within seconds of the end of the session that the request belongs to; never where it belongs to none.
    * @returns to be called when nobody needs to know any more
    */

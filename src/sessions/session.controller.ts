@@ -23,7 +23,10 @@ interface Shown {
   version: string;
 }
 
-/** The session of a browser, for the console's own pages: who I am, and how to sign in and out. */
+/**
+ * The session of a browser, for the console's own pages: who I am, and how to sign in and out. Not by the guard of the admin API, which also admits tokens: each
+ * change demands by itself that it comes from a page of the console, and notes itself in the audit log.
+ */
 @ApiExcludeController()
 @Controller('console/session')
 export class SessionController {
@@ -65,7 +68,7 @@ export class SessionController {
   @Post('end-all')
   @HttpCode(204)
   async endAll(@Req() request: FastifyRequest, @Res({ passthrough: true }) reply: FastifyReply): Promise<void> {
-    const session = await this.sessions.userOf(request);
+    const session = await this.sessions.userWhoChanges(request);
     // Most have nothing to say.
     const body = request.body === undefined ? {} : readJsonBody(request.body);
     const ofEverybody = checkInput(endAllInput, body).of === 'everybody';

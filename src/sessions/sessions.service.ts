@@ -7,6 +7,7 @@ import type { Fields } from '../audit/differing.js';
 import { ApplicationDirectory } from '../auth/application-directory.service.js';
 import type { Application } from '../auth/application.js';
 import { authorOf } from '../auth/author.interceptor.js';
+import { lookedUp } from '../auth/authorization.guard.js';
 import { RefusalLimit } from '../auth/refusal-limit.service.js';
 import { UserSessions, type SessionUser } from '../auth/user-sessions.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
@@ -68,6 +69,13 @@ export class Sessions extends UserSessions {
   async userOf(request: FastifyRequest): Promise<Session> {
     requireOwnPage(request, this.cookies);
     return this.find(request);
+  }
+
+  async userWhoChanges(request: FastifyRequest): Promise<Session> {
+    // Not before the session is known: whoever guesses one costs no look at the catalogue.
+    await this.userOf(request);
+    await lookedUp(this.catalogue.refresh());
+    return this.userOf(request);
   }
 
   /**

@@ -86,6 +86,13 @@ describe('a process whose catalogue in memory is behind', () => {
     return () => hasEnded;
   }
 
+  async function signIn({ clientId, secret }: Client): Promise<Browser> {
+    const browser = new Browser();
+    const { status } = await browser.change('POST', `${second.origin}/console/session`, { clientId, secret });
+    expect(status).toBe(200);
+    return browser;
+  }
+
   describe.each(revocations)('carries out nothing for an application that was $how', ({ revoke }) => {
     it('and makes no other superuser for it', async () => {
       const client = await newClient({ isSuperuser: true });
@@ -179,12 +186,18 @@ describe('a process whose catalogue in memory is behind', () => {
       });
     });
 
+    it('and ends no sessions of others for whoever signed in to the console with its secret', async () => {
+      const [client, other] = [await newClient({ isSuperuser: true }), await newClient({ isSuperuser: true })];
+      const [browser, browserOfOther] = [await signIn(client), await signIn(other)];
+      await revoke(first, client);
+      const answer = await browser.change('POST', `${second.origin}/console/session/end-all`, { of: 'everybody' });
+      expect([answer.status, answer.json.code]).toEqual([401, 'not-signed-in']);
+      expect((await browserOfOther.get(`${second.origin}/console/session`)).status).toBe(200);
+    });
+
     it('nor for whoever signed in to the console with its secret', async () => {
       const client = await newClient({ isSuperuser: true });
-      const browser = new Browser();
-      const { clientId, secret } = client;
-      const session = await browser.change('POST', `${second.origin}/console/session`, { clientId, secret });
-      expect(session.status).toBe(200);
+      const browser = await signIn(client);
       await revoke(first, client);
       const name = randomUUID();
       const answer = await browser.change('POST', `${second.origin}/admin/v1/channels`, { name });
