@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { mailAddress } from '../config/setting-types.js';
+import { namePageOutput, namePageQuery } from '../infra/http/name-page.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
 import type { ShownApplication } from './applications.service.js';
 import { allScopes } from './scopes.js';
@@ -56,8 +57,10 @@ export const applicationOutput = z
   })
   .meta({ id: 'Application' });
 
+export const applicationListQuery = namePageQuery('applications', 'id, client id or label');
+
 export const applicationListOutput = z
-  .strictObject({ applications: z.array(applicationOutput) })
+  .strictObject({ applications: z.array(applicationOutput), ...namePageOutput })
   .meta({ id: 'ApplicationList' });
 
 export const applicationWithSecretOutput = z

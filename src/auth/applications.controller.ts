@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, Header, Headers, Param, Patch, Post, Req, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Header, Headers, Param, Patch, Post, Query, Req, Res } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
@@ -15,6 +15,7 @@ import {
   applicationToShow,
   newApplicationInput,
   applicationListOutput,
+  applicationListQuery,
   applicationOutput,
   applicationWithSecretOutput,
   createdApplicationOutput,
@@ -50,12 +51,14 @@ export class ApplicationsController {
   @Get()
   @AdminOperation({
     id: 'application_list',
-    summary: 'Every application, by client id. The superuser of the settings is not among them.',
+    summary: 'The applications, by client id. The superuser of the settings is not among them.',
+    query: applicationListQuery,
     status: 200,
     answer: applicationListOutput,
   })
-  async list(): Promise<z.output<typeof applicationListOutput>> {
-    return { applications: (await this.applications.list()).map(applicationToShow) };
+  async list(@Query() query: Record<string, string>): Promise<z.output<typeof applicationListOutput>> {
+    const { items, ...page } = await this.applications.page(checkInput(applicationListQuery, query));
+    return { ...page, applications: items.map(applicationToShow) };
   }
 
   @Post()

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
-import { IsNull, type EntityManager } from 'typeorm';
+import { IsNull, MoreThan, type EntityManager } from 'typeorm';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import { reserveNothing, type Reserve } from '../idempotency/creation-requests.service.js';
+import { pageByName, type NamePageQuery } from '../infra/http/name-page.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { isUniqueViolation } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
@@ -70,10 +71,28 @@ export class ApplicationsService {
     private readonly config: Config,
   ) {}
 
+  /** In the order of their client ids. */
   async list(): Promise<ShownApplication[]> {
     const applications = this.postgres.dataSource.getRepository(ApplicationEntity);
     const found = await applications.find({ where: { deletedAt: IsNull() }, order: { clientId: 'ASC' } });
     return found.map(shown);
+  }
+
+  async page(asked: NamePageQuery): Promise<ReturnType<typeof pageByName<ShownApplication>>> {
+    const all = await this.list();
+    const after = asked.cursor === undefined ? new Set() : await this.idsAfter(asked.cursor);
+    return pageByName(all, asked, {
+      nameOf: ({ clientId }) => clientId,
+      textsOf: ({ id, clientId, label }) => [id, clientId, label],
+      isAfter: ({ id }) => after.has(id),
+    });
+  }
+
+  /** The order is that of the database's collation, so it alone can say. */
+  private async idsAfter(clientId: string): Promise<Set<string>> {
+    const applications = this.postgres.dataSource.getRepository(ApplicationEntity);
+    const where = { deletedAt: IsNull(), clientId: MoreThan(clientId) };
+    return new Set((await applications.find({ where, select: { id: true } })).map(({ id }) => id));
   }
 
   async get(id: string): Promise<ShownApplication> {

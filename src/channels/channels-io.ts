@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { atMost } from '../infra/http/at-most.js';
+import { namePageOutput, namePageQuery } from '../infra/http/name-page.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
 import { hasCredentials, isWebUrl } from '../nrc/fields.js';
 import { longestChannelName, longestDocumentationLink, longestFilterName, mostFilters } from './channel-limits.js';
@@ -84,7 +85,11 @@ export const channelOutput = z
   })
   .meta({ id: 'Channel' });
 
-export const channelListOutput = z.strictObject({ channels: z.array(channelOutput) }).meta({ id: 'ChannelList' });
+export const channelListQuery = namePageQuery('channels', 'id or name');
+
+export const channelListOutput = z
+  .strictObject({ channels: z.array(channelOutput), ...namePageOutput })
+  .meta({ id: 'ChannelList' });
 
 export function channelToShow(channel: Channel): z.output<typeof channelOutput> {
   const { id, name, documentationLink, filters, deduplication, maxAgeSeconds, bodyRetentionDays } = channel;

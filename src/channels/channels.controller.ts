@@ -1,15 +1,17 @@
-import { Body, Controller, Get, Headers, Param, Patch, Post } from '@nestjs/common';
+import { Body, Controller, Get, Headers, Param, Patch, Post, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type * as z from 'zod';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { requireMatch } from '../infra/http/if-match.js';
+import { pageByName } from '../infra/http/name-page.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import type { Channel } from './channel.js';
 import {
   channelChangesInput,
   channelListOutput,
+  channelListQuery,
   channelOutput,
   channelToShow,
   newChannelInput,
@@ -36,12 +38,19 @@ export class ChannelsController {
   @Get()
   @AdminOperation({
     id: 'channel_list',
-    summary: 'Every channel, in the order of their names.',
+    summary: 'The channels, in the order of their names.',
+    query: channelListQuery,
     status: 200,
     answer: channelListOutput,
   })
-  async list(): Promise<z.output<typeof channelListOutput>> {
-    return { channels: (await this.channels.list()).map(channelToShow) };
+  async list(@Query() query: Record<string, string>): Promise<z.output<typeof channelListOutput>> {
+    const asked = checkInput(channelListQuery, query);
+    const { items, ...page } = pageByName(await this.channels.list(), asked, {
+      nameOf: ({ name }) => name,
+      textsOf: ({ id, name }) => [id, name],
+      isAfter: ({ name }, before) => name > before,
+    });
+    return { ...page, channels: items.map(channelToShow) };
   }
 
   @Post()

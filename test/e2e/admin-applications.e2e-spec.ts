@@ -47,6 +47,61 @@ describe('applications', () => {
     expect(JSON.stringify(admin.api.logged)).not.toContain(secret);
   });
 
+  describe('are listed', () => {
+    const marker = randomUUID();
+    /** By client id, whatever the collation of the database makes of capitals and accents. */
+    let clientIds: string[];
+    let ids: Map<string, string>;
+    const list = async (query: Record<string, string>) => {
+      const { status, json } = await admin.get(`${path}?${new URLSearchParams({ text: marker, ...query }).toString()}`);
+      expect(status).toBe(200);
+      const { applications, count, nextCursor } = json;
+      const found = (applications as { clientId: string }[]).map(({ clientId }) => clientId);
+      return { found, count, cursor: nextCursor ?? '' };
+    };
+
+    const create = async (clientId: string) => {
+      const { json } = await admin.post(path, { clientId, label: `Label ${clientId.split(' ')[0]}` });
+      ids.set(clientId, json.id);
+    };
+
+    beforeAll(async () => {
+      ids = new Map();
+      for (const name of ['b', 'A', 'é', 'a', 'Z']) await create(`${name} ${marker}`);
+      const { applications } = (await admin.get(path)).json;
+      clientIds = (applications as { clientId: string }[]).map(({ clientId }) => clientId).filter((id) => ids.has(id));
+    });
+
+    it('all in one answer, unless a limit is asked for', async () => {
+      expect(clientIds).toHaveLength(5);
+      expect(await list({})).toEqual({ found: clientIds, count: 5, cursor: '' });
+    });
+
+    it('page by page, also where the last one of a page was deleted meanwhile', async () => {
+      const first = await list({ limit: '2' });
+      expect([first.found, first.count]).toEqual([clientIds.slice(0, 2), 5]);
+      await admin.delete(`${path}/${ids.get(clientIds[1]!)}`);
+      const second = await list({ limit: '2', cursor: first.cursor });
+      expect([second.found, second.count]).toEqual([clientIds.slice(2, 4), 4]);
+      const third = await list({ limit: '2', cursor: second.cursor });
+      expect([third.found, third.cursor]).toEqual([clientIds.slice(4), '']);
+      await create(clientIds[1]!);
+    });
+
+    it('by a part of id, client id or label, in any case of letters', async () => {
+      const [clientId] = clientIds;
+      for (const text of [ids.get(clientId!)!, clientId!.toUpperCase()])
+        expect((await list({ text })).found).toContain(clientId);
+      expect((await list({ text: 'LABEL É' })).found).toContain(`é ${marker}`);
+      expect(await list({ text: randomUUID() })).toEqual({ found: [], count: 0, cursor: '' });
+    });
+
+    it.each(['limit=0', 'limit=501', 'cursor=AAAA', 'text='])('but not by ?%s', async (query) => {
+      const { status, json } = await admin.get(`${path}?${query}`);
+      expect([status, json.invalidParams.map(({ name }) => name)]).toEqual([400, [query.split('=')[0]]]);
+    });
+  });
+
   it('carries existing credentials over', async () => {
     const clientId = newClientId();
     const { json } = await admin.post(path, {

@@ -391,3 +391,37 @@ describe('a greatest age', () => {
     expect(receivedOf(id)).toHaveLength(1);
   });
 });
+
+describe('channels', () => {
+  const path = '/admin/v1/channels';
+  const list = async (query: Record<string, string>) => {
+    const { json } = await admin.get(`${path}?${new URLSearchParams(query).toString()}`);
+    const { channels, count, nextCursor } = json;
+    return { found: (channels as { name: string }[]).map(({ name }) => name), count, nextCursor };
+  };
+
+  it('are listed all in one answer, or page by page, or by a part of id or name', async () => {
+    const marker = randomUUID();
+    const names = ['A', 'b', 'é'].map((first) => `${first}-${marker}`);
+    for (const name of names.toReversed()) expect((await admin.post(path, { name })).status).toBe(201);
+    const all = await admin.get(path);
+    const { channels, count, nextCursor } = all.json;
+    expect([count, nextCursor]).toEqual([channels.length, null]);
+    expect(channels.map((each) => (each as { name: string }).name)).toEqual(expect.arrayContaining(names));
+
+    const text = marker.toUpperCase();
+    expect(await list({ text })).toEqual({ found: names, count: 3, nextCursor: null });
+    const first = await list({ text, limit: '2' });
+    expect([first.found, first.count]).toEqual([names.slice(0, 2), 3]);
+    const second = await list({ text, limit: '2', cursor: first.nextCursor! });
+    expect(second).toEqual({ found: names.slice(2), count: 3, nextCursor: null });
+
+    const { id } = channels.find((each) => (each as { name: string }).name === names[1]) as { id: string };
+    expect((await list({ text: id })).found).toEqual([names[1]]);
+  });
+
+  it.each(['limit=0', 'limit=501', 'cursor=AAAA', 'text='])('are not listed by ?%s', async (query) => {
+    const { status, json } = await admin.get(`${path}?${query}`);
+    expect([status, json.invalidParams.map(({ name }) => name)]).toEqual([400, [query.split('=')[0]]]);
+  });
+});
