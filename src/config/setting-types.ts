@@ -3,13 +3,28 @@ import * as z from 'zod';
 /** The kinds of values that settings have; each reads the text of an environment variable. */
 export const wholeNumber = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
 
-export const url = (...protocols: string[]) =>
-  z
-    .string()
+const asUrl = (text: z.ZodString, protocols: readonly string[]) =>
+  text
     .refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), {
       error: `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
     })
     .optional();
+
+export const url = (...protocols: string[]) => asUrl(z.string(), protocols);
+
+/** As libpq knows them: in the place of the host, and in the parameter of that name. Not in a password, in which a comma may be. */
+const hostsInPlace = /^postgres(ql)?:\/\/([^/?#]*@)?(\[[^\]]*\]|[^/?#@:,]*)(:\d*)?,/i;
+const hostsInParameter = /[?&]host=[^&#]*(,|%2c)/i;
+
+/** The driver takes several hosts for the name of one. */
+export const databaseUrl = asUrl(
+  z.string().refine((value) => !hostsInPlace.test(value) && !hostsInParameter.test(value), {
+    error:
+      'must name one host only: put the address there that always leads to the primary (a virtual IP, HAProxy, the service of a Kubernetes operator)',
+    abort: true,
+  }),
+  ['postgres:', 'postgresql:'],
+);
 
 /** Whether user and password of a URL can be decoded. */
 export function isPercentEncoded(value: string | undefined): boolean {

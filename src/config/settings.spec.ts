@@ -144,6 +144,26 @@ describe('settings', () => {
     expect(refusal({ [name]: value })).toContain(`  ${name}`);
   });
 
+  it.each([
+    'postgres://heraut@a:5432,b:5432/db',
+    'postgresql://heraut:p%40ss@a,b,c/db?target_session_attrs=read-write',
+    'postgres://[::1]:5432,[::2]:5432/db',
+    'postgres:///db?host=a,b&port=5432,5433',
+    'postgres://heraut@a/db?sslmode=require&host=a%2Cb',
+  ])('refuse several hosts in DATABASE_URL, and say what to put there: %s', (DATABASE_URL) => {
+    const message = refusal({ DATABASE_URL });
+    expect(message).toContain('  DATABASE_URL: must name one host only');
+    expect(message).not.toContain('must be a URL');
+  });
+
+  it.each([
+    'postgres://heraut:p,w@db.example:5432/heraut',
+    'postgres://heraut@db.example/heraut,too?application_name=a,b',
+    'postgres:///heraut?host=/run/postgresql',
+  ])('take DATABASE_URL=%s for that of one host', (DATABASE_URL) => {
+    expect(readSettings({ DATABASE_URL })).toMatchObject({ DATABASE_URL });
+  });
+
   it('never repeat a value in the refusal, which goes to a log: it may be a password', () => {
     const settings = { DATABASE_URL: 'mysql://heraut:s3cret@db', EGRESS_PROXY_URL: 'x://u:s3cret@proxy', PORT: 'x' };
     expect(refusal(settings)).not.toContain('s3cret');

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import {
   addressOrRange,
   commaSeparated,
+  databaseUrl,
   hostAndPort,
   hostName,
   isPercentEncoded,
@@ -53,7 +54,7 @@ export const settingsSchema = z
         'Processes that share the port and have these roles, started and restarted by the one that was started; with RabbitMQ only the first of them has the role `dispatcher`. `auto`: one for each core and 512 MB of memory, at most 16 unless `DATABASE_POOL_SIZE` is set, and one on the embedded database. `npm start` sets `auto`.',
       ),
 
-    DATABASE_URL: url('postgres:', 'postgresql:').describe(
+    DATABASE_URL: databaseUrl.describe(
       'PostgreSQL 15 or newer, the ledger. Not set: an embedded database in `DATA_DIR` (one process, no fsync).',
     ),
     AMQP_URL: url('amqp:', 'amqps:').describe(
