@@ -9,6 +9,7 @@ import { serveConsole } from './console/serve-console.js';
 import { serveFrontPage, type Link } from './health/front-page.js';
 import { createHttpAdapter, useHttpRules } from './infra/http/http-server.js';
 import { ownMetrics } from './infra/http/metrics.js';
+import { findUnknownMigrations } from './infra/postgres/migration-names.js';
 import { Postgres } from './infra/postgres/postgres.js';
 import { superuserSecret } from './auth/superuser-secret.js';
 import { notificatiesApi, serveResourceList } from './nrc/notificaties-api.js';
@@ -18,7 +19,7 @@ import { adminApi } from './openapi/admin-api.js';
 import { publishDirectly } from './publishing/direct-route.js';
 import { openSecrets } from './secrets/open-secrets.js';
 import { serveDocumentation } from './openapi/serve-documentation.js';
-import type { Siblings } from './supervision/siblings.js';
+import type { Supervised } from './supervision/supervised.cluster.js';
 import { startTracing } from './telemetry/start-tracing.js';
 import { SubscriptionEntity } from './subscriptions/subscription.entity.js';
 
@@ -26,7 +27,6 @@ export const entities = [ApplicationEntity, ChannelEntity, SubscriptionEntity];
 
 /**
  * Heraut in this process, migrated and set up, not yet listening. `close` stops it in good order.
- * @param metrics for `/metrics`
  * @throws {DataDirectoryInUse} when another process has the embedded database
  * @throws {CannotConnect} when the database cannot be used
  * @throws {KeyRingRefused} when stored secrets cannot be decrypted
@@ -34,22 +34,28 @@ export const entities = [ApplicationEntity, ChannelEntity, SubscriptionEntity];
 export async function createHeraut(
   settings: Settings,
   logger: LoggerService,
-  metrics = ownMetrics,
-  siblings?: Siblings,
+  supervised?: Supervised,
 ): Promise<NestFastifyApplication> {
   const postgres = await Postgres.open(settings, entities);
   try {
     for (const migration of await postgres.migrate()) logger.log({ event: 'ledger.migrated', migration });
+    if (supervised?.isFirst ?? true) await warnOfNewer(postgres, logger);
     const cipher = await openSecrets(settings, postgres, logger);
     const tracer = await startTracing(settings, logger);
     const isApi = settings.ROLES.includes('api');
     const app = await NestFactory.create<NestFastifyApplication>(
-      AppModule.with({ ...settings, SUPERUSER_SECRET: superuserSecret(settings) }, postgres, cipher, tracer, siblings),
+      AppModule.with(
+        { ...settings, SUPERUSER_SECRET: superuserSecret(settings) },
+        postgres,
+        cipher,
+        tracer,
+        supervised?.siblings,
+      ),
       createHttpAdapter({
         settings,
         dialect: nrcDialect,
         isServed: isApi ? undefined : isForOperators,
-        metrics,
+        metrics: supervised ? () => supervised.metrics() : ownMetrics,
       }),
       { logger, bodyParser: false, abortOnError: false },
     );
@@ -65,6 +71,15 @@ export async function createHeraut(
     await postgres.close();
     throw postgres.explain(error);
   }
+}
+
+/** It goes on: going back, and an upgrade of one process after the other, must stay possible. */
+async function warnOfNewer({ dataSource }: Postgres, logger: LoggerService): Promise<void> {
+  const migrations = await findUnknownMigrations(dataSource);
+  if (migrations.length === 0) return;
+  const remedy =
+    'A newer version has migrated this database. Finish the upgrade of every process. If you go back on purpose: only the version before is sure to work with it, docs/running.md#upgrade.';
+  logger.warn({ event: 'ledger.migrated-by-newer', migrations, remedy });
 }
 
 /** The routes of a process without the role `api`: those that operators and their monitoring need. */

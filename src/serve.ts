@@ -38,7 +38,7 @@ export async function serve(
           end(0, 'process.stopped');
         },
   );
-  const app = await createHeraut(settings, logger, supervised && (() => supervised.metrics()), supervised?.siblings);
+  const app = await createHeraut(settings, logger, supervised);
   let [isStopping, isStarting] = [false, false];
   let limit: NodeJS.Timeout | undefined;
   const close = async () => {

@@ -34,6 +34,11 @@ export class Supervised {
     return cluster.worker && new Supervised(cluster.worker);
   }
 
+  /** Whether it is the first that its supervisor has started, and no successor: it says what is to be said once. */
+  get isFirst(): boolean {
+    return this.worker.id === 1;
+  }
+
   /**
    * The metrics of all processes, in the text format of Prometheus.
    * @throws {UnavailableProblem} when the supervisor does not answer: the metrics of this process alone would be counters that fall

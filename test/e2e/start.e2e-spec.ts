@@ -11,6 +11,7 @@ import pg from 'pg';
 import { queryOnce } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { TestLedger } from '../support/ledger.js';
+import { HerautProcess } from '../support/spawn-heraut.js';
 import { real } from '../support/stacks.js';
 
 const programOf = (name: string) => fileURLToPath(new URL(`../../dist/${name}`, import.meta.url));
@@ -77,6 +78,39 @@ describe('a program that cannot start', () => {
     const { status, stderr } = run('dispatch-once.js', { ...prepared.settings, AMQP_URL: 'amqp://127.0.0.1:1' });
     expect(stderr).toMatch(/^RabbitMQ cannot be used: ECONNREFUSED: .*:1\. Is RabbitMQ running.* AMQP_URL.*\n$/);
     expect(status).toBe(1);
+    await prepared.release();
+  });
+});
+
+describe('a program of an older version than its database', () => {
+  it('says once what the newer one has migrated, also where it is several processes, and goes on', async () => {
+    const prepared = await real.prepare();
+    const ledger = await TestLedger.open(prepared.settings); // migrates
+    await ledger.close();
+    const url = prepared.settings.DATABASE_URL;
+    await queryOnce(
+      url,
+      `INSERT INTO migrations (timestamp, name) VALUES (99990101000000, 'One99990101000000'), (99990102000000, 'Two99990102000000')`,
+    );
+    const heraut = await HerautProcess.start({ settings: { ...prepared.settings, PROCESSES: '2' } });
+    const logged = (event: string) => heraut.logs.filter((line) => line.event === event);
+    await eventually(() => logged('process.listening').length === 2, 'both processes to listen');
+    expect(logged('ledger.migrated-by-newer')).toEqual([
+      expect.objectContaining({
+        level: 'warn',
+        migrations: ['One99990101000000', 'Two99990102000000'],
+        remedy: expect.stringContaining('Finish the upgrade of every process.'),
+      }),
+    ]);
+    await heraut.stop();
+    await prepared.release();
+  });
+
+  it('says nothing where its own version has migrated it', async () => {
+    const prepared = await real.prepare();
+    const heraut = await HerautProcess.start({ settings: prepared.settings });
+    expect(heraut.logs.filter(({ event }) => event === 'ledger.migrated-by-newer')).toEqual([]);
+    await heraut.stop();
     await prepared.release();
   });
 });
