@@ -2,7 +2,6 @@ import 'reflect-metadata';
 import { InvalidSettings, readSettings, type Settings } from './config/settings.js';
 import { endWithError } from './end-with-error.js';
 import { CannotConnect } from './infra/cannot-connect.js';
-import { DataDirectoryInUse } from './infra/postgres/directory-lock.js';
 import { move, MoveInDoubt, nameOf, type Moved } from './moving/move.js';
 import { MoveRefused } from './moving/why-not.js';
 import { KeyRingRefused } from './secrets/key-ring.js';
@@ -52,5 +51,5 @@ function nextSteps({ secrets, keyId }: Moved, { DATA_DIR, SUPERUSER_SECRET }: Se
 }
 
 main().catch((error: unknown) =>
-  endWithError(error, [InvalidSettings, CannotConnect, DataDirectoryInUse, KeyRingRefused, MoveRefused, MoveInDoubt]),
+  endWithError(error, [InvalidSettings, CannotConnect, KeyRingRefused, MoveRefused, MoveInDoubt]),
 );

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Settings } from '../config/settings.js';
 import { CannotConnect, reasonOf } from '../infra/cannot-connect.js';
 import { connectionAdvice } from '../infra/postgres/connection-advice.js';
+import { DataDirectoryInUse } from '../infra/postgres/directory-lock.js';
 import { noteMove } from '../infra/postgres/moved-directory.js';
 import { isRefused, sqlState } from '../infra/postgres/postgres-errors.js';
 import { migrationLock, Postgres } from '../infra/postgres/postgres.js';
@@ -42,7 +43,7 @@ export async function move(settings: Settings, onRows: OnRows): Promise<Moved> {
     throw new MoveRefused(`There is no embedded database in DATA_DIR (${DATA_DIR}): set DATA_DIR to where it is.`);
   const target = await Postgres.open(settings, []);
   try {
-    const source = await Postgres.open({ ...settings, DATABASE_URL: undefined }, []);
+    const source = await openSource(settings);
     try {
       return await moveBetween(source, target, settings, onRows);
     } finally {
@@ -50,6 +51,18 @@ export async function move(settings: Settings, onRows: OnRows): Promise<Moved> {
     }
   } finally {
     await target.close();
+  }
+}
+
+/** @throws {MoveRefused} while Heraut runs on it */
+async function openSource(settings: Settings): Promise<Postgres> {
+  try {
+    return await Postgres.open({ ...settings, DATABASE_URL: undefined }, []);
+  } catch (error) {
+    if (!(error instanceof DataDirectoryInUse)) throw error;
+    const { found, lock } = error;
+    const orGone = lock === undefined ? '' : ` If that host is gone for good, delete ${lock} first.`;
+    throw new MoveRefused(`${found}. Stop the Heraut that runs on it, and run this again.${orGone}`);
   }
 }
 

@@ -172,7 +172,9 @@ describe('an installation that is moved from the embedded database to Postgres',
   });
 
   it('is refused while Heraut runs on the embedded database', () => {
-    expect(movingWhileItRuns.stderr).toMatch(/ is in use by process \d+\. Stop it first, .*\n$/);
+    expect(movingWhileItRuns.stderr).toMatch(
+      / is in use by process \d+\. Stop the Heraut that runs on it, and run this again\.\n$/,
+    );
     expect(movingWhileItRuns).toMatchObject({ status: 1, stdout: '' });
   });
 

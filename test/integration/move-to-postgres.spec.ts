@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rename, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
@@ -218,6 +218,15 @@ describe('moving to Postgres', () => {
     await expect(move(elsewhere, silent)).rejects.toThrow('There is no embedded database in DATA_DIR');
     expect(existsSync(elsewhere.DATA_DIR)).toBe(false);
     await rm(empty, { recursive: true });
+  });
+
+  it('says what to do where another container has the embedded database, or had it when it was killed', async () => {
+    const lock = join(DATA_DIR(), 'heraut.lock');
+    await writeFile(lock, JSON.stringify({ pid: 1, startedAt: '1', host: 'another-container' }));
+    await expect(move(settings, silent)).rejects.toThrow(
+      `${DATA_DIR()} is in use by process 1 on host another-container. Stop the Heraut that runs on it, and run this again. If that host is gone for good, delete ${lock} first.`,
+    );
+    await rm(lock);
   });
 
   it('says that Postgres is not there, and what to do', async () => {

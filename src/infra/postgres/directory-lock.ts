@@ -4,7 +4,17 @@ import { join } from 'node:path';
 import { makeDirectory } from './make-directory.js';
 
 /** Another process has the embedded database open; opening it twice would corrupt it. */
-export class DataDirectoryInUse extends Error {}
+export class DataDirectoryInUse extends Error {
+  constructor(
+    /** By which process. */
+    readonly found: string,
+    remedy: string,
+    /** Of a process on another host, which may be gone: the file to delete then. */
+    readonly lock?: string,
+  ) {
+    super(`${found}. ${remedy}`);
+  }
+}
 
 /**
  * Locks `DATA_DIR` for this process: PGlite itself lets two processes open one directory. The lock is a file with its
@@ -40,12 +50,15 @@ function removeIfStale(lock: string, directory: string): void {
   const holder = parse(text);
   if (holder && holder.host !== hostname()) {
     throw new DataDirectoryInUse(
-      `${directory} is in use by process ${holder.pid} on host ${holder.host}. If that host is gone for good, delete ${lock} and start again.`,
+      `${directory} is in use by process ${holder.pid} on host ${holder.host}`,
+      `If that host is gone for good, delete ${lock} and start again.`,
+      lock,
     );
   }
   if (holder && isAlive(holder)) {
     throw new DataDirectoryInUse(
-      `${directory} is in use by process ${holder.pid}. Stop it first, choose another DATA_DIR, or set DATABASE_URL to run several processes.`,
+      `${directory} is in use by process ${holder.pid}`,
+      'Stop it first, choose another DATA_DIR, or set DATABASE_URL to run several processes.',
     );
   }
   // Of several processes that find the same stale lock, one renames it. It then checks that it did not move a fresh lock.
