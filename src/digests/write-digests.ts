@@ -91,11 +91,20 @@ export const sweepItems = statement(
 export const sweepDigests = (postgres: Postgres, untilMs: number, limit: number): Promise<number> =>
   postgres.affected(sweepItems, { until: lowestIdAt(untilMs), limit });
 
-/** Of all that begin before `$until` only the last one may end after it: there is an index of where they begin. */
+/** In one transaction: a process that accepts a replacement waits for it. */
+const takenBackTogether = 1000;
+
+/**
+ * Of all that begin before `$until` only the last one may end after it: there is an index of where they begin. The newest first, so that those
+ * that are left have no gap between them: its notifications would never be found again.
+ */
 export const takeBack = statement(
   'take-back-digests',
-  `DELETE FROM digest WHERE to_id > $until
-     AND from_id >= coalesce((SELECT from_id FROM digest WHERE from_id <= $until ORDER BY from_id DESC LIMIT 1), $until)`,
+  `DELETE FROM digest WHERE from_id = ANY (ARRAY(
+     SELECT from_id FROM digest WHERE to_id > $until
+       AND from_id >= coalesce((SELECT from_id FROM digest WHERE from_id <= $until ORDER BY from_id DESC LIMIT 1), $until)
+     ORDER BY from_id DESC LIMIT $limit
+   )) RETURNING from_id`,
 );
 
 /**
@@ -111,10 +120,7 @@ export async function writeDigests(
 ): Promise<void> {
   const until = lowestIdAt(untilMs);
   // Postgres' clock was set back: notifications may yet come whose ids are among those of digests that are written.
-  await postgres.transaction(async (query) => {
-    await query(lockDigests);
-    await query(takeBack, { until });
-  });
+  while ((await postgres.transaction((query) => takeSomeBack(query, until))) && !stopping.aborted);
   // Each in a transaction of its own: a process that accepts a replacement waits for one at most.
   while (!stopping.aborted && (await postgres.transaction(writeStale)));
   while (!stopping.aborted) {
@@ -124,6 +130,13 @@ export async function writeDigests(
     if (untilMs - timeOfId(writtenTo) < farBehindMs)
       await clock.pause((clock.now() - since) * restsPerDigest, stopping);
   }
+}
+
+/** @returns whether there may be more */
+async function takeSomeBack(query: Query, until: string): Promise<boolean> {
+  await query(lockDigests);
+  const taken = await query(takeBack, { until, limit: takenBackTogether });
+  return taken.length === takenBackTogether;
 }
 
 async function writeStale(query: Query): Promise<boolean> {

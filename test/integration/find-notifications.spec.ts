@@ -353,6 +353,30 @@ describe('finding notifications and deliveries', () => {
     await digestsUntil(nowMs);
   });
 
+  it('takes many digests back in several transactions, the newest first', async () => {
+    await test.sql('DELETE FROM digest');
+    const early = Array.from({ length: 2001 }, (_, nr) => lowestIdAt(nowMs + (nr + 1) * 1000));
+    await test.sql('INSERT INTO digest (from_id, to_id) SELECT id, id FROM unnest($1::uuid[]) AS early (id)', [early]);
+    await test.sql(`
+      CREATE TABLE taken_back (transaction text, digests int, oldest uuid);
+      CREATE FUNCTION note_taken_back() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        INSERT INTO taken_back SELECT pg_current_xact_id()::text, count(*), (array_agg(from_id ORDER BY from_id))[1] FROM gone;
+        RETURN NULL;
+      END $$;
+      CREATE TRIGGER taken_back AFTER DELETE ON digest REFERENCING OLD TABLE AS gone
+        FOR EACH STATEMENT EXECUTE FUNCTION note_taken_back()`);
+    await writeDigests(test.postgres, nowMs, new AbortController().signal, systemClock);
+    const taken = await test.sql<{ transaction: string; digests: number; oldest: string }>('SELECT * FROM taken_back');
+    await test.sql('DROP TRIGGER taken_back ON digest; DROP FUNCTION note_taken_back; DROP TABLE taken_back');
+    expect(new Set(taken.map(({ transaction }) => transaction)).size).toBe(taken.length);
+    expect(taken.map(({ digests: of, oldest }) => [of, oldest])).toEqual([
+      [1000, early[1001]],
+      [1000, early[1]],
+      [1, early[0]],
+    ]);
+    expect(await digests()).toHaveLength(4);
+  });
+
   it('removes the digests of days that are gone, a limited number at a time, and no other', async () => {
     const left = await digests();
     const gone = [3, 2, 1].map((daysAgo) => modelOf(0, nowMs - 400 * dayMs - daysAgo * dayMs).id);

@@ -321,7 +321,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     [measureReplays, {}],
     [sweepReplays, { days: 1, limit: 1000 }],
     [sweepDigests, { until: newestId, limit: 1000 }],
-    [takeBack, { until: newestId }],
+    [takeBack, { until: newestId, limit: 1000 }],
     [findSession, { token_hash: '', now: sometime, ends_at: sometime, renew_before: sometime }],
     [findStanding, { token_hashes: ['a', 'b'], now: sometime }],
     [endSession, { token_hash: '' }],
