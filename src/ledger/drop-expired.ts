@@ -200,11 +200,15 @@ async function isStillNeeded(connection: DropConnection, partitions: Partition[]
     'turn_nr <= 0 AND ended_at IS NOT NULL',
     `state IN ('failed', 'expired', 'unknown') AND ended_at > now() - ${graceDays} * interval '1 day'`,
   ].map((condition) => `EXISTS (SELECT FROM ${deliveries.name} WHERE ${condition})`);
-  // It means dead letters that may be of this day, and has yet to come to them: without them it would be done all the same.
-  looks.push(`EXISTS (
-    SELECT FROM replay WHERE kind = 'replay' AND state = 'running'
-      AND after_notification < '${deliveries.to}' AND before_id > '${deliveries.from}'
-  )`);
+  looks.push(`EXISTS (${replayYetToCome(deliveries)})`);
   const [found] = (await connection.query(`SELECT ${looks.join(' OR ')} AS yes`)) as [{ yes: boolean }];
   return found.yes;
 }
+
+/**
+ * A replay means dead letters that may be of this day, and has yet to come to them: without them it would be done all the same. Those that have ended are kept for
+ * as long as the audit log: the index has only those that have not.
+ */
+export const replayYetToCome = ({ from, to }: Pick<Partition, 'from' | 'to'>): string =>
+  `SELECT FROM replay WHERE kind = 'replay' AND state = 'running' AND ended_at IS NULL
+     AND after_notification < '${to}' AND before_id > '${from}'`;

@@ -31,7 +31,7 @@ import { endFetchedItems } from '../../src/ledger/end-fetched.js';
 import * as pulling from '../../src/pulling/find-fetched.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { asOnHotPath } from '../../src/infra/postgres/session-settings.js';
-import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
+import { statement, valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
 import {
   claimItems,
   claims,
@@ -42,6 +42,7 @@ import {
 import { cancelOne } from '../../src/ledger/cancel.js';
 import { deliveryStates, handedOut, namedDeliveries, type DeliveryState } from '../../src/ledger/delivery.js';
 import { findOrderEndings, freeLineItems } from '../../src/ledger/end-of-order.js';
+import { replayYetToCome } from '../../src/ledger/drop-expired.js';
 import { dropItems, forgetDropItem, newestHeldItem } from '../../src/ledger/drop-held.js';
 import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscription.js';
 import { cancelItems } from '../../src/ledger/cancel-erased.js';
@@ -319,6 +320,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     [findStepDue, {}],
     [claimStep, {}],
     [measureReplays, {}],
+    [statement('replay-yet-to-come', replayYetToCome({ from: firstId, to: newestId })), {}],
     [sweepReplays, { days: 1, limit: 1000 }],
     [sweepDigests, { until: newestId, limit: 1000 }],
     [takeBack, { until: newestId, limit: 1000 }],
