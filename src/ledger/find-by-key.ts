@@ -1,5 +1,6 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
+import { KeyReserved, reserveKey } from './created-once.js';
 import type { OnceKey } from './once-key.js';
 
 const find = statement(
@@ -28,4 +29,28 @@ export async function findByKey(
     key,
   });
   return row && { id: row.result_id, requestHash: row.request_hash, isDuplicate: row.is_duplicate };
+}
+
+class KeyFree extends Error {}
+
+/** It is of nothing: its row is taken back. */
+const noId = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * The same, for a request that is about to be refused: another process may just be storing the first one with this key, whose row nobody sees before it is
+ * committed. Only who wants the key waits for that. Where it was free, it is free again afterwards.
+ */
+export async function findByKeyOrWait(postgres: Postgres, key: OnceKey): Promise<CarriedOutBefore | undefined> {
+  const before = await findByKey(postgres, key);
+  if (before) return before;
+  try {
+    await postgres.transaction(async (query) => {
+      await reserveKey(query, key, noId);
+      throw new KeyFree();
+    });
+  } catch (error) {
+    if (error instanceof KeyFree) return undefined;
+    if (!(error instanceof KeyReserved)) throw error;
+  }
+  return findByKey(postgres, key);
 }

@@ -10,7 +10,7 @@ import { isDataError } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { accept } from '../ledger/accept.js';
 import type { Acceptance, Accepted, Verdict } from '../ledger/acceptance.js';
-import { findByKey } from '../ledger/find-by-key.js';
+import { findByKeyOrWait } from '../ledger/find-by-key.js';
 import type { HeldReason } from '../ledger/delivery.js';
 import type { Deadline } from '../ledger/may-write.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
@@ -123,7 +123,7 @@ export class PublishService {
       return await this.requestsUnderWay.run(request, async () => {
         const notAllowed = refusalNow();
         if (notAllowed) throw notAllowed;
-        const before = await findByKey(this.postgres, request);
+        const before = await findByKeyOrWait(this.postgres, request);
         if (before?.requestHash !== request.requestHash) throw refusal;
         return this.concludeRepeated(publication, before.id, before.isDuplicate);
       });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { request as rawRequest } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { retryDeadlocks } from '../../src/infra/postgres/retry-deadlocks.js';
 import { Api, type ApiAnswer } from '../support/api.js';
@@ -141,6 +142,33 @@ describe('Idempotency-Key', () => {
     await api.put(channel.url, { naam: channel.naam, filters: ['kind'] });
     expect((await publish(key, { ...body, actie: 'update' })).status).toBe(422);
   });
+
+  it.each([
+    ['COMMIT', 201, 'true', 1],
+    ['ROLLBACK', 400, null, 0],
+  ])(
+    'waits where another process is just storing the first request, and the filters have changed since (%s)',
+    async (end, status, isReplayed, left) => {
+      const [key, channel] = [randomUUID(), await channelWithFilter('kind')];
+      const body = notification({ kanaal: channel.naam, kenmerken: { kind: 'permit' } });
+      await publish(key, body);
+      await api.put(channel.url, { naam: channel.naam, filters: ['other'] });
+      const client = new pg.Client(database.url);
+      await client.connect();
+      const { rows } = await client.query('DELETE FROM once_key WHERE key = $1 RETURNING once_key::text AS row', [key]);
+      await client.query('BEGIN');
+      await client.query('INSERT INTO once_key SELECT ($1::once_key).*', [rows[0].row]);
+      const answer = publish(key, body, { to: otherApi });
+      const waits = `SELECT 1 FROM pg_locks WHERE locktype = 'transactionid' AND NOT granted
+        AND transactionid = pg_current_xact_id()::xid`;
+      await eventually(async () => (await client.query(waits)).rowCount === 1, 'it to wait for the first request');
+      await client.query(end);
+      expect([(await answer).status, (await answer).headers.get('idempotent-replayed')]).toEqual([status, isReplayed]);
+      const { rowCount } = await client.query('SELECT 1 FROM once_key WHERE key = $1', [key]);
+      expect(rowCount).toBe(left);
+      await client.end();
+    },
+  );
 
   it('is refused with other content, and with another time', async () => {
     const [key, body, after] = [randomUUID(), notification(), farAhead()];
