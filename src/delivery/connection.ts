@@ -21,6 +21,8 @@ export class Connection {
   /** `IP:port`; while it is being made, the address that is tried. Where it was refused, without the port. */
   address: string | null = null;
   connectMs: number | null = null;
+  /** By `performance.now()`. */
+  madeAt: number | null = null;
   calls = 0;
   /**
    * Once it is made: the receiver has asked for a client certificate. It may refuse the one that it got, or the lack of one, by closing the
@@ -43,6 +45,7 @@ export class Connection {
     const startedAt = performance.now();
     this.calls = 0;
     this.connectMs = null;
+    this.madeAt = null;
     this.address = null;
     this.hasAskedForCertificate = false;
     this.hostname = options.hostname;
@@ -50,7 +53,8 @@ export class Connection {
       this.isConnecting = false;
       if (error instanceof AddressRefused) this.address = error.address;
       if (error) return callback(error, null);
-      this.connectMs = performance.now() - startedAt;
+      this.madeAt = performance.now();
+      this.connectMs = this.madeAt - startedAt;
       this.made = socket;
       this.hasAskedForCertificate = socket instanceof TLSSocket && wasAskedForCertificate(socket);
       callback(null, socket);

@@ -29,7 +29,11 @@ export class ConnectionsByIdentity {
     },
   });
 
-  constructor(private readonly outbound: Outbound) {
+  /** @param useMs how long a connection is used at most */
+  constructor(
+    private readonly outbound: Outbound,
+    private readonly useMs?: number,
+  ) {
     this.plain = this.make();
   }
 
@@ -49,6 +53,6 @@ export class ConnectionsByIdentity {
 
   private make(identity?: NamedIdentity): Connections {
     const connector = this.outbound.connectorFor(identity);
-    return { connector, kept: new KeptConnections(connector) };
+    return { connector, kept: new KeptConnections(connector, this.useMs) };
   }
 }

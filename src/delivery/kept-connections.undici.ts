@@ -12,13 +12,17 @@ import type { WebhookRequest } from './webhook-client.js';
  */
 export type Lost = 'closed' | 'informational';
 
+/** A name is looked up for a new connection only: a receiver that has moved, while the old place still answers, is found after this at the latest. */
+const longestUseMs = 60_000;
+
 /** Calls over connections that stay open for the next one. */
 export class KeptConnections {
   private readonly agent: Agent;
 
-  constructor(connector: Connector) {
+  /** @param useMs how long a connection is used at most, and half as long at least, so that those which were made together do not all end together */
+  constructor(connector: Connector, useMs = longestUseMs) {
     const connectionTo = (origin: URL, options: object) =>
-      new KeptConnection(origin, options, new Connection(connector));
+      new KeptConnection(origin, options, new Connection(connector), useMs * (0.5 + Math.random() / 2));
     this.agent = new Agent({
       // As many connections as there are calls: windows and MAX_IN_FLIGHT bound them, and no call waits behind another.
       connections: null,
@@ -63,13 +67,22 @@ class KeptConnection extends Client {
     origin: URL,
     options: object,
     private readonly connection: Connection,
+    private readonly useMs: number,
   ) {
     super(origin, { ...options, connect: connection.connect });
   }
 
   override dispatch(options: CallOptions, handler: Dispatcher.DispatchHandler): boolean {
     options.handler.carriedBy(this.connection);
+    // Its last call says so to the receiver (`Connection: close`); the next one makes a new connection.
+    if (this.isUsedUp()) options.reset = true;
     return super.dispatch(options, handler);
+  }
+
+  private isUsedUp(): boolean {
+    const { madeAt } = this.connection;
+    // One that the receiver has closed is made anew for this call.
+    return madeAt !== null && performance.now() - madeAt >= this.useMs && this.stats.connected;
   }
 }
 

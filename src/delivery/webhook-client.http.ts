@@ -25,11 +25,14 @@ export class HttpWebhookClient extends WebhookClient {
   private readonly informing = new LRUCache<string, true>({ max: 10_000 });
   private readonly sweep: NodeJS.Timeout;
 
-  /** @param now milliseconds since 1970, by the ledger's clock where there is one */
-  constructor(outbound: Outbound, now: () => number = Date.now) {
+  /**
+   * @param now milliseconds since 1970, by the ledger's clock where there is one
+   * @param useMs how long a connection is used at most
+   */
+  constructor(outbound: Outbound, now: () => number = Date.now, useMs?: number) {
     super();
     this.calls = new OpenCalls(outbound, now);
-    this.connections = new ConnectionsByIdentity(outbound);
+    this.connections = new ConnectionsByIdentity(outbound, useMs);
     // Not before what lies in the sockets is read, and by the time before that: to a process that stood still, even
     // while it read, an answer given in time must not be late.
     const endOverdue = () => {

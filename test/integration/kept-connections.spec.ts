@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { Socket } from 'node:net';
+import type { LookupFunction, Socket } from 'node:net';
 import { readSettings } from '../../src/config/settings.js';
 import { callsSentAgain } from '../../src/delivery/delivery.counters.js';
 import { HttpWebhookClient } from '../../src/delivery/webhook-client.http.js';
@@ -126,6 +126,22 @@ describe('connections that are kept open', () => {
     });
     const response = await postUntilKept({ timeoutMs: 400 });
     expect(response).toMatchObject({ kind: 'unanswered', reason: 'no answer within 0.4 s', wasSent: true });
+  });
+
+  it('are used for so long, as their last call tells the receiver, and a name that leads elsewhere by then is followed', async () => {
+    raw = await RawReceiver.start((socket) => socket.write(noContent), '0.0.0.0');
+    let address = '127.0.0.1';
+    const found: LookupFunction = (_name, _options, callback) =>
+      process.nextTick(() => callback(null, [{ address, family: 4 }]));
+    await client.close();
+    client = new HttpWebhookClient(new Outbound(readSettings({}), found), Date.now, 0);
+    const url = `http://receiver.test:${raw.port}/`;
+    await postUntilKept({ url });
+    expect(raw.received.at(-1)).toMatch(/\r\nconnection: close\r\n/);
+    address = '127.0.0.2';
+    await eventually(async () => (await post({ url })).address === `127.0.0.2:${raw!.port}`);
+    // None is used for a third one.
+    expect(raw.received.length).toBeLessThanOrEqual(2 * raw.sockets.length);
   });
 
   it('are no longer used for an origin that sends 100 Continue, nor is a call to it sent again', async () => {
