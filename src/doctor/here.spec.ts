@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readSettings } from '../config/settings.js';
@@ -40,6 +40,16 @@ describe('the machine itself', () => {
     const there = await look({ DATA_DIR: directory });
     expect((await look({ DATA_DIR: join(directory, 'not', 'yet', 'there') })).verdict).toBe(there.verdict);
     expect((await look(real)).verdict).toBe('ok');
+    for (const name of ['pglite', 'secret-keys']) {
+      // Likewise those of another user. Not even root may use these.
+      symlinkSync(name, join(directory, name));
+      expect(await look({ DATA_DIR: directory })).toMatchObject({
+        verdict: 'failed',
+        found: expect.stringContaining('ELOOP'),
+        advice: expect.stringContaining('all that is in it'),
+      });
+      rmSync(join(directory, name));
+    }
     noteMove(directory, 'the Postgres at db/heraut');
     expect(await look({ DATA_DIR: directory })).toMatchObject({
       verdict: 'failed',

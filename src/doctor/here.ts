@@ -1,5 +1,5 @@
 import { access, constants, statfs } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import type { Settings } from '../config/settings.js';
 import { reasonOf } from '../infra/cannot-connect.js';
 import { nearestExisting } from '../infra/postgres/make-directory.js';
@@ -57,6 +57,8 @@ export async function examineDataDirectory({ DATABASE_URL, DATA_DIR }: Settings)
   try {
     // With the dot, a file is none.
     await access(`${place}/.`, constants.R_OK | constants.W_OK | constants.X_OK);
+    await mayUse(join(directory, 'pglite'), constants.R_OK | constants.W_OK | constants.X_OK);
+    await mayUse(join(directory, 'secret-keys'), constants.R_OK);
     const move = findMove(directory);
     if (move !== undefined)
       return failed(name, `${directory}: everything in it was ${move}`, adviceAfterMove(directory));
@@ -70,8 +72,17 @@ export async function examineDataDirectory({ DATABASE_URL, DATA_DIR }: Settings)
     return failed(
       name,
       `${directory}: ${reasonOf(error)}`,
-      'Give the user of Heraut read and write rights, or set DATA_DIR.',
+      'Give the user of Heraut read and write rights, to all that is in it (chown -R), or set DATA_DIR.',
     );
+  }
+}
+
+/** Of something that a start would make. It may be of the user that started Heraut once. @throws the error of the system, where it is there */
+async function mayUse(path: string, mode: number): Promise<void> {
+  try {
+    await access(path, mode);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
 }
 

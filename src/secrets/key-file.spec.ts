@@ -43,6 +43,8 @@ describe('the key file of the embedded database', () => {
   });
 
   it('is refused when it is not there, where it is configured', () => {
-    expect(() => readKeyFile(file())).toThrow(`The key file ${file()} cannot be read: ENOENT`);
+    expect(() => readKeyFile(file())).toThrow(
+      `The key file ${file()} cannot be read: ENOENT: no such file or directory, open '${file()}'. It has to be there, and this user has to be allowed to read it.`,
+    );
   });
 });

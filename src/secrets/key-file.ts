@@ -8,7 +8,10 @@ export function readKeyFile(file: string): KeyRing {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw new KeyRingRefused(`The key file ${file} cannot be read: ${(error as Error).message}`);
+    const { message } = error as Error;
+    throw new KeyRingRefused(
+      `The key file ${file} cannot be read: ${message}. It has to be there, and this user has to be allowed to read it.`,
+    );
   }
   const ring = keyRingOf(entriesOf(text), file);
   if (ring.size === 0) throw new KeyRingRefused(`The key file ${file} holds no keys.`);

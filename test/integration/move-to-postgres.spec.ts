@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
@@ -218,6 +218,18 @@ describe('moving to Postgres', () => {
     await expect(move(elsewhere, silent)).rejects.toThrow('There is no embedded database in DATA_DIR');
     expect(existsSync(elsewhere.DATA_DIR)).toBe(false);
     await rm(empty, { recursive: true });
+  });
+
+  it('does not say so where it could not look: in a file, or in the directory of another user', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'heraut-no-data-'));
+    const elsewhere = { ...settings, DATA_DIR: join(directory, 'data') };
+    await writeFile(elsewhere.DATA_DIR, '');
+    await expect(move(elsewhere, silent)).rejects.toThrow('A file is in its place, or on the way there');
+    await rm(elsewhere.DATA_DIR);
+    // Not even root can look into this one.
+    await symlink(elsewhere.DATA_DIR, elsewhere.DATA_DIR);
+    await expect(move(elsewhere, silent)).rejects.toThrow('ELOOP');
+    await rm(directory, { recursive: true });
   });
 
   it('says what to do where another container has the embedded database, or had it when it was killed', async () => {

@@ -34,6 +34,11 @@ describe('a data directory that is of no use', () => {
       Object.assign(new Error('could not extend file'), { driverError: { code: '53100' } }),
       /^could not extend file\. Its disk/,
     ],
+    [
+      'its files are of another user',
+      new Error('PGlite failed to initialize properly'),
+      /^PGlite failed to initialize properly\. Its files are of another user, or damaged: .* DATA_DIR/,
+    ],
   ])('is named in one sentence, with the remedy, where %s', (_, error, expected) => {
     const explained = explainDirectory('/srv/heraut', error);
     expect(explained).toBeInstanceOf(CannotConnect);

@@ -33,16 +33,21 @@ const remedies: Record<string, string> = {
   EIO: 'That disk fails: look at the log of the system.',
 };
 
+/** All that the embedded database says where it cannot open its own files, whatever the cause. */
+const notOpened = 'PGlite failed to initialize properly';
+const notOpenedRemedy =
+  'Its files are of another user, or damaged: make this user the owner of all of them (chown -R), put a copy in their place, or set DATA_DIR to another directory.';
+
 const isOnTheWay = (path: string, directory: string): boolean =>
   path.startsWith(directory) || directory.startsWith(path);
 
 /** An error of the start, for an operator where it says that `DATA_DIR` is of no use; any other one as it is. */
 export function explainDirectory(directory: string, error: unknown): unknown {
-  const { name, errno, code, path } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
+  const { name, errno, code, path, message } = (error ?? {}) as Partial<NodeJS.ErrnoException>;
   // Another file may be the one that is of no use. An error of writing to one that is open names none.
   if (path !== undefined && !isOnTheWay(resolve(path), resolve(directory))) return error;
   const known = name === 'ErrnoError' ? codes[errno!] : (sqlState(error) ?? code);
-  const remedy = remedies[known ?? ''];
+  const remedy = message === notOpened ? notOpenedRemedy : remedies[known ?? ''];
   if (remedy === undefined) return error;
   const cause = name === 'ErrnoError' ? { code: known } : error;
   return new CannotConnect(`The embedded database in DATA_DIR (${directory})`, cause, remedy);
