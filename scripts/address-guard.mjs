@@ -2,10 +2,16 @@
 // docs/security.md has the table.
 import { Logger } from '@nestjs/common';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { examine, ways } from './address-guard/examine.mjs';
+import { readCommandLine } from './command-line.mjs';
 import { buildWhenNeeded, installWhenNeeded, projectDirectory, requireNode } from './ready-to-run.mjs';
 
 const log = (/** @type {string} */ line) => console.error(line);
+readCommandLine(
+  'Usage: npm run address-guard\nCalls every form of an address that callbacks may not use. It takes no options.',
+  () => parseArgs({ options: { help: { type: 'boolean' } } }),
+);
 requireNode();
 installWhenNeeded(log);
 await buildWhenNeeded(log);

@@ -1,8 +1,10 @@
 // `npm run bench:matching`: what subscriptions cost a process: its start, its memory, a change of one, and a notification.
 // docs/performance.md says how.
 import { tmpdir } from 'node:os';
+import { parseArgs } from 'node:util';
 import { describeMachine } from './bench/report.mjs';
 import { startPrivateServers } from './private-servers.mjs';
+import { readCommandLine } from './command-line.mjs';
 import { buildWhenNeeded, installWhenNeeded, projectDirectory, requireNode } from './ready-to-run.mjs';
 
 const counts = [1, 10, 100, 10_000, 100_000];
@@ -58,6 +60,9 @@ const log = (/** @type {string} */ line) => console.error(line);
 const median = (/** @type {number[]} */ values) =>
   values.toSorted((one, other) => one - other)[values.length >> 1] ?? NaN;
 
+readCommandLine('Usage: npm run bench:matching\nMeasures what subscriptions cost a process. It takes no options.', () =>
+  parseArgs({ options: { help: { type: 'boolean' } } }),
+);
 requireNode();
 if (!globalThis.gc) throw new Error('Run it as `npm run bench:matching`: it needs node --expose-gc.');
 installWhenNeeded(log);

@@ -1,9 +1,11 @@
 // `npm run bench:signing`: the CPU of a signed delivery beside that of one that is not. docs/performance.md says how.
 import { tmpdir } from 'node:os';
+import { parseArgs } from 'node:util';
 import { startChild } from './bench/child.mjs';
 import { percentiles } from './bench/percentiles.mjs';
 import { describeMachine, inColumns } from './bench/report.mjs';
 import { runCommand } from './command.mjs';
+import { readCommandLine } from './command-line.mjs';
 import { buildWhenNeeded, installWhenNeeded, projectDirectory, requireNode } from './ready-to-run.mjs';
 
 const rounds = 40;
@@ -20,6 +22,10 @@ const kinds = { unsigned: [], v1: ['v1'], 'v1, rotated': ['v1', 'v1'], v1a: ['v1
 /** @param {number[] | undefined} values */
 const median = (values = []) => percentiles(Float64Array.from(values)).p50;
 
+readCommandLine(
+  'Usage: npm run bench:signing\nMeasures the CPU of a signed delivery beside that of one that is not. It takes no options.',
+  () => parseArgs({ options: { help: { type: 'boolean' } } }),
+);
 requireNode();
 await runCommand(async ({ log, onEnd }) => {
   installWhenNeeded(log);

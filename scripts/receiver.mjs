@@ -1,6 +1,8 @@
 // A webhook to look at: it shows every delivery it gets. `npm run receiver [port]`, and part of the embedded `npm start`.
 import { createServer } from 'node:http';
 import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { readCommandLine, refuse } from './command-line.mjs';
 
 /**
  * 401 without `Authorization`, 204 with: so it can be registered as a callback.
@@ -51,6 +53,15 @@ function listens(server, port) {
 }
 
 if (process.argv[1] && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  const { url } = await startReceiver(Number(process.argv[2] ?? 8001), console.log);
+  const usage =
+    'Usage: npm run receiver [port]\nShows every delivery it gets, at this port or the next free one (8001).';
+  const { positionals } = readCommandLine(usage, () => {
+    const { values, positionals } = parseArgs({ options: { help: { type: 'boolean' } }, allowPositionals: true });
+    return { values: { ...values, positionals } };
+  });
+  const port = Number(positionals[0] ?? 8001);
+  if (!Number.isInteger(port) || port < 1 || port > 65_535)
+    refuse(usage, 'The port is a whole number from 1 to 65535.');
+  const { url } = await startReceiver(port, console.log);
   console.log(`Receiver at ${url}: 401 without Authorization, 204 with. Ctrl-C ends it.`);
 }

@@ -3,6 +3,8 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { readCommandLine } from './command-line.mjs';
 import { productionPackages } from './production-packages.mjs';
 import { projectDirectory } from './ready-to-run.mjs';
 
@@ -15,6 +17,12 @@ import { projectDirectory } from './ready-to-run.mjs';
  * @property {string} scope
  * @property {{ name: string, value: string }[]} properties
  */
+
+const usage = 'Usage: npm run sbom [-- FILE]\nThe bill of materials, on standard output or into that file.';
+const { file } = readCommandLine(usage, () => {
+  const { values, positionals } = parseArgs({ options: { help: { type: 'boolean' } }, allowPositionals: true });
+  return { values: { ...values, file: positionals[0] } };
+});
 
 const { status, stdout, stderr } = spawnSync('npm', ['sbom', '--package-lock-only', '--sbom-format', 'cyclonedx'], {
   cwd: projectDirectory,
@@ -45,7 +53,6 @@ bill.dependencies = bill.dependencies
   .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((each) => refs.has(each)) }));
 
 const text = `${JSON.stringify(bill, null, 2)}\n`;
-const [file] = process.argv.slice(2);
 if (file) {
   writeFileSync(file, text);
   console.error(`${bill.components.length} packages in ${file}`);

@@ -11,6 +11,10 @@ const quietMs = 2000;
 
 /** Copies everything from the embedded database in `DATA_DIR` to the Postgres of `DATABASE_URL`. Progress and result are for the person who runs it. */
 async function main(): Promise<void> {
+  if (process.argv.length > 2)
+    throw new InvalidSettings(
+      'Usage: npm run move-to-postgres\nCopies everything from the embedded database in DATA_DIR to the Postgres of DATABASE_URL. It takes settings, and no words.',
+    );
   const settings = readSettings(process.env);
   let [last, toldAt] = ['', -Infinity];
   const moved = await move(settings, (table, rows) => {

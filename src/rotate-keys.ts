@@ -12,6 +12,10 @@ import { plain, rewriteSecrets, sampleByKey } from './secrets/stored-secrets.js'
 
 /** Encrypts every stored secret with the first key of the ring, so that the other keys can be removed from it. */
 async function main(): Promise<void> {
+  if (process.argv.length > 2)
+    throw new InvalidSettings(
+      'Usage: npm run rotate-keys\nEncrypts every stored secret with the first of the SECRET_KEYS. It takes settings, and no words.',
+    );
   const settings = readSettings(process.env);
   const logger = JsonLogger.open(settings);
   const postgres = await Postgres.open(settings, []);
