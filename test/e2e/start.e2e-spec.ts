@@ -18,8 +18,15 @@ const programOf = (name: string) => fileURLToPath(new URL(`../../dist/${name}`, 
 const environment = (settings: Record<string, string>) => ({ PATH: process.env.PATH, PORT: '0', ...settings });
 
 describe('a program that cannot start', () => {
-  const run = (name: string, settings: Record<string, string>) =>
-    spawnSync(process.execPath, [programOf(name), '--once'], { env: environment(settings), encoding: 'utf8' });
+  const wordsOf = (name: string) => (name === 'dispatch-once.js' ? ['--once'] : []);
+  const run = (name: string, settings: Record<string, string>, words = wordsOf(name)) =>
+    spawnSync(process.execPath, [programOf(name), ...words], { env: environment(settings), encoding: 'utf8' });
+
+  it.each(['rotate-keys', 'move-to-postgres'])('says how it is used when it is given words (%s)', (name) => {
+    const { status, stderr } = run(`${name}.js`, {}, ['--dry-run']);
+    expect(stderr).toMatch(new RegExp(`^Usage: npm run ${name}\n.* no words\\.\n$`));
+    expect(status).toBe(1);
+  });
 
   it.each(['main.js', 'dispatch-once.js', 'rotate-keys.js'])(
     'says in one line that Postgres is not there, and what to do (%s)',
