@@ -12,7 +12,7 @@ import type { WebhookRequest } from './webhook-client.js';
  */
 export type Lost = 'closed' | 'informational';
 
-/** A name is looked up for a new connection only: a receiver that has moved, while the old place still answers, is found after this at the latest. */
+/** A name is looked up for a new connection only: a receiver that has moved, while its old address still answers, is found after this at the latest. */
 const longestUseMs = 60_000;
 
 /** Calls over connections that stay open for the next one. */
