@@ -9,7 +9,7 @@ import { serveConsole } from './console/serve-console.js';
 import { serveFrontPage, type Link } from './health/front-page.js';
 import { createHttpAdapter, useHttpRules } from './infra/http/http-server.js';
 import { ownMetrics } from './infra/http/metrics.js';
-import { findUnknownMigrations } from './infra/postgres/migration-names.js';
+import { warnOfNewer } from './infra/postgres/migrated-by-newer.js';
 import { Postgres } from './infra/postgres/postgres.js';
 import { superuserSecret } from './auth/superuser-secret.js';
 import { notificatiesApi, serveResourceList } from './nrc/notificaties-api.js';
@@ -39,7 +39,7 @@ export async function createHeraut(
   const postgres = await Postgres.open(settings, entities);
   try {
     for (const migration of await postgres.migrate()) logger.log({ event: 'ledger.migrated', migration });
-    if (supervised?.isFirst ?? true) await warnOfNewer(postgres, logger);
+    if (supervised?.isFirst ?? true) await warnOfNewer(postgres.dataSource, logger);
     const cipher = await openSecrets(settings, postgres, logger);
     const tracer = await startTracing(settings, logger);
     const isApi = settings.ROLES.includes('api');
@@ -71,15 +71,6 @@ export async function createHeraut(
     await postgres.close();
     throw postgres.explain(error);
   }
-}
-
-/** It goes on: going back, and an upgrade of one process after the other, must stay possible. */
-async function warnOfNewer({ dataSource }: Postgres, logger: LoggerService): Promise<void> {
-  const migrations = await findUnknownMigrations(dataSource);
-  if (migrations.length === 0) return;
-  const remedy =
-    'A newer version has migrated this database. Finish the upgrade of every process. If you go back on purpose: only the version before is sure to work with it, docs/running.md#upgrade.';
-  logger.warn({ event: 'ledger.migrated-by-newer', migrations, remedy });
 }
 
 /** The routes of a process without the role `api`: those that operators and their monitoring need. */

@@ -24,6 +24,8 @@ import { ClockModule } from './infra/clock.module.js';
 import { JsonLogger } from './infra/logging/json-logger.js';
 import { DataDirectoryInUse } from './infra/postgres/directory-lock.js';
 import { PostgresModule } from './infra/postgres/postgres.module.js';
+import { requireDatabase } from './infra/postgres/embedded-is-there.js';
+import { warnOfNewer } from './infra/postgres/migrated-by-newer.js';
 import { Postgres } from './infra/postgres/postgres.js';
 import { connectionAdvice } from './infra/rabbitmq/connection-advice.js';
 import { RedisModule } from './infra/redis/redis.module.js';
@@ -92,9 +94,11 @@ async function main(): Promise<void> {
   }
   const settings = readSettings({ ...process.env, ROLES: undefined });
   settings.ROLES = settings.AMQP_URL ? ['dispatcher'] : ['worker', 'dispatcher'];
+  requireDatabase(settings);
   const logger = JsonLogger.open(settings);
   const postgres = await Postgres.open(settings, entities);
   await postgres.migrate();
+  await warnOfNewer(postgres.dataSource, logger);
   const cipher = await openSecrets(settings, postgres, logger);
   const tracer = await startTracing(settings, logger);
   const module = DispatchOnceModule.with(settings, postgres, cipher, tracer);

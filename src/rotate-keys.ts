@@ -4,6 +4,8 @@ import { endWithError } from './end-with-error.js';
 import { CannotConnect } from './infra/cannot-connect.js';
 import { JsonLogger } from './infra/logging/json-logger.js';
 import { DataDirectoryInUse } from './infra/postgres/directory-lock.js';
+import { requireDatabase } from './infra/postgres/embedded-is-there.js';
+import { warnOfNewer } from './infra/postgres/migrated-by-newer.js';
 import { Postgres } from './infra/postgres/postgres.js';
 import { KeyRingRefused } from './secrets/key-ring.js';
 import { openCipher } from './secrets/open-secrets.js';
@@ -17,10 +19,12 @@ async function main(): Promise<void> {
       'Usage: npm run rotate-keys\nEncrypts every stored secret with the first of the SECRET_KEYS. It takes settings, and no words.',
     );
   const settings = readSettings(process.env);
+  requireDatabase(settings);
   const logger = JsonLogger.open(settings);
   const postgres = await Postgres.open(settings, []);
   try {
     await postgres.migrate();
+    await warnOfNewer(postgres.dataSource, logger);
     const cipher = await openCipher(settings, postgres);
     if (cipher.keyId === undefined) throw new KeyRingRefused('There is no key: set SECRET_KEYS or SECRET_KEYS_FILE.');
     const others = async () => {

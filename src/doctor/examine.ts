@@ -6,8 +6,7 @@ import { examineRabbitMq } from './rabbitmq-findings.amqplib.js';
 import { examineRedis } from './redis-findings.ioredis.js';
 
 /**
- * Looks at all that Heraut needs, with the settings that a process started here would have. Changes nothing, but for one message in a
- * queue of its own in RabbitMQ.
+ * Looks at all that Heraut needs, with the settings that a process started here would have. Changes nothing.
  */
 export async function examine(environment: Record<string, string | undefined>): Promise<Finding[]> {
   const node = examineNode(process.versions.node);

@@ -2,6 +2,7 @@ import pg from 'pg';
 import type { Role, Settings } from '../config/settings.js';
 import { reasonOf } from '../infra/cannot-connect.js';
 import { connectionAdvice, generalAdvice } from '../infra/postgres/connection-advice.js';
+import { remedyOfNewer } from '../infra/postgres/migrated-by-newer.js';
 import { migrationNames } from '../infra/postgres/migration-names.js';
 import { inMegabytes } from './here.js';
 import { examineLockTable } from './lock-table.pg.js';
@@ -211,11 +212,7 @@ async function migrated(client: pg.Client): Promise<Finding> {
   const missing = migrationNames.filter((name) => !run.has(name));
   const unknown = rows.length - (migrationNames.length - missing.length);
   if (unknown > 0) {
-    return warning(
-      'migrations',
-      `${unknown} have run that this version does not know`,
-      'A newer version has migrated this database: finish the upgrade of every process, or restore the backup.',
-    );
+    return warning('migrations', `${unknown} have run that this version does not know`, remedyOfNewer);
   }
   if (missing.length === 0) return ok('migrations', `all ${migrationNames.length} have run`);
   return warning(

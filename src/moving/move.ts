@@ -1,10 +1,9 @@
-import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Settings } from '../config/settings.js';
 import { CannotConnect, reasonOf } from '../infra/cannot-connect.js';
 import { connectionAdvice } from '../infra/postgres/connection-advice.js';
 import { DataDirectoryInUse } from '../infra/postgres/directory-lock.js';
-import { explainDirectory } from '../infra/postgres/directory-trouble.js';
+import { isEmbeddedThere } from '../infra/postgres/embedded-is-there.js';
 import { noteMove } from '../infra/postgres/moved-directory.js';
 import { isRefused, sqlState } from '../infra/postgres/postgres-errors.js';
 import { migrationLock, Postgres } from '../infra/postgres/postgres.js';
@@ -39,8 +38,7 @@ export class MoveInDoubt extends Error {}
 export async function move(settings: Settings, onRows: OnRows): Promise<Moved> {
   const { DATA_DIR, DATABASE_URL } = settings;
   if (!DATABASE_URL) throw new MoveRefused('Set DATABASE_URL to the Postgres that everything is to be moved to.');
-  // To open one that is not there would make it.
-  if (!isDatabaseIn(DATA_DIR))
+  if (!isEmbeddedThere(DATA_DIR))
     throw new MoveRefused(`There is no embedded database in DATA_DIR (${DATA_DIR}): set DATA_DIR to where it is.`);
   const target = await Postgres.open(settings, []);
   try {
@@ -52,16 +50,6 @@ export async function move(settings: Settings, onRows: OnRows): Promise<Moved> {
     }
   } finally {
     await target.close();
-  }
-}
-
-/** @throws {CannotConnect} where that cannot be seen: the directory may be that of another user */
-function isDatabaseIn(directory: string): boolean {
-  try {
-    return statSync(join(directory, 'pglite', 'PG_VERSION')).isFile();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
-    throw explainDirectory(directory, error);
   }
 }
 

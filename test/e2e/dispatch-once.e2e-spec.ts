@@ -1,11 +1,14 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { createPartition, partitionsBetween } from '../../src/ledger/partitions.js';
 import { eventually } from '../support/eventually.js';
 import { Installation, type Published } from '../support/installation.js';
+import { TestLedger } from '../support/ledger.js';
 import { answer, arrival, Receiver, type Behaviour } from '../support/receiver.js';
 import { embedded, real, type PreparedStack, type Stack } from '../support/stacks.js';
 
@@ -202,6 +205,25 @@ describe('one run of the dispatcher', () => {
     expect(errors).toContain(String(heraut.api.pid));
     expect(errors).not.toMatch(/^\s+at /m); // no stack trace for an error that an operator can fix
     expect(output).toBe('');
+  });
+
+  it('fails where it has the settings of no database, as in a line of cron, and makes none', async () => {
+    await begin(embedded, []);
+    const directory = join(prepared.settings.DATA_DIR!, 'elsewhere');
+    const { status, errors } = await dispatch({ DATA_DIR: directory });
+    expect(status).toBe(1);
+    expect(errors).toContain(`DATABASE_URL is not set, and there is no embedded database in DATA_DIR (${directory}).`);
+    expect(existsSync(directory)).toBe(false);
+  });
+
+  it('says that a newer version has migrated the database', async () => {
+    await begin(real, []);
+    const ledger = await TestLedger.open(prepared.settings); // migrates
+    await ledger.postgres.dataSource.query("INSERT INTO migrations (timestamp, name) VALUES (1, 'OfTomorrow')");
+    await ledger.close();
+    const { status, output } = await dispatch(prepared.settings);
+    expect(status).toBe(0);
+    expect(output).toMatch(/"event":"ledger\.migrated-by-newer","migrations":\["OfTomorrow"\]/);
   });
 
   it.each([[[]], [['once']], [['--once', 'now']]])('answers the arguments %j with how it is used', async (words) => {

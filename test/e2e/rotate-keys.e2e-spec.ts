@@ -81,6 +81,8 @@ describe('keys of secrets', () => {
       expect(refused.errors).toContain(`keys that it does not have: ${idOf(second)}. Nothing was changed.`);
       expect(refused.errors).not.toContain('    at '); // no stack
     }
+    const nowhere = await run('rotate-keys.js', { DATA_DIR: '/nonexistent/data', SECRET_KEYS: second });
+    expect(nowhere).toMatchObject({ status: 1, errors: expect.stringContaining('there is no embedded database in') });
     const without = await run('rotate-keys.js', { ...settings, SECRET_KEYS: '' });
     expect(without.errors).toContain(`keys that it does not have: ${idOf(second)}.`);
     expect(await storedWith()).toEqual([idOf(second)]);
