@@ -9,6 +9,7 @@ import type { Session } from './session.js';
 
 const path = '/admin/v1/configuration';
 const defaultFile = 'heraut.yaml';
+const fileIs = 'YAML of Heraut, or of setup_configuration of Open Notificaties; - reads standard input.';
 
 interface Options {
   file: string;
@@ -29,7 +30,7 @@ export function addConfigurationCommands(program: Command, session: Session): vo
   program
     .command('plan')
     .description('Shows what applying a configuration file would change. Changes nothing.')
-    .option('-f, --file <file>', 'YAML of Heraut, or of setup_configuration of Open Notificaties.', defaultFile)
+    .option('-f, --file <file>', fileIs, defaultFile)
     .option('--prune', 'As if what the file does not name was to be removed.')
     .option('--check', 'Ends with status 1 where something would change.')
     .action(async ({ file, prune, check }: Options) => {
@@ -43,7 +44,7 @@ export function addConfigurationCommands(program: Command, session: Session): vo
     .description(
       'Makes what is there as a configuration file says: all of it, or nothing. A second time it changes nothing.',
     )
-    .option('-f, --file <file>', 'YAML of Heraut, or of setup_configuration of Open Notificaties.', defaultFile)
+    .option('-f, --file <file>', fileIs, defaultFile)
     .option('--prune', 'Removes applications and subscriptions that the file does not name: says which, and asks.')
     .option('--yes', 'Does not ask.')
     .action(async ({ file, prune, yes }: Options) => {
@@ -135,7 +136,7 @@ function wrong(session: Session, file: string, lines: readonly string[]): Comman
 
 function readText(file: string): string {
   try {
-    return readFileSync(file, 'utf8');
+    return readFileSync(file === '-' ? 0 : file, 'utf8');
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     throw new CommandFailure(exits.wrongUse, `${file} cannot be read: ${code ?? message}.`);

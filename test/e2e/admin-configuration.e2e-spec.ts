@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
+import { execFile } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
@@ -88,6 +90,21 @@ describe('a configuration file', () => {
     expect([status, errors]).toEqual([0, expect.not.stringContaining('heraut:')]);
     return output;
   }
+
+  it('is read from standard input, as into a container that does not have it', async () => {
+    const environment = {
+      PATH: process.env.PATH,
+      HERAUT_URL: admin.api.origin,
+      HERAUT_TOKEN: admin.api.superuserToken,
+    };
+    const program = inProject('dist/heraut.js');
+    const child = execFile(process.execPath, [program, 'plan', '--file', '-'], { env: environment });
+    const name = `channel-${randomUUID()}`;
+    child.stdin!.end(`channels:\n  - name: ${name}\n`);
+    const [output, errors] = await Promise.all([text(child.stdout!), text(child.stderr!)]);
+    expect(errors).toBe('');
+    expect(output).toContain(name);
+  });
 
   const audited = async (subject: string): Promise<{ action: string; by: string; client: string | null }[]> => {
     const { json } = await admin.get(`/admin/v1/audit?subject=${encodeURIComponent(subject)}`);
