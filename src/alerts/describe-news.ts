@@ -23,7 +23,8 @@ export const titles: Record<RuleName, string> = {
 /** Where the documentation says more. */
 export const runbookOf = (rule: RuleName): string => `docs/operations.md#alert-${rule}`;
 
-type Describe<Rule extends RuleName> = (details: DetailsOf[Rule]) => Description;
+/** `since`: ISO 8601. */
+type Describe<Rule extends RuleName> = (details: DetailsOf[Rule], since: string) => Description;
 
 const because = (reason: string | null): string => (reason === null ? '' : ` Reason: ${reason.slice(0, 300)}.`);
 
@@ -41,7 +42,7 @@ const forOperators: { [Rule in RuleName]: Describe<Rule> } = {
       `Newest: notification ${newestNotificationId}.${because(reason)}`,
     toDo:
       `Look at them: heraut deliveries list --state failed --subscription ${subscriptionId}, likewise expired and unknown. ` +
-      `When the receiver works again: heraut replay start --state failed --subscription ${subscriptionId}. ` +
+      `When the receiver works again: heraut replay start --subscription ${subscriptionId}. ` +
       'What nobody needs any more: heraut deliveries close-all.',
   }),
   'oldest-due': ({ notificationId, subscriptionId, state }) => ({
@@ -77,11 +78,12 @@ const forOperators: { [Rule in RuleName]: Describe<Rule> } = {
       'After a 401 or 403 its credentials are wrong, which its owner or an administrator corrects. ' +
       `How long it is tried: heraut policy --subscription ${subscriptionId}.`,
   }),
-  'subscription-disabled': ({ subscriptionId, owner, receiver }) => ({
+  'subscription-disabled': ({ subscriptionId, owner, receiver }, since) => ({
     what: `The receiver ${receiver} of subscription ${subscriptionId}, of ${owner}, answered 410 Gone. Nothing is sent to it.`,
     toDo:
       `Ask its owner. To send again: heraut subscriptions enable ${subscriptionId}; ` +
-      `what it missed meanwhile: heraut replay start --everything-for ${subscriptionId}.`,
+      `what it missed meanwhile: heraut replay start --everything-for ${subscriptionId} --since ${since}; ` +
+      `what failed before: heraut replay start --subscription ${subscriptionId}.`,
   }),
 };
 
@@ -107,9 +109,12 @@ const forOwners: { [Rule in RuleName]?: Describe<Rule> } = {
 };
 
 /** In words for one audience. */
-export function describeNews({ rule, details }: Pick<News, 'rule' | 'details'>, audience: Audience): Description {
+export function describeNews(
+  { rule, details, since }: Pick<News, 'rule' | 'details'> & { since: string | Date },
+  audience: Audience,
+): Description {
   const describe = (audience === 'owner' ? forOwners[rule] : undefined) ?? forOperators[rule];
-  return (describe as (details: News['details']) => Description)(details);
+  return (describe as Describe<RuleName>)(details as never, new Date(since).toISOString());
 }
 
 const gigabytes = (bytes: number): string => `${(bytes / 1_000_000_000).toFixed(bytes < 1_000_000_000 ? 3 : 1)} GB`;

@@ -33,7 +33,7 @@ export const settingsSchema = z
     ADMIN_PORT: wholeNumber(0, 65535)
       .optional()
       .describe(
-        'A port of their own for `/admin`, `/docs` and `/metrics`, which `PORT` then answers with 404; both serve `/` and `/health`. 0 for any free one. Not set: `PORT` serves all.',
+        'A port of their own for `/admin`, `/console`, `/docs` and `/metrics`, which `PORT` then answers with 404; both serve `/` and `/health`. 0 for any free one. Not set: `PORT` serves all.',
       ),
     ADMIN_HOST: z.string().optional().describe('Address to listen on with `ADMIN_PORT`. Not set: `HOST`.'),
     ROLES: commaSeparated

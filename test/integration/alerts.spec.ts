@@ -196,7 +196,7 @@ describe('alerts', () => {
     expect(mails.map(({ subject }) => subject)).toEqual(['[Heraut] New: Dead letters (5)']);
     for (const id of ids) expect(mails[0]!.text).toContain(`20 deliveries for subscription ${id} of portal`);
     expect(mails[0]!.text).toMatch(
-      /HTTP 503[^]*heraut replay start --state failed[^]*docs\/operations\.md#alert-dead-letters/,
+      /HTTP 503[^]*heraut replay start --subscription[^]*docs\/operations\.md#alert-dead-letters/,
     );
     expect(mails[0]!.text).not.toContain('hidden');
     expect(mailbox.mailTo(second)).toHaveLength(1);

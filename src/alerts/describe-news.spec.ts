@@ -1,0 +1,19 @@
+import { describe, expect, it } from 'vitest';
+import { describeNews } from './describe-news.js';
+
+describe('a description of an alert', () => {
+  const about = { subscriptionId: 'the-id', owner: 'zaken', receiver: 'https://receiver.example' };
+
+  it('has what a disabled subscription missed sent again from when it was disabled on, and not from before it was made', () => {
+    const news = { rule: 'subscription-disabled', details: about, since: '2026-11-22T02:00:00.000Z' } as const;
+    const { toDo } = describeNews(news, 'operator');
+    expect(toDo).toContain('heraut replay start --everything-for the-id --since 2026-11-22T02:00:00.000Z;');
+    expect(toDo).toContain('heraut replay start --subscription the-id.');
+  });
+
+  it('means expired deliveries too where dead letters are sent again', () => {
+    const details = { ...about, count: 1, newestNotificationId: 'n', reason: null };
+    const { toDo } = describeNews({ rule: 'dead-letters', details, since: new Date(0) }, 'operator');
+    expect(toDo).toContain('heraut replay start --subscription the-id.');
+  });
+});
