@@ -12,6 +12,9 @@ const probesShare = 0.1;
 const flapMs = 5000;
 const orderedObjects = 100;
 
+/** Notifications about so many objects, whose order the subscriptions ask for. @satisfies {Partial<Scenario>} */
+export const inOrder = { quietWithinMs: 300_000, objects: orderedObjects, mostPerSecond: orderedObjects };
+
 /** @type {Scenario[]} */
 export const receivers = [
   {
@@ -90,9 +93,7 @@ export const parked = [
 export const order = [
   {
     name: 'order-and-kills',
-    quietWithinMs: 300_000,
-    objects: orderedObjects,
-    mostPerSecond: orderedObjects,
+    ...inOrder,
     breakThings: async (stage) => {
       for (const role of inTurn(stage)) {
         await killTogether(stage, [stage.random.oneOf(stage.cluster.of(role))]);
@@ -106,10 +107,8 @@ export const order = [
     // Beside a worker that is well: what the frozen one has taken comes to it when RabbitMQ has missed two to three heartbeats, of ten seconds each. All the
     // time counts, none as broken.
     name: 'order-and-worker-frozen',
-    quietWithinMs: 300_000,
+    ...inOrder,
     recoversWithinMs: 38_000,
-    objects: orderedObjects,
-    mostPerSecond: orderedObjects,
     breakThings: async (stage) => {
       const worker = stage.random.oneOf(stage.cluster.of('worker'));
       worker.freeze();
@@ -122,9 +121,7 @@ export const order = [
   {
     name: 'order-and-rabbitmq-wiped',
     needsServers: true,
-    quietWithinMs: 300_000,
-    objects: orderedObjects,
-    mostPerSecond: orderedObjects,
+    ...inOrder,
     breakThings: async (stage) => {
       for (const _ of roundsOf(stage)) {
         await stage.whileBroken(() => stage.servers.rabbitmq.wipe());

@@ -42,13 +42,29 @@ const apart = [
 ];
 
 /** Played again with processes that have every role: there most deliveries are never in RabbitMQ. */
-const alsoTogether = ['worker-killed', 'rolling-restart', 'worker-frozen', 'rabbitmq-wiped', 'commit-cut', 'power-cut'];
+const alsoTogether = [
+  'worker-killed',
+  'rolling-restart',
+  'worker-frozen',
+  'api-clock-off',
+  'rabbitmq-wiped',
+  'commit-cut',
+  'parked-and-killed',
+  'order-and-kills',
+  'power-cut',
+];
 
 /** Every scenario, in the order in which they are played. @type {Scenario[]} */
 export const scenarios = [
   ...apart,
   ...apart
     .filter(({ name }) => alsoTogether.includes(name))
-    .map((scenario) => ({ ...scenario, name: `together-${scenario.name}`, together: true })),
+    .map((scenario) => ({
+      ...scenario,
+      name: `together-${scenario.name}`,
+      together: true,
+      // To kill one with the role `api` kills a worker here.
+      learnsAll: scenario.name === 'rolling-restart',
+    })),
   ...supervised,
 ];

@@ -1,4 +1,5 @@
 import { killSupervised } from './kills.mjs';
+import { inOrder } from './receiver-scenarios.mjs';
 import { roundsOf } from './pace.mjs';
 import { recovery } from './recovery.mjs';
 
@@ -21,6 +22,19 @@ export const supervised = [
     ...recovery,
     breakThings: async (stage) => {
       for (const _ of roundsOf(stage)) await killSupervised(stage, (pids) => pids);
+    },
+  },
+  {
+    // One process may send what its sibling has accepted, and either may be killed.
+    name: 'supervised-order-and-kills',
+    supervised: true,
+    ...inOrder,
+    breakThings: async (stage) => {
+      for (const _ of roundsOf(stage)) {
+        await killOne(stage);
+        await stage.whileReceiverIsDown(() => stage.pause(200, 1000));
+      }
+      await killSupervised(stage, (pids) => pids);
     },
   },
 ];
