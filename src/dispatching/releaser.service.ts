@@ -90,14 +90,18 @@ export class Releaser {
 
   /** What is left of subscriptions that are not paused. Held for a parked endpoint does not count: it waits until that recovers. */
   async findLeft(): Promise<Left> {
-    const notPaused = await readNotPaused(this.postgres);
     if (this.openEndpoints.isAnyOpen) await this.openEndpoints.refresh();
-    const notParked = notPaused.filter((id) => {
+    const isParked = (id: string): boolean => {
       const subscription = this.subscriptions.find(id);
-      return !subscription || subscription.disabledAt || !this.openEndpoints.of(subscription);
-    });
-    if (await anyHeld(this.postgres, notParked)) return 'held';
-    return (await anyReleased(this.postgres, notPaused)) ? 'released' : 'nothing';
+      return subscription !== undefined && !subscription.disabledAt && !!this.openEndpoints.of(subscription);
+    };
+    let isAnyReleased = false;
+    for await (const notPaused of readNotPaused(this.postgres)) {
+      const notParked = notPaused.filter((id) => !isParked(id));
+      if (await anyHeld(this.postgres, notParked)) return 'held';
+      isAnyReleased ||= await anyReleased(this.postgres, notPaused);
+    }
+    return isAnyReleased ? 'released' : 'nothing';
   }
 
   /**

@@ -1,23 +1,31 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement, type Statement } from '../infra/postgres/statement.js';
 
-const readItems = statement(
+/** Subscriptions that are looked at together. */
+const pageSize = 1000;
+
+export const readNotPausedItems = statement(
   'read-not-paused',
-  `SELECT subscription_id FROM held_subscription s
-   WHERE NOT EXISTS (
+  `SELECT subscription_id, EXISTS (
      SELECT FROM subscription
      WHERE id = s.subscription_id AND paused_at IS NOT NULL AND deleted_at IS NULL AND disabled_at IS NULL
-   )
-   ORDER BY outstanding DESC`,
+   ) AS is_paused
+   FROM (SELECT subscription_id FROM held_subscription WHERE subscription_id > $after ORDER BY subscription_id LIMIT $limit) s
+   ORDER BY subscription_id`,
 );
 
-/**
- * The subscriptions that have deliveries held, or had lately, but for those that are paused by now: first those of which most were released and
- * not settled at the last look.
- */
-export async function readNotPaused(postgres: Postgres): Promise<string[]> {
-  const rows = await postgres.query<{ subscription_id: string }>(readItems);
-  return rows.map((row) => row.subscription_id);
+/** The subscriptions that have deliveries held, or had lately, but for those that are paused by now: some at a time, of which a page may have none. */
+export async function* readNotPaused(postgres: Postgres, limit = pageSize): AsyncGenerator<string[]> {
+  let after = '00000000-0000-0000-0000-000000000000';
+  for (;;) {
+    const rows = await postgres.query<{ subscription_id: string; is_paused: boolean }>(readNotPausedItems, {
+      after,
+      limit,
+    });
+    yield rows.filter((row) => !row.is_paused).map((row) => row.subscription_id);
+    if (rows.length < limit) return;
+    after = rows.at(-1)!.subscription_id;
+  }
 }
 
 /** Looks at one subscription after the other, and no further than the first that has one. */

@@ -247,7 +247,7 @@ export class Sessions extends UserSessions {
   ): Promise<void> {
     const change = { action, subject: `user/${id}`, before, after };
     await actingFor(authorOf(request, { client: name, via }), () =>
-      this.postgres.dataSource.transaction(async (manager) => {
+      this.postgres.entityTransaction(async (manager) => {
         await work(manager);
         await AuditLog.note(manager, change);
       }),

@@ -12,6 +12,7 @@ import { systemClock, type Clock } from '../../src/infra/clock.js';
 import type { Delivery, HeldReason } from '../../src/ledger/delivery.js';
 import { freeHeldExpired, freeHeldTooLong } from '../../src/ledger/free-held.js';
 import { claimLooks, forgetHeldSubscriptions, lookNow, readBacklogs } from '../../src/ledger/held-subscriptions.js';
+import { readNotPaused } from '../../src/ledger/unsettled-held.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import type { Chunk } from '../../src/queue/chunk.js';
 import { lanes } from '../../src/queue/delivery-queue.js';
@@ -357,6 +358,15 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     const after = await accept(1, 'paused');
     expect(await look()).toBe(0);
     expect(await states([...before, ...after])).toEqual(['held', 'held', 'held']);
+  });
+
+  it('are looked for in the subscriptions that are not paused, some of them at a time', async () => {
+    const others = [await newSubscription(), await newSubscription({ pausedAt: new Date() }), await newSubscription()];
+    for (const id of others) await accept(1, 'endpoint-busy', id);
+    const pages: string[][] = [];
+    for await (const page of readNotPaused(test.postgres, 1)) pages.push(page);
+    expect(pages.flat()).toEqual([others[0]!, others[2]!].toSorted());
+    expect(pages.map(({ length }) => length).toSorted()).toEqual([0, 0, 1, 1]); // the last is empty
   });
 
   it('are left to be released, or on their way, but for those of a subscription that is paused or parked', async () => {

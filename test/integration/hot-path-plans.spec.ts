@@ -21,7 +21,7 @@ import { readHeldItems } from '../../src/ledger/read-held.js';
 import { releaseItems } from '../../src/ledger/release.js';
 import { settleResults } from '../../src/ledger/settle.service.js';
 import { findStillQueued } from '../../src/ledger/still-queued.js';
-import { anyHeldItems, anyReleasedItems } from '../../src/ledger/unsettled-held.js';
+import { anyHeldItems, anyReleasedItems, readNotPausedItems } from '../../src/ledger/unsettled-held.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 
 interface PlanNode {
@@ -290,6 +290,8 @@ describe('a statement about deliveries', () => {
         const ofHeld = ['delivery_held', 'delivery_unsent'];
         expect((await indexesOf(anyHeldItems.text)).filter((index) => !ofHeld.includes(index))).toEqual([]);
         expect(new Set(await indexesOf(anyReleasedItems.text))).toEqual(new Set(['delivery_released']));
+        const [page] = scansOf('held_subscription', await genericPlan(readNotPausedItems.text));
+        expect(page).toMatchObject({ 'Index Name': 'held_subscription_pkey' });
       },
     );
   });
