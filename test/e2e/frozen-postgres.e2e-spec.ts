@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import { Agent, request } from 'node:http';
 import type { Socket } from 'node:net';
 import pg from 'pg';
@@ -8,6 +8,8 @@ import { eventually } from '../support/eventually.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
 const publishers = 2000;
+/** Promised are 5/3 of DATABASE_TIMEOUT and a second, from when their request is read; here they, and what they call, share a busy machine. */
+const longestWaitMs = 60_000;
 const body = JSON.stringify({
   kanaal: 'zaken',
   hoofdObject: 'http://example.org/',
@@ -20,6 +22,7 @@ const body = JSON.stringify({
 interface Answer {
   status: number | undefined;
   retryAfter: number;
+  waitedMs: number;
 }
 
 /** The name of the statement goes with each of its messages. */
@@ -33,17 +36,18 @@ describe('while Postgres is frozen', () => {
   let agent: Agent;
   let authorization: string;
 
-  beforeAll(async () => {
+  async function begin(databaseTimeout: string): Promise<void> {
     database = await createDatabase();
     proxy = await TcpProxy.start(database.url);
     direct = new pg.Client({ connectionString: database.url });
     await direct.connect();
-    api = await Api.start({ DATABASE_URL: proxy.url, DATABASE_TIMEOUT: '1', DATABASE_POOL_SIZE: '4' });
+    api = await Api.start({ DATABASE_URL: proxy.url, DATABASE_TIMEOUT: databaseTimeout, DATABASE_POOL_SIZE: '4' });
     authorization = `Bearer ${api.superuserToken}`;
     expect((await api.post('/kanaal', { naam: 'zaken' })).status).toBe(201);
     agent = new Agent({ keepAlive: false });
-  });
-  afterAll(async () => {
+  }
+  afterEach(async () => {
+    proxy.letGo();
     agent.destroy();
     await api.close();
     await proxy.cut();
@@ -51,8 +55,9 @@ describe('while Postgres is frozen', () => {
     await database.drop();
   });
 
-  const publish = (headers: Record<string, string> = {}): Promise<Answer> =>
+  const publish = (headers: Record<string, string> = {}, content = body): Promise<Answer> =>
     new Promise((resolve, reject) => {
+      const askedAt = performance.now();
       const call = request(`${api.base}/notificaties`, {
         method: 'POST',
         agent,
@@ -62,9 +67,10 @@ describe('while Postgres is frozen', () => {
       call.on('response', (response) => {
         response.resume();
         const { statusCode: status, headers: answered } = response;
-        response.on('end', () => resolve({ status, retryAfter: Number(answered['retry-after']) }));
+        const retryAfter = Number(answered['retry-after']);
+        response.on('end', () => resolve({ status, retryAfter, waitedMs: performance.now() - askedAt }));
       });
-      call.end(body);
+      call.end(content);
     });
 
   const stored = async () => {
@@ -85,6 +91,7 @@ describe('while Postgres is frozen', () => {
   };
 
   it('every publisher is refused with 503 and Retry-After, and nothing of that is committed when it thaws', async () => {
+    await begin('1');
     // Until several connections are there: while Postgres is frozen, no other comes about, and each takes one statement. Those that
     // were given up because a statement took more than a second, as on a busy machine, do not count.
     const accepting = new Set<Socket>();
@@ -107,6 +114,7 @@ describe('while Postgres is frozen', () => {
     const answers = await Promise.all(waiting); // all of them before it thaws
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
     expect(answers.every(({ retryAfter }) => retryAfter > 0)).toBe(true);
+    expect(Math.max(...answers.map(({ waitedMs }) => waitedMs))).toBeLessThan(longestWaitMs);
 
     const late: number[] = [];
     proxy.onClientData = (bytes, { localPort }) => {
@@ -125,5 +133,26 @@ describe('while Postgres is frozen', () => {
     proxy.onClientData = undefined;
     await eventually(async () => (await publish()).status === 201, 'publishing');
     expect(await stored()).toBe(before.length + 1);
+  });
+
+  it('publications for which there is no room are refused with 503 and Retry-After at once, and only those', async () => {
+    await begin('120'); // those that have room wait for their turn for 40 s
+    const proxied = await publish();
+    expect(proxied.status).toBe(201);
+    proxy.holdUp();
+    // 64 MiB may wait.
+    const large = JSON.stringify({ ...JSON.parse(body), hoofdObject: `http://example.org/${'x'.repeat(1_000_000)}` });
+    const answers: Answer[] = [];
+    const all = Array.from({ length: 100 }, async () => void answers.push(await publish({}, large)));
+    await eventually(() => answers.length >= 30, 'those that have no room to be refused');
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
+    expect(answers.every(({ retryAfter }) => retryAfter > 0)).toBe(true);
+    const { text } = await api.get(`${api.origin}/metrics`);
+    expect(text).toMatch(/^heraut_publications_not_stored_total\{reason="full"\} [3-9]\d$/m);
+    proxy.letGo();
+    await Promise.all(all);
+    const written = answers.filter(({ status }) => status === 201).length;
+    expect(written).toBeGreaterThanOrEqual(30);
+    expect(await stored()).toBe(1 + written);
   });
 });

@@ -282,16 +282,28 @@ describe('deleting an abonnement', () => {
     const { json } = await create();
     const id = json.url.split('/').at(-1)!;
     const { dataSource } = api.app.get(Postgres);
-    const [waiting] = await insertDeliveries((text, values) => dataSource.query(text, values), {
-      notifications: 1,
+    await insertDeliveries((text, values) => dataSource.query(text, values), {
+      notifications: 3000,
       subscriptionIds: [id],
       state: 'waiting',
       columns: { next_at: "now() + interval '1 day'" },
     });
-    const states = () =>
-      dataSource.query<{ state: string }[]>('SELECT state FROM delivery WHERE notification_id = $1', [waiting]);
+    const waiting = async () => {
+      const [row] = await dataSource.query<{ count: number }[]>(
+        "SELECT count(*)::int AS count FROM delivery WHERE subscription_id = $1 AND state = 'waiting'",
+        [id],
+      );
+      return row!.count;
+    };
+    // Whoever ends them has to wait for one; the answer does not.
+    const holding = dataSource.createQueryRunner();
+    await holding.startTransaction();
+    await holding.query('SELECT FROM delivery WHERE subscription_id = $1 FOR UPDATE', [id]);
     expect((await api.delete(json.url)).status).toBe(204);
-    await eventually(async () => (await states())[0]!.state === 'cancelled', 'the delivery to be cancelled');
+    expect(await waiting()).toBe(3000);
+    await holding.commitTransaction();
+    await holding.release();
+    await eventually(async () => (await waiting()) === 0, 'the deliveries to be cancelled');
   });
 });
 
