@@ -75,6 +75,7 @@ describe('admission', () => {
         if (foundNothing) inVain.push(address);
         return Promise.resolve();
       },
+      keepProbes: () => Promise.resolve(),
       open: (address: string, ...rest: unknown[]) => {
         if (failing) return Promise.reject(failing);
         opened.set(address, rest);

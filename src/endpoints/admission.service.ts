@@ -27,6 +27,8 @@ const notAloneForMs = 5000;
  * out as well: any answer closes an origin.
  */
 const noRoomPauseMs = 5000;
+/** A third of the lease of a probe: one that has been in the queue for long, or cannot be written for once, does not lose it. */
+const keepProbesMs = 5000;
 
 /**
  * Says of each delivery whether a worker may send it now, and judges endpoints by what comes of the calls: the circuit breakers
@@ -45,6 +47,8 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly claiming = new Set<string>();
   /** By subscription. */
   private readonly notAloneUntil = new LRUCache<string, number>({ max: 10_000 });
+  /** When those under way were kept last. */
+  private keptProbesAt = -Infinity;
   private openBefore: ReadonlyMap<string, OpenEndpoint> = new Map();
   private ticking: NodeJS.Timeout | undefined;
 
@@ -159,6 +163,18 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     inLineGauge.set(this.rooms.inLine);
     this.forgetClosed();
     for (const address of this.probedAt.keys()) if (!this.isProbed(address)) this.probedAt.delete(address);
+    this.keepProbes();
+  }
+
+  /** While a call takes long no other worker may probe beside it: its delivery would use up an attempt for what this one finds out. */
+  private keepProbes(): void {
+    const now = this.clock.now();
+    if (now - this.keptProbesAt < keepProbesMs) return;
+    this.keptProbesAt = now; // also where none is under way: most end in milliseconds, and need no statement
+    const underWay: string[] = [];
+    for (const [address, endedAt] of this.probedAt)
+      if (endedAt === Infinity && !this.claiming.has(address)) underWay.push(address);
+    if (underWay.length > 0) void this.openEndpoints.keepProbes(underWay);
   }
 
   /** One that any process, or an operator, has closed begins anew: failures before that no longer count. */

@@ -14,6 +14,7 @@ import {
   claimProbes,
   closeEndpoints,
   endProbes,
+  keepProbes,
   openEndpoints,
   readOpenEndpoints,
   type ClosedEndpoint,
@@ -30,8 +31,8 @@ const pollIntervalMs = 1000;
 /**
  * Between two probes, a twentieth of the time that the endpoint has been open: its recovery is noticed after a twentieth of its
  * outage, and an endpoint that is down for hours is called once a minute. One that hangs keeps its probe until the call times out, and is
- * not probed meanwhile: each would go through queue and worker only to be held again. The lease is longer than a call takes by
- * default; a probe is lost when its worker is killed.
+ * not probed meanwhile: each would go through queue and worker only to be held again. A call may take minutes, so the worker that makes it
+ * keeps its probe every few seconds; the lease is for one whose worker was killed.
  */
 const probePauses = { shortestMs: 1000, longestMs: 60_000, fraction: 20, leaseMs: 15_000 };
 
@@ -166,6 +167,15 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
   /** The right to release a held delivery as a probe, for each of these for which one is due. @returns those that got it */
   claimProbes(claims: readonly ProbeClaim[]): Promise<ProbeClaim[]> {
     return claimProbes(this.postgres, claims, probePauses);
+  }
+
+  /** Probes of these are under way in this process. To be called a few times in the time of a lease. Never throws: the next time makes up for it. */
+  async keepProbes(addresses: readonly string[]): Promise<void> {
+    try {
+      await keepProbes(this.postgres, addresses, probePauses.leaseMs);
+    } catch (error) {
+      this.logger.warn({ event: 'endpoint.probe-failed', addresses, error });
+    }
   }
 
   /**

@@ -181,7 +181,7 @@ export interface ProbePauses {
   shortestMs: number;
   longestMs: number;
   fraction: number;
-  /** A probe that has not ended by then is taken for lost. */
+  /** A probe that has neither ended nor been kept by then is taken for lost. */
   leaseMs: number;
 }
 
@@ -203,6 +203,21 @@ export async function claimProbes(
   });
   const met = new Set(rows.map((row) => `${row.subscription_id} ${row.address}`));
   return asked.filter(({ address, subscriptionId }) => met.has(`${subscriptionId} ${address}`));
+}
+
+// Locked in order, as they are opened. Of one that has ended meanwhile nothing is kept: the next may be claimed.
+export const keepProbesItems = statement(
+  'keep-probes',
+  `UPDATE endpoint SET probing_until = now() + $lease_ms * interval '1 ms'
+   WHERE address = ANY (ARRAY(
+     SELECT address FROM endpoint
+     WHERE address = ANY ($addresses::text[]) AND probing_until IS NOT NULL ORDER BY address FOR UPDATE
+   ))`,
+);
+
+/** Probes of these are under way: from now on they have the whole lease again. */
+export async function keepProbes(postgres: Postgres, addresses: readonly string[], leaseMs: number): Promise<void> {
+  await postgres.query(keepProbesItems, { addresses, lease_ms: leaseMs });
 }
 
 /** A probe that has ended. */

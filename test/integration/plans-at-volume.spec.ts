@@ -81,7 +81,7 @@ import { findBodies } from '../../src/ledger/read-bodies.js';
 import { findChannels } from '../../src/ledger/read-channels.js';
 import { readHeldItems } from '../../src/ledger/read-held.js';
 import { situationsItems } from '../../src/ledger/read-situations.js';
-import { claimProbesItems } from '../../src/ledger/open-endpoints.js';
+import { claimProbesItems, keepProbesItems } from '../../src/ledger/open-endpoints.js';
 import { releaseItems } from '../../src/ledger/release.js';
 import { retryOne } from '../../src/ledger/retry-now.js';
 import { sendAgainItems, sentAgain } from '../../src/ledger/send-again.js';
@@ -313,6 +313,7 @@ describe('with much in every state, the cost of a statement is that of its own w
         lease_ms: 1,
       },
     ],
+    [keepProbesItems, { addresses: ['https://receiver.example'], lease_ms: 1 }],
     [forgetItems, { subscriptions: [ordered], idle_ms: 60_000 }],
     [claimLooksItems, { claim_ms: 5000, limit: 64 }],
     [readBacklogsItems, { limit: 10_000 }],

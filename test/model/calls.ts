@@ -1,6 +1,6 @@
 import type { DeliveryGuarantee } from '../../src/subscriptions/subscription.js';
 import type { Fate } from './gates.js';
-import type { VirtualTime } from './virtual-time.js';
+import type { VirtualTime } from '../support/virtual-time.js';
 
 /**
  * From its being had, a lock lasts for 1000 ms (the setting of the model's spec), and is first extended after 600 to 700. The extension is a

@@ -7,7 +7,7 @@ import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { SubscriptionEntity } from '../../src/subscriptions/subscription.entity.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 import { story, storyOfBurst, storyOfTaking, type Action } from './actions.js';
-import { VirtualTime } from './virtual-time.js';
+import { VirtualTime } from '../support/virtual-time.js';
 import { healingMs, subscriptionsPerGuarantee, World } from './world.js';
 
 /** A quiet machine plays these in about a minute. Fewer would show less, so they are not enough. */

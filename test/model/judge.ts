@@ -5,7 +5,7 @@ import type { DeliveryGuarantee } from '../../src/subscriptions/subscription.js'
 import { Calls, type Begun } from './calls.js';
 import { ModelReceiver } from './model-receiver.js';
 import { Publications } from './publications.js';
-import type { VirtualTime } from './virtual-time.js';
+import type { VirtualTime } from '../support/virtual-time.js';
 
 interface DeliveryRow {
   key: string;

@@ -1,6 +1,6 @@
 import type { Publication, Published } from '../../src/publishing/publication.js';
 import type { Fate } from './gates.js';
-import type { VirtualTime } from './virtual-time.js';
+import type { VirtualTime } from '../support/virtual-time.js';
 
 /** A process that waits for the ledger for less long than this has no reason to refuse. */
 const patienceMs = 1000;

@@ -17,7 +17,7 @@ import { Judge, retryPolicy, type WorldTally } from './judge.js';
 import { ModelBroker } from './model-queue.js';
 import { modelTasks, ModelProcess, type Surroundings } from './model-process.js';
 import { ModelSupervisor } from './model-supervisor.js';
-import type { VirtualTime } from './virtual-time.js';
+import type { VirtualTime } from '../support/virtual-time.js';
 import { plainCipher } from '../support/secrets.js';
 import { subscriptionsService } from '../support/subscriptions-service.js';
 
