@@ -300,6 +300,35 @@ describe('admission', () => {
     expect([...opened.keys()]).toEqual([url]);
   });
 
+  it('parks an endpoint for the longest time that it asks for while it is being parked for its failures', async () => {
+    const open: Place[] = [];
+    for (let nr = 0; nr < 8; nr++) open.push((await enter()) as Place);
+    const answer = (verdict: Verdict) => admission.leave(open.pop()!, verdict, 10, delivery());
+    let written!: () => void;
+    const opening = vi.spyOn(openEndpoints, 'open');
+    opening.mockReturnValueOnce(new Promise((resolve) => (written = resolve)));
+    for (let nr = 0; nr < 5; nr++) answer(troubled());
+    for (const askedMs of [2000, 3_600_000, 60_000]) answer(troubled(askedMs));
+    expect(opening.mock.calls).toEqual([[url, 'HTTP 503', 5, undefined]]);
+    written();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(opening.mock.calls.slice(1)).toEqual([[url, 'HTTP 503', 7, 3_600_000]]);
+  });
+
+  it('parks an endpoint again that asks for it while it is being closed', async () => {
+    const open = [(await enter()) as Place, (await enter()) as Place];
+    admission.leave(open[0]!, troubled(2000), 10, delivery());
+    await new Promise((resolve) => setImmediate(resolve));
+    let written!: () => void;
+    const closing = new Promise<void>((resolve) => (written = resolve));
+    vi.spyOn(openEndpoints, 'close').mockReturnValueOnce(closing.then(() => opened.delete(url)));
+    admission.arrivedBefore({ probes: url } as Place, 101);
+    admission.leave(open[1]!, troubled(60_000), 10, delivery());
+    written();
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([...opened]).toEqual([[url, ['HTTP 503', 1, 60_000]]]);
+  });
+
   it('leaves it parked when a call ends well that began before', async () => {
     const before = (await enter()) as Place;
     admission.begin(before);

@@ -7,6 +7,7 @@ import type { OpenEndpoint } from '../ledger/open-endpoints.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { CircuitBreakers } from './circuit-breaker.js';
+import { EndpointChanges } from './endpoint-changes.js';
 import { inLineGauge } from './endpoints.metrics.js';
 import { HoldRule } from './hold-rule.service.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
@@ -39,8 +40,7 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(Admission.name);
   private readonly rooms: Rooms;
   private readonly breakers: CircuitBreakers;
-  /** Endpoints that are being opened or closed. */
-  private readonly changing = new Set<string>();
+  private readonly changes: EndpointChanges;
   /** Of open endpoints: when the last probe ended; Infinity while one is under way. */
   private readonly probedAt = new Map<string, number>();
   /** Of open endpoints: those for which a delivery that is due is asking. */
@@ -67,6 +67,7 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
       now,
     });
     this.breakers = new CircuitBreakers(settings.CIRCUIT_BREAKER_FAILURES, now);
+    this.changes = new EndpointChanges(openEndpoints, this.rooms);
   }
 
   onApplicationBootstrap(): void {
@@ -118,8 +119,8 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     else this.troubled(address, verdict, delivery);
     // Any answer shows that the origin is well. Of a URL only its probe counts: a call that began before it was parked may end well
     // although it has asked meanwhile to be left alone.
-    if (this.isOpen(origin.address)) this.close(origin.address);
-    if (verdict.kind === 'well' && place.probes === address) this.close(address);
+    if (this.isOpen(origin.address)) this.changes.close(origin.address);
+    if (verdict.kind === 'well' && place.probes === address) this.changes.close(address);
   }
 
   /**
@@ -128,7 +129,7 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
    */
   arrivedBefore({ probes }: Place, startedAt: number): void {
     const open = probes === undefined ? undefined : this.openEndpoints.all.get(probes);
-    if (open && startedAt > open.openedAt.getTime()) this.close(open.address);
+    if (open && startedAt > open.openedAt.getTime()) this.changes.close(open.address);
   }
 
   /** The delivery is settled. */
@@ -259,14 +260,14 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     const { address, origin } = place.room;
     const failures = this.failed(address, delivery);
     place.foundNothing = place.probes === origin.address;
-    if (place.foundNothing) this.open(address, reason, failures ?? 1);
+    if (place.foundNothing) this.changes.open(address, { reason, failures: failures ?? 1, askedMs: undefined });
     else if (failures !== undefined) this.openIfClosed(address, reason, failures);
   }
 
   private troubled(address: string, verdict: Verdict & { kind: 'troubled' }, delivery: DeliveryKey): void {
     const { reason, askedDelayMs = 0 } = verdict;
     const failures = this.failed(address, delivery);
-    if (askedDelayMs > 0) this.open(address, reason, failures ?? 1, askedDelayMs);
+    if (askedDelayMs > 0) this.changes.open(address, { reason, failures: failures ?? 1, askedMs: askedDelayMs });
     else if (failures !== undefined) this.openIfClosed(address, reason, failures);
   }
 
@@ -275,33 +276,10 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   private openIfClosed(address: string, reason: string, failures: number): void {
-    if (!this.isOpen(address)) this.open(address, reason, failures);
+    if (!this.isOpen(address)) this.changes.open(address, { reason, failures, askedMs: undefined });
   }
 
   private isOpen(address: string): boolean {
     return this.openEndpoints.all.has(address);
-  }
-
-  private open(address: string, reason: string, failures: number, firstProbeInMs?: number): void {
-    this.change(address, async () => {
-      await this.openEndpoints.open(address, reason, failures, firstProbeInMs);
-      this.rooms.turnAway('endpoint-parked', address);
-    });
-  }
-
-  private close(address: string): void {
-    this.change(address, async () => {
-      // It stays open where it has asked for more time meanwhile, or another worker was faster.
-      if (await this.openEndpoints.close(address)) this.rooms.startSlowly(address);
-    });
-  }
-
-  /** What cannot be written now is written after the next call that says the same. */
-  private change(address: string, write: () => Promise<void>): void {
-    if (this.changing.has(address)) return;
-    this.changing.add(address);
-    write()
-      .catch((error: unknown) => this.logger.warn({ event: 'endpoint.change-failed', address, error }))
-      .finally(() => this.changing.delete(address));
   }
 }

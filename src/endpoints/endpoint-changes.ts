@@ -1,0 +1,64 @@
+import { Logger } from '@nestjs/common';
+import type { OpenEndpoints } from './open-endpoints.service.js';
+import type { Rooms } from './rooms.js';
+
+/** Why an endpoint is to be open. */
+interface Opening {
+  reason: string;
+  failures: number;
+  /** For which its receiver asked to be left alone; undefined: it did not. */
+  askedMs: number | undefined;
+}
+
+/** What this process finds out of endpoints, written to the ledger: of each one change at a time. */
+export class EndpointChanges {
+  private readonly logger = new Logger(EndpointChanges.name);
+  /** Those that are being opened or closed. */
+  private readonly changing = new Set<string>();
+  /** Of these, the ones whose receivers asked to be left alone meanwhile: for the longest of those times. */
+  private readonly askedMeanwhile = new Map<string, Opening & { askedMs: number }>();
+
+  constructor(
+    private readonly openEndpoints: Pick<OpenEndpoints, 'open' | 'close'>,
+    private readonly rooms: Pick<Rooms, 'turnAway' | 'startSlowly'>,
+  ) {}
+
+  open(address: string, opening: Opening): void {
+    const { reason, failures, askedMs } = opening;
+    if (this.changing.has(address)) {
+      if (askedMs !== undefined) this.openAfterwards(address, { ...opening, askedMs });
+      return;
+    }
+    this.change(address, async () => {
+      await this.openEndpoints.open(address, reason, failures, askedMs);
+      this.rooms.turnAway('endpoint-parked', address);
+    });
+  }
+
+  close(address: string): void {
+    if (this.changing.has(address)) return;
+    this.change(address, async () => {
+      // It stays open where it has asked for more time meanwhile, or another worker was faster.
+      if (await this.openEndpoints.close(address)) this.rooms.startSlowly(address);
+    });
+  }
+
+  /** The next call, which would be told the same, is the probe that it asked to be spared. */
+  private openAfterwards(address: string, opening: Opening & { askedMs: number }): void {
+    const before = this.askedMeanwhile.get(address);
+    if (!before || before.askedMs < opening.askedMs) this.askedMeanwhile.set(address, opening);
+  }
+
+  /** What cannot be written now is written after the next call that says the same. */
+  private change(address: string, write: () => Promise<void>): void {
+    this.changing.add(address);
+    write()
+      .catch((error: unknown) => this.logger.warn({ event: 'endpoint.change-failed', address, error }))
+      .finally(() => {
+        this.changing.delete(address);
+        const opening = this.askedMeanwhile.get(address);
+        this.askedMeanwhile.delete(address);
+        if (opening) this.open(address, opening);
+      });
+  }
+}
