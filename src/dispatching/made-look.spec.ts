@@ -22,6 +22,7 @@ const endpoint = {
   probes: 0,
   nextProbeAt: new Date(0),
   leftAloneUntil: new Date(0),
+  askedUntil: null,
 };
 const probe = { kind: 'probe', endpoint, nextLookInMs: 500 } as const;
 const none = new Set<string>();

@@ -130,11 +130,11 @@ export class Releaser {
       const endpoint = this.openEndpoints.of(subscription);
       if (pausedAt || !endpoint) continue;
       const longestSeconds = longestParkedSeconds(this.retryPolicies.for(subscriptionId));
-      const { address, openedAt, reason: why, leftAloneUntil } = endpoint;
+      const { address, openedAt, reason: why, askedUntil } = endpoint;
       const now = this.heartbeat.ledgerNow();
       const heldBefore = now - longestSeconds * 1000;
       // It asked for that time, and could not be tried before. One that asks again and again keeps them for a day more, and no longer.
-      if (leftAloneUntil.getTime() > now && openedAt.getTime() > heldBefore - dayMs) continue;
+      if (askedUntil && askedUntil.getTime() > now && openedAt.getTime() > heldBefore - dayMs) continue;
       // They may have been held for another reason, a pause for example, before it was opened.
       if (openedAt.getTime() > heldBefore) continue;
       const reason = `held for ${formatDuration(longestSeconds)}: its endpoint ${address} is parked since ${openedAt.toISOString()}: ${why}`;

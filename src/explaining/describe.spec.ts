@@ -29,6 +29,7 @@ const endpoint = {
   probes: 3,
   nextProbeAt: at('08:00:30'),
   leftAloneUntil: at('07:00:00'),
+  askedUntil: null,
 };
 const around: Around = { endpoint: undefined, pausedAt: null, notBefore: null, now: at('08:00:00').getTime() };
 

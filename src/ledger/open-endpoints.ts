@@ -15,6 +15,8 @@ export interface OpenEndpoint {
   nextProbeAt: Date;
   /** Before this not even a delivery that is alone is sent: a probe is under way, or the receiver asked to be left alone. */
   leftAloneUntil: Date;
+  /** The receiver asked to be left alone until then; null: it never did. */
+  askedUntil: Date | null;
 }
 
 /** Of more than these the newest are not read: their deliveries are tried by the workers, a few at a time. */
@@ -23,7 +25,7 @@ const mostOpen = 10_000;
 const readOpenItems = statement(
   'read-open-endpoints',
   `SELECT address, opened_at, reason, failures, probes, GREATEST(next_probe_at, probing_until) AS next_probe_at,
-     GREATEST(asked_until, probing_until, opened_at) AS left_alone_until
+     GREATEST(asked_until, probing_until, opened_at) AS left_alone_until, asked_until
    FROM endpoint ORDER BY opened_at, address LIMIT $limit`,
 );
 
@@ -36,6 +38,7 @@ export async function readOpenEndpoints(postgres: Postgres): Promise<OpenEndpoin
     probes: number;
     next_probe_at: Date;
     left_alone_until: Date;
+    asked_until: Date | null;
   }>(readOpenItems, { limit: mostOpen });
   return rows.map((row) => ({
     address: row.address,
@@ -45,6 +48,7 @@ export async function readOpenEndpoints(postgres: Postgres): Promise<OpenEndpoin
     probes: row.probes,
     nextProbeAt: row.next_probe_at,
     leftAloneUntil: row.left_alone_until,
+    askedUntil: row.asked_until,
   }));
 }
 

@@ -428,6 +428,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       probes: 0,
       nextProbeAt: new Date(Date.now() + nextProbeInMs),
       leftAloneUntil: new Date(Date.now() + nextProbeInMs),
+      askedUntil: null,
     });
     beforeEach(() => {
       open = parked(minuteMs);

@@ -802,6 +802,16 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     vi.restoreAllMocks();
   });
 
+  it('of an endpoint that is probed without a pause, since its calls take minutes, are too old when their policy says so', async () => {
+    await accept(3, 'endpoint-parked');
+    await openEndpoints.open(url, 'no answer', 5);
+    await test.sql("UPDATE endpoint SET probing_until = now() + interval '24 hours 15 s'");
+    await openEndpoints.refresh();
+    vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + 24 * hourMs);
+    expect(await releaser.freeHeldTooLong(running)).toBe(3);
+    vi.restoreAllMocks();
+  });
+
   it('of an endpoint that asks to be left alone again and again are kept for a day more than their policy tries', async () => {
     await accept(3, 'endpoint-parked');
     await openEndpoints.open(url, 'HTTP 503', 5);
