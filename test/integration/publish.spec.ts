@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
 import { Tally } from '../../src/activity/tally.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { HoldRule } from '../../src/endpoints/hold-rule.service.js';
@@ -42,6 +43,8 @@ const publication = (terms: Partial<Terms> = {}, body = '{}'): Publication => ({
 describe('publishing', () => {
   let prepared: PreparedStack;
   let test: TestLedger;
+  let catalogue: Catalogue;
+  let openEndpoints: OpenEndpoints;
   /** Called before each statement of the accepting path. */
   let happen: (name: string) => Promise<unknown> = () => Promise.resolve();
   let publishing: PublishService;
@@ -69,12 +72,13 @@ describe('publishing', () => {
         return Promise.resolve(0);
       },
     };
-    const catalogue = new Catalogue(test.postgres);
+    catalogue = new Catalogue(test.postgres);
     const partitions = new PartitionKeeper(test.postgres);
     const directory = new SubscriptionDirectory(catalogue, test.postgres, plainCipher);
     const { config } = test;
     const { events } = test;
-    const holdRule = new HoldRule(new OpenEndpoints(test.postgres, events));
+    openEndpoints = new OpenEndpoints(test.postgres, events);
+    const holdRule = new HoldRule(openEndpoints);
     newHandOver = () =>
       new HandOver(
         enqueuer as Enqueuer,
@@ -132,6 +136,71 @@ describe('publishing', () => {
     expect(enqueued.map(({ notificationId }) => notificationId)).toEqual(idsIn(published).slice(0, 3));
     await publishing.publish(publication());
     expect(names).toEqual(['accept-on-terms', 'accept']);
+  });
+
+  describe('for a subscription that may not be sent to now', () => {
+    const channel = 'held';
+    const [restrained, other] = [randomUUID(), randomUUID()];
+    const set = async (changes: string) => {
+      await test.sql('UPDATE catalogue SET version = version + 1');
+      await test.sql(
+        `UPDATE subscription SET ${changes}, version = (SELECT version FROM catalogue) WHERE id = '${restrained}'`,
+      );
+      await catalogue.refresh();
+    };
+
+    beforeAll(async () => {
+      await test.sql('UPDATE catalogue SET version = version + 1');
+      await test.sql(
+        `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)
+         SELECT id, 'owner', 'http://' || id || '.example/hook', '', '[{"channel": "${channel}", "filters": {}}]', version
+         FROM catalogue, unnest($1::uuid[]) AS wanted (id)`,
+        [[restrained, other]],
+      );
+      await catalogue.refresh();
+    });
+    beforeEach(() => {
+      happen = () => Promise.resolve();
+      enqueued.length = 0;
+    });
+    afterEach(async () => {
+      await test.sql('DELETE FROM endpoint; DELETE FROM held_subscription');
+      await openEndpoints.refresh();
+      await set('paused_at = NULL, rate_per_second = NULL');
+    });
+
+    it.each([
+      [
+        'its endpoint is parked',
+        'endpoint-parked',
+        () => openEndpoints.open(`http://${restrained}.example`, 'down', 5),
+      ],
+      [
+        'others of it are held already, and it queues up behind them',
+        'endpoint-busy',
+        async () => {
+          await test.sql('INSERT INTO held_subscription (subscription_id, is_backlog) VALUES ($1, true)', [restrained]);
+          await openEndpoints.refresh();
+        },
+      ],
+      ['it is paused', 'paused', () => set('paused_at = now()')],
+      ['it has a rate', 'rate', () => set('rate_per_second = 5')],
+    ])('accepts a delivery as held where %s, and enqueues only those of others', async (_why, reason, restrain) => {
+      await restrain();
+      const { id } = await publishing.publish({ ...publication(), channel });
+      const rows = await test.sql('SELECT subscription_id, state, held_for FROM delivery WHERE notification_id = $1', [
+        id,
+      ]);
+      expect(rows).toHaveLength(2);
+      expect(rows).toContainEqual({ subscription_id: restrained, state: 'held', held_for: reason });
+      expect(rows).toContainEqual({ subscription_id: other, state: 'queued', held_for: null });
+      expect(enqueued.map(({ subscriptionId }) => subscriptionId)).toEqual([other]);
+    });
+
+    it('enqueues all where nothing is held, parked, paused or paced', async () => {
+      await publishing.publish({ ...publication(), channel });
+      expect(new Set(enqueued.map(({ subscriptionId }) => subscriptionId))).toEqual(new Set([restrained, other]));
+    });
   });
 
   it('reports what is too old when it is accepted as a dead letter', async () => {
