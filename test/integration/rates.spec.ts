@@ -1,0 +1,138 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { randomUUID } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { Releaser } from '../../src/dispatching/releaser.service.js';
+import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
+import type { Clock } from '../../src/infra/clock.js';
+import type { HandedOut } from '../../src/ledger/delivery.js';
+import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import type { Chunk } from '../../src/queue/chunk.js';
+import type { DeliveryQueue, Lane } from '../../src/queue/delivery-queue.js';
+import { Enqueuer } from '../../src/queue/enqueuer.service.js';
+import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
+import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
+import { delivered, newNotification } from '../support/ledger.js';
+import { plainCipher } from '../support/secrets.js';
+import { subscriptionsService } from '../support/subscriptions-service.js';
+import { openVirtualLedger, type VirtualLedger } from '../support/virtual-ledger.js';
+
+const running = new AbortController().signal;
+/** Between two rounds of a dispatcher. */
+const betweenRoundsMs = 100;
+/** For the statement that releases some: time that a rate must not lose. */
+const releasingMs = 40;
+/** Results are written together with those that come within this time. */
+const lingerMs = 25;
+
+describe('the rate of a subscription, with two dispatchers at one ledger', () => {
+  let ledger: VirtualLedger;
+  let released: HandedOut[];
+  let releasers: Releaser[];
+  let catalogues: Catalogue[];
+
+  /** With services of its own, as in a process of its own. */
+  async function newReleaser(): Promise<Releaser> {
+    const { test, time } = ledger;
+    const { postgres, events, config } = test;
+    const catalogue = new Catalogue(postgres);
+    const directory = new SubscriptionDirectory(catalogue, postgres, plainCipher);
+    const subscriptions = subscriptionsService(catalogue, directory, postgres, events, plainCipher);
+    const openEndpoints = new OpenEndpoints(postgres, events);
+    const heartbeat = { ledgerNow: () => time.now() } as Heartbeat;
+    const queue = {
+      isAccepting: true,
+      process: null,
+      onCreated: () => {},
+      publish: (_lane: Lane, chunk: Chunk) => {
+        released.push(...chunk.deliveries);
+        return Promise.resolve('confirmed');
+      },
+    } as unknown as DeliveryQueue;
+    const enqueuer = new Enqueuer(queue, postgres, heartbeat);
+    const policies = new RetryPolicies(postgres, catalogue);
+    const clock: Clock = { now: () => time.now(), pause: () => Promise.resolve() };
+    catalogues.push(catalogue);
+    await catalogue.refresh();
+    return new Releaser(
+      postgres,
+      enqueuer,
+      subscriptions,
+      openEndpoints,
+      policies,
+      heartbeat,
+      catalogue,
+      clock,
+      config,
+    );
+  }
+
+  beforeAll(async () => {
+    ledger = await openVirtualLedger();
+    const query = ledger.test.postgres.query.bind(ledger.test.postgres);
+    vi.spyOn(ledger.test.postgres, 'query').mockImplementation(async (statement, values) => {
+      if (statement.name === 'release') await ledger.time.pass(releasingMs);
+      return query(statement, values);
+    });
+  });
+  beforeEach(async () => {
+    await ledger.test.clear();
+    [released, catalogues] = [[], []];
+    releasers = [await newReleaser(), await newReleaser()];
+  });
+  afterAll(async () => {
+    vi.restoreAllMocks();
+    vi.useRealTimers();
+    await ledger.close();
+  });
+
+  async function newSubscription(ratePerSecond: number): Promise<string> {
+    const id = randomUUID();
+    await ledger.test.sql('UPDATE catalogue SET version = version + 1');
+    await ledger.test.sql(
+      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version, rate_per_second)
+       SELECT $1, 'owner', 'http://receiver.example/hook', '', '[]', version, $2 FROM catalogue`,
+      [id, ratePerSecond],
+    );
+    for (const catalogue of catalogues) await catalogue.refresh();
+    return id;
+  }
+
+  async function settleAll(settled: number): Promise<void> {
+    const settling = released.slice(settled).map((each) => ledger.test.settlements.settle(delivered(each)));
+    await ledger.time.pass(lingerMs);
+    await Promise.all(settling);
+  }
+
+  it.each([
+    [2, 30],
+    [20, 10],
+    [150, 6],
+  ])(
+    'of %s a second is kept to within a tenth over %s seconds, and no delivery is released twice',
+    async (rate, seconds) => {
+      const subscription = await newSubscription(rate);
+      const now = await ledger.test.now();
+      const held = Array.from({ length: rate * seconds * 2 }, (_, nr) => ({
+        ...newNotification(0),
+        id: uuidv7({ msecs: now + nr }),
+        subscriptionIds: [subscription],
+        heldFor: new Map([[subscription, 'rate' as const]]),
+      }));
+      await ledger.test.acceptAll(held);
+      await ledger.test.sql('UPDATE held_subscription SET look_at = now(), credited_at = now(), rate_credit = 0');
+      const beganAt = ledger.time.now();
+      const passedMs = () => ledger.time.now() - beganAt;
+      while (passedMs() < seconds * 1000) {
+        await ledger.time.pass(betweenRoundsMs - lingerMs);
+        const before = released.length;
+        await Promise.all(releasers.map((each) => each.releaseHeld(running)));
+        await settleAll(before);
+      }
+      const expected = (rate * passedMs()) / 1000;
+      expect(released.length).toBeGreaterThan(expected * 0.9);
+      expect(released.length).toBeLessThan(expected * 1.1);
+      expect(new Set(released.map(({ notificationId }) => notificationId)).size).toBe(released.length);
+    },
+  );
+});
