@@ -79,7 +79,7 @@ export const deliveryWithAttemptsOutput = z
       })
       .nullable()
       .describe(
-        'What it does at this moment; null: nothing, or its first call was begun less than a second ago, or the live state is lost.',
+        'What it does at this moment; null: nothing, or its first call was begun less than a second ago, or the live state is lost. Without `REDIS_URL` only the process that sends it knows: null where another process answers.',
       ),
   })
   .meta({ id: 'DeliveryWithAttempts' });
