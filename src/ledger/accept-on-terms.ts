@@ -21,6 +21,7 @@ const notificationsOnTerms = rowsOf<Accepted>('notification', {
   ...acceptedColumns,
   // Times that do not apply are infinite: in an array with a null each lookup by subscript would start at the beginning.
   not_before_ms: ['float8', (item) => item.notBefore ?? -Infinity],
+  keeps_place: ['bool', (item) => item.keepsPlace],
   expires_ms: ['float8', (item) => item.expiresAt ?? Infinity],
   request_key: ['text', (item) => item.request?.key ?? null],
 });
@@ -87,6 +88,7 @@ const reserve = (wanted: string) => `
  *
  * A delivery that may not be sent now is held at once, and its subscription's row is made or refreshed with it: then a
  * dispatcher releases it (held-subscriptions.ts). One that keeps order lines up (line-up.ts), unless it is scheduled: then it does when it is due.
+ * One that is dated a moment ahead, and so is not sent yet, lines up now: `next_at` keeps its date while it is held for its order.
  */
 const insertOnTerms = statement(
   'accept-on-terms',
@@ -118,6 +120,7 @@ const insertOnTerms = statement(
     SELECT (${notificationsOnTerms.array('id')})[nr] AS id, nr, subscription_id, object_key,
       nullif(held_for, '')::held_reason AS held_for,
       to_timestamp((${notificationsOnTerms.array('not_before_ms')})[nr] / 1000) AS not_before,
+      (${notificationsOnTerms.array('keeps_place')})[nr] AS keeps_place,
       to_timestamp((${notificationsOnTerms.array('expires_ms')})[nr] / 1000) AS expires_at
     FROM ${deliveriesOnTerms.from}
     WHERE ${mayWrite}
@@ -127,7 +130,7 @@ const insertOnTerms = statement(
         WHEN expires_at <= now() THEN 'expired' WHEN not_before > now() THEN 'waiting' WHEN held_for IS NOT NULL THEN 'held'
         ELSE $state
       END::delivery_state AS state,
-      object_key IS NOT NULL AND expires_at > now() AND not_before <= now() AS lines_up
+      object_key IS NOT NULL AND expires_at > now() AND (not_before <= now() OR keeps_place) AS lines_up
     FROM planned WHERE id NOT IN (SELECT id FROM refused)
   ),
   ${liningUp('(SELECT id AS notification_id, subscription_id, object_key, nr FROM judged WHERE lines_up) AS lining_up')},
@@ -149,6 +152,7 @@ const insertOnTerms = statement(
       CASE WHEN state = 'held' THEN now() END,
       CASE state
         WHEN 'waiting' THEN GREATEST(not_before, now() + coalesce($delay_ms, 0) * interval '1 ms')
+        WHEN 'held' THEN CASE WHEN not_before > now() THEN not_before END
         WHEN 'queued' THEN now() + $lease_ms::float8 * interval '1 ms'
       END,
       CASE WHEN state = 'queued' AND ${isForQueue} THEN now() END,

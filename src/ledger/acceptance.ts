@@ -23,6 +23,8 @@ export interface Accepted {
   content: OnceKey | null;
   /** Milliseconds since 1970; null: may be sent at once. */
   notBefore: number | null;
+  /** Where it is not, and order is kept: it lines up now, not when it is due. */
+  keepsPlace: boolean;
   /** Milliseconds since 1970, from when on it is not sent any more; null: always sent. */
   expiresAt: number | null;
 }

@@ -59,7 +59,7 @@ export const freeLineItems = statement(
      ORDER BY object_key, turn_nr LIMIT $limit FOR UPDATE OF delivery SKIP LOCKED
    ),
    gone AS (DELETE FROM in_line l USING freed WHERE ${samePlace('freed')})
-   UPDATE delivery d SET state = 'waiting', held_for = NULL, next_at = now(), object_key = NULL, turn_nr = NULL
+   UPDATE delivery d SET state = 'waiting', held_for = NULL, next_at = GREATEST(d.next_at, now()), object_key = NULL, turn_nr = NULL
    FROM freed WHERE ${sameDelivery('freed')}`,
 );
 

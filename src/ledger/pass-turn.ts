@@ -115,8 +115,12 @@ export const nextInLine = rowsOf<NextRow>('item', {
   turn_nr: ['bigint', (row) => row.turn_nr],
 });
 
+/** Of one that gets the turn: it is dated a moment ahead (accept-on-terms.ts), and waits for that. */
+const isAhead = 'coalesce(d.next_at > now(), false)';
+const isQueuedNow = `$state::text = 'queued' AND NOT ${isAhead}`;
+
 /**
- * Passes each turn to the delivery that was found to be next, which is handed out. The one that has the turn may have been sent again meanwhile,
+ * Passes each turn to the delivery that was found to be next, which is handed out, unless it is ahead of its date. The one that has the turn may have been sent again meanwhile,
  * and have found its turn still its own: then it has not ended any more, and keeps it. Not `lined_up` tells that: somebody lines up all the time where
  * much is published about the object, and its turn would never be passed on. Whoever has lined up since is behind the next one. One that is no longer in
  * line (cancelled, or ended with its subscription) never is again in that place, so its row goes, and the next one is looked for.
@@ -130,14 +134,14 @@ export const passTurnItems = perTwoDays(
     ),
     handed_out AS (
       UPDATE ${of('delivery')} d SET
-        state = $state::delivery_state, held_for = NULL, turn_nr = 0,
-        generation = d.generation + CASE WHEN $state::text = 'queued' THEN 1 ELSE 0 END,
-        next_at = now() + $delay_ms * interval '1 ms',
-        queued_at = CASE WHEN $state::text = 'queued' THEN now() END,
-        process = $process
+        state = CASE WHEN ${isAhead} THEN 'waiting' ELSE $state END::delivery_state, held_for = NULL, turn_nr = 0,
+        generation = d.generation + CASE WHEN ${isQueuedNow} THEN 1 ELSE 0 END,
+        next_at = CASE WHEN ${isAhead} THEN d.next_at ELSE now() + $delay_ms * interval '1 ms' END,
+        queued_at = CASE WHEN ${isQueuedNow} THEN now() END,
+        process = CASE WHEN ${isQueuedNow} THEN $process END
       FROM mine
       WHERE ${sameDelivery('mine')} AND d.state::text = 'held' AND d.held_for = 'order' AND d.turn_nr = mine.turn_nr
-      RETURNING ${handedOutColumns}, d.object_key
+      RETURNING ${handedOutColumns}, d.object_key, d.state
     ),
     passed AS (UPDATE turn t SET notification_id = h.notification_id FROM handed_out h WHERE ${sameTurn('h')}),
     out_of_line AS (
@@ -149,7 +153,7 @@ export const passTurnItems = perTwoDays(
         )
       )
     )
-    ${withText('handed_out', of('notification'))}`,
+    ${withText('(SELECT * FROM handed_out WHERE state = $state::delivery_state)', of('notification'))}`,
 );
 
 const leaveLineItems = statement(

@@ -71,8 +71,10 @@ export class PublicationRequests {
     if ('published' in read) return read;
     const { notification } = read;
     const requestKey = named ? this.requestKey(named, notification, notBefore) : null;
-    const sentFrom = notBefore ?? untilPast(notification, this.heartbeat.ledgerNow());
-    const terms = this.terms(notification, { request: requestKey, notBefore: sentFrom });
+    const asPublished = { request: requestKey, notBefore };
+    const soonPast = notBefore === null ? untilPast(notification, this.heartbeat.ledgerNow()) : null;
+    const sentFrom = soonPast === null ? asPublished : { ...asPublished, notBefore: soonPast, keepsPlace: true };
+    const terms = this.terms(notification, sentFrom);
     const publication = this.publicationOf(asked, notification, terms);
     const published = await this.publishing.publish(publication);
     if (published.kind === 'mismatch') throw new IdempotencyKeyReused();
@@ -124,7 +126,7 @@ export class PublicationRequests {
       if (!(error instanceof MisfitProblem) || !named) throw error;
       const { notification } = error;
       const request = this.requestKey(named, notification, notBefore);
-      const terms = { request, content: null, notBefore, expiresAt: null };
+      const terms = { request, content: null, notBefore, keepsPlace: false, expiresAt: null };
       const publication = this.publicationOf(asked, notification, { terms });
       return { published: await this.publishing.findRepeated(publication, error), body: notification.body };
     }

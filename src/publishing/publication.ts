@@ -34,6 +34,11 @@ export interface Terms {
   content: OnceKey | null;
   /** Milliseconds since 1970; not sent earlier. */
   notBefore: number | null;
+  /**
+   * Where it is not sent at once and order is kept: whether later ones about the same object wait for it. Not where its publisher asked for
+   * that time, so that others come first.
+   */
+  keepsPlace: boolean;
   /** Milliseconds since 1970; not sent any more from then on. */
   expiresAt: number | null;
 }

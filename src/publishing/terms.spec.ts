@@ -39,6 +39,7 @@ describe('the terms of a notification', () => {
       request: null,
       content: null,
       notBefore: null,
+      keepsPlace: false,
       expiresAt: null,
     });
   });
@@ -70,6 +71,12 @@ describe('the terms of a notification', () => {
     expect(one).not.toEqual(other);
     expect(contentOf(rule('kenmerken.actie'), { characteristics: new Map([['actie', 'x']]) })).not.toBeNull();
     expect(contentOf(rule('kenmerken.actie'))).toBeNull();
+  });
+
+  it('say whether one that is sent later keeps its place: not where its publisher asked for that', () => {
+    expect(termsOf(notification(), { ...nothing, notBefore: 5 })).toMatchObject({ notBefore: 5, keepsPlace: false });
+    const dated = { ...nothing, notBefore: 5, keepsPlace: true };
+    expect(termsOf(notification(), dated)).toMatchObject({ notBefore: 5, keepsPlace: true });
   });
 
   it('have no content key for a notification that may be replaced', () => {

@@ -10,6 +10,8 @@ export interface Asked {
   request: OnceKey | null;
   /** Milliseconds since 1970. */
   notBefore: number | null;
+  /** As in `Terms`. */
+  keepsPlace?: boolean;
   /**
    * A notification that may still be replaced is not de-duplicated: another one left out as its duplicate would be lost
    * when the content changes.
@@ -18,12 +20,16 @@ export interface Asked {
 }
 
 /** The terms that the publisher asked for, with those of the channel's rules. */
-export function termsOf(notification: ParsedNotification, { request, notBefore, isReplaceable = false }: Asked): Terms {
+export function termsOf(
+  notification: ParsedNotification,
+  { request, notBefore, keepsPlace = false, isReplaceable = false }: Asked,
+): Terms {
   const { deduplication, maxAgeSeconds } = notification.channel;
   return {
     request,
     content: deduplication && !isReplaceable ? contentKeyOf(notification, deduplication) : null,
     notBefore,
+    keepsPlace,
     expiresAt: maxAgeSeconds === null ? null : notification.createdAt + maxAgeSeconds * 1000,
   };
 }

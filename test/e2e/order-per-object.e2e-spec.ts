@@ -32,12 +32,20 @@ describe('a subscription that keeps order by object', () => {
   });
 
   /** Through one api process, then the other. */
-  async function publish(object: string, nr: number): Promise<string> {
-    const fields = { hoofdObject: `https://cases.example.org/api/cases/${object}` };
+  async function publish(object: string, nr: number, others: Record<string, string> = {}): Promise<string> {
+    const fields = { hoofdObject: `https://cases.example.org/api/cases/${object}`, ...others };
     return (await heraut.publish(channel, fields, heraut.processes[nr % 2])).id;
   }
   const arrived = (): string[] => receiver.notifications.map(({ headers }) => headers['webhook-id'] as string);
   const isFirst = (id: string, nr: number, ids: string[]): boolean => ids.indexOf(id) === nr;
+
+  it('sends one that is dated a moment ahead before what was published about its object after it', async () => {
+    const aanmaakdatum = new Date(Date.now() + 450).toISOString();
+    const dated = await publish('a', 0, { aanmaakdatum });
+    const later = await publish('a', 1);
+    await heraut.becomes('delivered', later, subscription);
+    expect(arrived()).toEqual([dated, later]);
+  });
 
   it('sends a later one when the earlier one has been delivered, and one about another object at once', async () => {
     await heraut.setRetryPolicy({ maxRetries: 3, backoffFactor: 600 });

@@ -233,7 +233,7 @@ describe('a statement about deliveries', () => {
           deliveryOf('mine'),
           deliveryOf('mine_1'),
           turnOf('ended'),
-          turnOf('h_1'),
+          turnOf('h'),
           placeOf('mine_1'),
         ],
       });

@@ -422,6 +422,57 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     expect(await pass(now)).toEqual([scheduled.notificationId]);
   });
 
+  describe('with one that is dated a moment ahead, and is not sent before', () => {
+    const ahead = () => ({ notBefore: Date.now() + hourMs, keepsPlace: true });
+    const handOut = async () =>
+      (await handOutDue(test.postgres, 10, null)).deliveries.map(({ notificationId }) => notificationId);
+
+    it('keeps later ones in line until that one is delivered', async () => {
+      anew();
+      const dated = await accept('a', ahead());
+      const later = await accept('a');
+      expect(await statesOf(dated, later)).toEqual(['waiting', 'held for order']);
+      expect(await handOut()).toEqual([]);
+      await test.age([dated], 2 * hourMs);
+      expect((await lineUpDue(test.postgres, 10)).count).toBe(0);
+      expect(await handOut()).toEqual([dated.notificationId]);
+      await settle(delivered({ ...dated, generation: 2 }));
+      expect(await pass(dated)).toEqual([later.notificationId]);
+    });
+
+    it('has it in line behind an earlier one, and then wait for its date with the turn', async () => {
+      anew();
+      const [first, dated, later] = [await accept('a'), await accept('a', ahead()), await accept('a')];
+      expect(await statesOf(first, dated, later)).toEqual(['queued', 'held for order', 'held for order']);
+      await settle(delivered(first));
+      expect(await pass(first)).toEqual([]);
+      expect(await statesOf(dated, later)).toEqual(['waiting', 'held for order']);
+      expect(await test.row(dated)).toMatchObject({ generation: 1, process: null });
+      expect(await handOut()).toEqual([]);
+      await test.age([dated], 2 * hourMs);
+      expect(await handOut()).toEqual([dated.notificationId]);
+    });
+
+    it('has it go at once where its date is past when it gets the turn', async () => {
+      anew();
+      const [first, dated] = [await accept('a'), await accept('a', ahead())];
+      await test.age([dated], 2 * hourMs);
+      await settle(delivered(first));
+      expect(await pass(first)).toEqual([dated.notificationId]);
+      expect(await test.row(dated)).toMatchObject({ state: 'queued', generation: 2, due_in_ms: null });
+    });
+
+    it('has it wait for its date also where its subscription keeps order no more', async () => {
+      anew();
+      const [, dated, later] = [await accept('a'), await accept('a', ahead()), await accept('a')];
+      await test.postgres.dataSource.transaction((manager) => noteOrderEndings(manager, [subscriptionId], 7));
+      const [ending] = await readOrderEndings(test.postgres, 10);
+      await freeLine(test.postgres, ending!, 10);
+      expect(await statesOf(dated, later)).toEqual(['waiting', 'waiting']);
+      expect(await handOut()).toEqual([later.notificationId]);
+    });
+  });
+
   it('keeps the turn of one that is held for another reason', async () => {
     anew();
     const held = await accept('a', { heldFor: new Map([[subscriptionId, 'endpoint-parked']]) });

@@ -36,7 +36,7 @@ const publication = (terms: Partial<Terms> = {}, body = '{}'): Publication => ({
   body,
   publisher: 'tester',
   refusalNow: () => undefined,
-  terms: { request: null, content: null, notBefore: null, expiresAt: null, ...terms },
+  terms: { request: null, content: null, notBefore: null, keepsPlace: false, expiresAt: null, ...terms },
   trace: {},
 });
 

@@ -5,9 +5,15 @@ import type { CallEvent } from './model-receiver.js';
 
 export type SubscriptionVerb = 'remove' | 'disable' | 'enable' | 'pause' | 'resume';
 
+export interface PublishTerms {
+  expiresInMs?: number;
+  notBeforeInMs?: number;
+  keepsPlace?: boolean;
+}
+
 /** Something that happens. `pick` chooses among what is there at that moment, modulo their number. */
 export type Action =
-  | { do: 'publish'; by: number; terms: { expiresInMs?: number; notBeforeInMs?: number } }
+  | { do: 'publish'; by: number; terms: PublishTerms }
   /** `count` steps of any processes at the same time. */
   | { do: 'step'; pick: number; fate: Fate; count: number }
   | { do: 'hand'; pick: number; to: number }
@@ -45,7 +51,7 @@ const events = fc.oneof(
 const terms = fc.oneof(
   { weight: 4, arbitrary: always({}) },
   { weight: 1, arbitrary: fc.record({ expiresInMs: fc.constantFrom(0, 5000, 60_000) }) },
-  { weight: 1, arbitrary: fc.record({ notBeforeInMs: fc.constantFrom(0, 5000) }) },
+  { weight: 1, arbitrary: fc.record({ notBeforeInMs: fc.constantFrom(0, 5000), keepsPlace: fc.boolean() }) },
 );
 
 const publish = fc.record({ do: always('publish' as const), by: process, terms });

@@ -18,6 +18,7 @@ interface Made {
   begun: number;
   accepted: number | undefined;
   hasEnded: boolean;
+  /** Others may come before it until it is due. */
   isScheduled: boolean;
   /** Subscriptions that were gone before. */
   removed: ReadonlySet<string>;
@@ -57,7 +58,7 @@ export class Publications {
       begun: ++this.events,
       accepted: undefined,
       hasEnded: false,
-      isScheduled: publication.terms.notBefore !== null,
+      isScheduled: publication.terms.notBefore !== null && !publication.terms.keepsPlace,
       removed: new Set(removed),
       isUnlucky: false,
     };

@@ -11,7 +11,7 @@ import { OperationalEvents } from '../../src/operational-events/operational-even
 import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
-import type { Action, SubscriptionVerb } from './actions.js';
+import type { Action, PublishTerms, SubscriptionVerb } from './actions.js';
 import { Gates } from './gates.js';
 import { Judge, retryPolicy, type WorldTally } from './judge.js';
 import { ModelBroker } from './model-queue.js';
@@ -236,10 +236,7 @@ export class World {
     }
   }
 
-  private publish(
-    process: ModelProcess,
-    { expiresInMs, notBeforeInMs }: { expiresInMs?: number; notBeforeInMs?: number },
-  ): void {
+  private publish(process: ModelProcess, { expiresInMs, notBeforeInMs, keepsPlace = false }: PublishTerms): void {
     const { publications, removed } = this.judge;
     if (process.state !== 'running' || publications.count === maxNotifications) return;
     const now = this.time.now();
@@ -253,6 +250,7 @@ export class World {
         request: null,
         content: null,
         notBefore: notBeforeInMs === undefined ? null : now + notBeforeInMs,
+        keepsPlace,
         expiresAt: expiresInMs === undefined ? null : now + expiresInMs,
       },
       trace: {},

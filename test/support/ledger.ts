@@ -187,6 +187,7 @@ export function newNotification(subscriptions = 1, body = '{}'): Accepted {
     request: null,
     content: null,
     notBefore: null,
+    keepsPlace: false,
     expiresAt: null,
   };
 }
