@@ -15,6 +15,12 @@ export const quietSeconds = 10;
 export const lookSoon = `CASE WHEN s.held_at < now() - interval '${quietSeconds} s' THEN LEAST(s.look_at, now())
         ELSE s.look_at END`;
 
+/**
+ * `rate_credit` of a row that is made: of a subscription of which nothing was held for a while, the next one goes at once, however slow its rate is. It
+ * may: the row is kept until it has earned that (forgetHeldSubscriptions).
+ */
+export const firstCredit = 1;
+
 /** `held_at` is kept as exact as this, to spare writes. Far below the time after which a row is forgotten (forgetHeldSubscriptions). */
 const refreshSeconds = 5;
 
@@ -25,8 +31,8 @@ const refreshSeconds = 5;
  */
 export const holding = (source: string): string => `
   holding AS (
-    INSERT INTO held_subscription AS s (subscription_id)
-    SELECT DISTINCT subscription_id FROM ${source} AS source
+    INSERT INTO held_subscription AS s (subscription_id, rate_credit)
+    SELECT DISTINCT subscription_id, ${firstCredit} FROM ${source} AS source
     WHERE NOT EXISTS (
       SELECT FROM held_subscription h
       WHERE h.subscription_id = ANY (ARRAY[source.subscription_id]) AND h.held_at > now() - interval '${refreshSeconds} s'
@@ -171,11 +177,15 @@ export const forgetItems = statement(
      WHERE s.subscription_id = ANY ($subscriptions::uuid[]) AND s.held_at < now() - $idle_ms * interval '1 ms'
        AND (SELECT d.subscription_id FROM delivery d
             WHERE d.subscription_id = s.subscription_id AND d.state = 'held' AND d.held_for <> 'order' LIMIT 1) IS NULL
+       AND NOT EXISTS (
+         SELECT FROM subscription WHERE id = s.subscription_id
+           AND s.rate_credit + rate_per_second * extract(epoch FROM now() - s.credited_at) < ${firstCredit}
+       )
      ORDER BY s.subscription_id FOR UPDATE
    ))`,
 );
 
-/** Forgets those for which nothing was held for so long, and nothing is. */
+/** Forgets those for which nothing was held for so long, and nothing is; and by whose rate the next call may be made at once. */
 export async function forgetHeldSubscriptions(
   postgres: Postgres,
   subscriptionIds: readonly string[],
@@ -191,7 +201,8 @@ export async function forgetHeldSubscriptions(
 export async function lookNow(manager: EntityManager, subscriptionIds: readonly string[]): Promise<void> {
   if (subscriptionIds.length === 0) return;
   await manager.query(
-    `INSERT INTO held_subscription (subscription_id) SELECT id FROM unnest($1::uuid[]) AS wanted (id) ORDER BY id
+    `INSERT INTO held_subscription (subscription_id, rate_credit)
+     SELECT id, ${firstCredit} FROM unnest($1::uuid[]) AS wanted (id) ORDER BY id
      ON CONFLICT (subscription_id) DO UPDATE SET look_at = now()`,
     [subscriptionIds],
   );
@@ -201,8 +212,8 @@ export async function lookNow(manager: EntityManager, subscriptionIds: readonly 
 export async function noteResumed(manager: EntityManager, subscriptionIds: readonly string[]): Promise<void> {
   if (subscriptionIds.length === 0) return;
   await manager.query(
-    `INSERT INTO held_subscription (subscription_id, resumed_at)
-     SELECT id, now() FROM unnest($1::uuid[]) AS wanted (id) ORDER BY id
+    `INSERT INTO held_subscription (subscription_id, rate_credit, resumed_at)
+     SELECT id, ${firstCredit}, now() FROM unnest($1::uuid[]) AS wanted (id) ORDER BY id
      ON CONFLICT (subscription_id) DO UPDATE SET look_at = now(), resumed_at = now()`,
     [subscriptionIds],
   );

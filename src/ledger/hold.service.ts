@@ -3,7 +3,7 @@ import { Batcher } from '../infra/batcher.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { rowsOf } from '../infra/postgres/statement.js';
 import { mostInHand, notificationIdOf, stillHandedOut, type Delivery, type HeldReason } from './delivery.js';
-import { lookSoon } from './held-subscriptions.js';
+import { firstCredit, lookSoon } from './held-subscriptions.js';
 import { onEachDay, perDay } from './per-day.js';
 import { smallestWindow } from './release-window.js';
 
@@ -34,8 +34,8 @@ export const holdItems = perDay(
       FROM ${holds.from} WHERE ${stillHandedOut}
       RETURNING d.subscription_id, item.reason, item.is_released
     )
-    INSERT INTO held_subscription AS s (subscription_id, is_backlog, shrunk_at, outstanding)
-    SELECT subscription_id, bool_or(reason = 'endpoint-busy'), max(now()) FILTER (WHERE reason = 'endpoint-busy' AND is_released),
+    INSERT INTO held_subscription AS s (subscription_id, rate_credit, is_backlog, shrunk_at, outstanding)
+    SELECT subscription_id, ${firstCredit}, bool_or(reason = 'endpoint-busy'), max(now()) FILTER (WHERE reason = 'endpoint-busy' AND is_released),
       count(*) FILTER (WHERE is_released)
     FROM held
     GROUP BY subscription_id ORDER BY subscription_id

@@ -2,7 +2,7 @@ import type { Query } from '../infra/postgres/postgres.js';
 import { rowsOf } from '../infra/postgres/statement.js';
 import { sameDelivery, type DeliveryKey, type DeliveryState, type HeldReason } from './delivery.js';
 import { outdateDigests } from './digests.js';
-import { lookSoon } from './held-subscriptions.js';
+import { firstCredit, lookSoon } from './held-subscriptions.js';
 import { liningUp, mayHaveTurn, nextPlace } from './line-up.js';
 import { perDay } from './per-day.js';
 import { renewTextVersions } from './text-versions.js';
@@ -92,8 +92,8 @@ export const sendAgainItems = perDay(
     ),
     -- each row, however new, unlike \`holding\`: it stays locked, so that it is not forgotten before a long transaction commits
     holding AS (
-      INSERT INTO held_subscription AS s (subscription_id)
-      SELECT DISTINCT subscription_id FROM placed WHERE held_for <> 'order' ORDER BY subscription_id
+      INSERT INTO held_subscription AS s (subscription_id, rate_credit)
+      SELECT DISTINCT subscription_id, ${firstCredit} FROM placed WHERE held_for <> 'order' ORDER BY subscription_id
       ON CONFLICT (subscription_id) DO UPDATE SET held_at = now(), look_at = ${lookSoon}
     )
     SELECT ((SELECT count(*) FROM changed) + (SELECT count(*) FROM made))::int AS sent`,

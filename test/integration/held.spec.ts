@@ -396,6 +396,40 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(await look()).toBe(11);
   });
 
+  it('of a subscription with a slow rate go at once where none was held for a while, whoever holds them', async () => {
+    const slow = () => newSubscription({ ratePerSecond: 0.02 });
+    const [one] = await test.accept();
+    const subscriptionId = await slow();
+    await test.sql('UPDATE delivery SET subscription_id = $1', [subscriptionId]);
+    await test.holds.hold({ ...one!, subscriptionId }, 'rate');
+    await accept(2, 'rate', await slow());
+    expect(await look()).toBe(2);
+    expect(await look()).toBe(0);
+  });
+
+  it('of a subscription with a slow rate go no faster because nothing was held for a while', async () => {
+    const slow = await newSubscription({ ratePerSecond: 0.001 });
+    await accept(1, 'rate', slow);
+    expect(await look()).toBe(1);
+    await settleAll();
+    await test.sql(
+      `UPDATE held_subscription SET held_at = now() - interval '10 min', credited_at = credited_at - interval '10 min'`,
+    );
+    expect(await look()).toBe(0);
+    await accept(1, 'rate', slow);
+    expect(await look()).toBe(0);
+    await test.sql(
+      `UPDATE held_subscription SET held_at = now() - interval '17 min', credited_at = credited_at - interval '7 min'`,
+    );
+    expect(await look()).toBe(1);
+    await settleAll();
+    await test.sql(
+      `UPDATE held_subscription SET held_at = now() - interval '17 min', credited_at = credited_at - interval '17 min'`,
+    );
+    await look();
+    expect(await row(slow)).toBeUndefined();
+  });
+
   it('of a parked endpoint go one at a time, as probes, whoever looks; and with its window when it is closed', async () => {
     await accept(11, 'endpoint-parked');
     await openEndpoints.open(new URL(url).origin, 'no answer', 5);
