@@ -117,10 +117,12 @@ export const nextInLine = rowsOf<NextRow>('item', {
 
 /** Of one that gets the turn: it is dated a moment ahead (accept-on-terms.ts), and waits for that. */
 const isAhead = 'coalesce(d.next_at > now(), false)';
-const isQueuedNow = `$state::text = 'queued' AND NOT ${isAhead}`;
+const isQueuedNow = `$state::text = 'queued' AND NOT mine.is_dropped AND NOT ${isAhead}`;
 
 /**
- * Passes each turn to the delivery that was found to be next, which is handed out, unless it is ahead of its date. The one that has the turn may have been sent again meanwhile,
+ * Passes each turn to the delivery that was found to be next, which is handed out, unless it is ahead of its date. Or it is cancelled, where an operator
+ * has it dropped with all that its subscription holds (drop-held.ts): handed out it would be held anew by its worker, when the drop may be over. It has
+ * ended with the turn then, which is passed on like any other. The one that has the turn may have been sent again meanwhile,
  * and have found its turn still its own: then it has not ended any more, and keeps it. Not `lined_up` tells that: somebody lines up all the time where
  * much is published about the object, and its turn would never be passed on. Whoever has lined up since is behind the next one. One that is no longer in
  * line (cancelled, or ended with its subscription) never is again in that place, so its row goes, and the next one is looked for.
@@ -130,13 +132,19 @@ export const passTurnItems = perTwoDays(
   (of, ofEnded) => `
     WITH ${stillEnded(nextInLine.from, ofEnded('delivery'))},
     mine AS MATERIALIZED (
-      SELECT t.subscription_id, t.object_key, item.next_id AS notification_id, item.turn_nr ${lockedTurns('ended')}
+      SELECT t.subscription_id, t.object_key, item.next_id AS notification_id, item.turn_nr,
+        EXISTS (
+          SELECT FROM held_drop AS noted WHERE noted.subscription_id = t.subscription_id AND noted.up_to >= item.next_id
+        ) AS is_dropped
+      ${lockedTurns('ended')}
     ),
     handed_out AS (
       UPDATE ${of('delivery')} d SET
-        state = CASE WHEN ${isAhead} THEN 'waiting' ELSE $state END::delivery_state, held_for = NULL, turn_nr = 0,
-        generation = d.generation + CASE WHEN ${isQueuedNow} THEN 1 ELSE 0 END,
-        next_at = CASE WHEN ${isAhead} THEN d.next_at ELSE now() + $delay_ms * interval '1 ms' END,
+        state = CASE WHEN mine.is_dropped THEN 'cancelled' WHEN ${isAhead} THEN 'waiting' ELSE $state END::delivery_state,
+        held_for = NULL, turn_nr = 0,
+        generation = d.generation + CASE WHEN mine.is_dropped OR ${isQueuedNow} THEN 1 ELSE 0 END,
+        ended_at = CASE WHEN mine.is_dropped THEN now() END,
+        next_at = CASE WHEN mine.is_dropped THEN NULL WHEN ${isAhead} THEN d.next_at ELSE now() + $delay_ms * interval '1 ms' END,
         queued_at = CASE WHEN ${isQueuedNow} THEN now() END,
         process = CASE WHEN ${isQueuedNow} THEN $process END
       FROM mine

@@ -14,6 +14,7 @@ import {
   readOrderEndings,
   withdrawOrderEndings,
 } from '../../src/ledger/end-of-order.js';
+import { dropHeld, findNewestHeld, forgetDrop, noteDrop, readDrops } from '../../src/ledger/drop-held.js';
 import { endDeliveries, noteEndings, readEndings } from '../../src/ledger/end-of-subscription.js';
 import { endSending } from '../../src/ledger/end-sending.js';
 import { freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
@@ -516,6 +517,72 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     await settle(delivered(asDelivery(items[0]!)));
     await passLeft();
     expect(await turns()).toEqual([]);
+  });
+
+  describe('whose subscription is paused and drops what it holds', () => {
+    /** @returns the note of what is dropped */
+    async function drop() {
+      const newest = await findNewestHeld(test.postgres, subscriptionId);
+      await test.postgres.dataSource.transaction((manager) => noteDrop(manager, subscriptionId, newest!));
+      const [noted] = await readDrops(test.postgres, 10);
+      return noted!;
+    }
+
+    it('gives no turn to one that is dropped, and passes it on to what was accepted later', async () => {
+      anew();
+      const [first, ...others] = [await accept('a'), await accept('a'), await accept('a')];
+      await test.holds.hold(first!, 'paused');
+      const noted = await drop();
+      const later = await accept('a');
+      expect(await dropHeld(test.postgres, noted, 1)).toBe(1);
+      expect(await stateOf(first!)).toBe('cancelled');
+      expect(await passLeft()).toBe(1);
+      expect((await handOutDue(test.postgres, 10, null)).deliveries).toEqual([]);
+      expect(await statesOf(...others)).toEqual(['cancelled', 'held for order']);
+      expect(await dropHeld(test.postgres, noted, 10)).toBe(1);
+      await forgetDrop(test.postgres, noted);
+      expect(await readDrops(test.postgres, 10)).toEqual([]);
+      await passLeft();
+      expect(await statesOf(...others, later)).toEqual(['cancelled', 'cancelled', 'waiting']);
+      expect(await turns()).toEqual([{ notification_id: later.notificationId }]);
+    });
+
+    it('gives no turn to one that is dropped when a call that was under way has ended', async () => {
+      anew();
+      const [first, second] = [await accept('a'), await accept('a')];
+      await drop();
+      const later = await accept('a');
+      await settle(delivered(first));
+      expect(await pass(first)).toEqual([]);
+      expect(await test.row(second)).toMatchObject({
+        state: 'cancelled',
+        generation: 2,
+        has_ended: true,
+        due_in_ms: null,
+      });
+      await passLeft();
+      expect(await stateOf(later)).toBe('waiting');
+    });
+
+    it('drops a long line in batches, with turns being passed on in between, and leaves none of it', async () => {
+      anew();
+      const items = Array.from({ length: 45 }, (_, nr) => about(`${nr % 3}`));
+      await test.acceptAll(items);
+      for (const first of items.slice(0, 3)) await test.holds.hold(asDelivery(first), 'paused');
+      const noted = await drop();
+      const handedOut: HandedOut[] = [];
+      while ((await dropHeld(test.postgres, noted, 10)) > 0) {
+        await passLeft();
+        handedOut.push(...(await handOutDue(test.postgres, 100, null)).deliveries);
+      }
+      await forgetDrop(test.postgres, noted);
+      while ((await passLeft()) > 0);
+      handedOut.push(...(await handOutDue(test.postgres, 100, null)).deliveries);
+      expect(handedOut).toEqual([]);
+      expect(new Set(await statesOf(...items.map(asDelivery)))).toEqual(new Set(['cancelled']));
+      expect(await turns()).toEqual([]);
+      expect(await test.sql('SELECT FROM in_line')).toEqual([]);
+    });
   });
 
   it('is never broken by publishers, workers and dispatchers at the same time that stop anywhere', async () => {
