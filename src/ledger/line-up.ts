@@ -68,14 +68,30 @@ export const mayHaveTurn = -1;
  */
 export const nextPlace = "nextval('turn_nr')";
 
+const notInLine = `state = 'waiting' AND object_key IS NOT NULL AND turn_nr IS DISTINCT FROM 0
+      AND next_at >= to_timestamp($since_ms::float8 / 1000)`;
+
+/** Held by the one dispatcher that has deliveries line up. The number is arbitrary. */
+const liningUpLock = 727279;
+
+/*
+ * One dispatcher at a time: of two that take batches beside each other, the one with the later deliveries may be the first to give out places.
+ * Any number may be due at the same moment, a publisher's time for all that it schedules; then they go in the order of their ids, which is that of
+ * their acceptance. `last` bounds what is sorted for that, to a batch and what is due at the same moment as the last of it: no index has both.
+ */
 export const lineUpItems = statement(
   'line-up',
   `
-  WITH due AS MATERIALIZED (
+  WITH held AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${liningUpLock}) AS is_mine),
+  last AS MATERIALIZED (
+    SELECT next_at FROM delivery
+    WHERE (SELECT is_mine FROM held) AND ${notInLine} AND next_at <= now()
+    ORDER BY next_at OFFSET $limit::int - 1 LIMIT 1
+  ),
+  due AS MATERIALIZED (
     SELECT notification_id, subscription_id, object_key, next_at FROM delivery
-    WHERE state = 'waiting' AND object_key IS NOT NULL AND turn_nr IS DISTINCT FROM 0
-      AND next_at >= to_timestamp($since_ms::float8 / 1000) AND next_at <= now()
-    ORDER BY next_at LIMIT $limit FOR UPDATE SKIP LOCKED
+    WHERE (SELECT is_mine FROM held) AND ${notInLine} AND next_at <= coalesce((SELECT next_at FROM last), now())
+    ORDER BY next_at, notification_id LIMIT $limit FOR UPDATE SKIP LOCKED
   ),
   numbered AS MATERIALIZED (SELECT *, row_number() OVER (ORDER BY next_at, notification_id) AS nr FROM due),
   ${liningUp('numbered')},
@@ -97,9 +113,10 @@ export const lineUpItems = statement(
       held_for = CASE WHEN placed.turn_nr = 0 THEN nullif(d.held_for, 'order') ELSE 'order' END,
       next_at = CASE WHEN placed.turn_nr = 0 THEN d.next_at END
     FROM placed WHERE ${sameDelivery('placed')}
-    RETURNING placed.next_at
+    RETURNING 1
   )
-  SELECT count(*)::int AS count, floor(extract(epoch FROM max(next_at)) * 1000)::float8 AS up_to_ms FROM lined_up`,
+  SELECT (SELECT count(*) FROM lined_up)::int AS count, (SELECT is_mine FROM held) AS is_mine,
+    (SELECT floor(extract(epoch FROM next_at) * 1000) FROM last)::float8 AS last_ms`,
 );
 
 export interface LinedUp {
@@ -109,12 +126,12 @@ export interface LinedUp {
 }
 
 /**
- * Deliveries that are due and keep order take the turn of their object, or their place in line.
+ * Deliveries that are due and keep order take the turn of their object, or their place in line; none where another process sees to that at this moment.
  * @param sinceMs milliseconds since 1970, by Postgres' clock: what became due before that is left
  */
 export async function lineUpDue(postgres: Postgres, limit: number, sinceMs = 0): Promise<LinedUp> {
   const values = { limit, since_ms: sinceMs };
-  const [row] = await postgres.query<{ count: number; up_to_ms: number }>(lineUpItems, values);
-  const { count, up_to_ms: last } = row!;
-  return { count, upToMs: count < limit ? Infinity : last };
+  const rows = await postgres.query<{ count: number; is_mine: boolean; last_ms: number | null }>(lineUpItems, values);
+  const { count, is_mine: isMine, last_ms: lastMs } = rows[0]!;
+  return { count, upToMs: isMine ? (lastMs ?? Infinity) : sinceMs };
 }

@@ -23,7 +23,7 @@ import { cancelNext } from '../../src/ledger/cancel-erased.js';
 import { walkDeliveries } from '../../src/ledger/walk-deliveries.js';
 import type { HandedOutTogether } from '../../src/ledger/handed-out.js';
 import { Holds } from '../../src/ledger/hold.service.js';
-import { lineUpDue } from '../../src/ledger/line-up.js';
+import { lineUpDue, type LinedUp } from '../../src/ledger/line-up.js';
 import { dayOfId } from '../../src/ledger/partitions.js';
 import { findTurnsLeft, passTurns, passTurnsOnce } from '../../src/ledger/pass-turn.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
@@ -422,6 +422,54 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     await settle(delivered(now));
     expect(await pass(now)).toEqual([scheduled.notificationId]);
   });
+
+  it('has those that are due at the same moment line up in the order of their ids, however few at a time', async () => {
+    anew();
+    const notBefore = Date.now() + hourMs;
+    const ids = [9, 7, 8, 1, 3].map((ms) => uuidv7({ msecs: Date.now() + ms }));
+    const due = new Map<string, Delivery>();
+    for (const id of ids) due.set(id, await accept('a', { id, notBefore }));
+    await test.age([...due.values()], 2 * hourMs);
+    const linedUp: number[] = [];
+    for (let round = 0; round < 4; round++) linedUp.push((await lineUpDue(test.postgres, 2)).count);
+    expect(linedUp).toEqual([2, 2, 1, 0]);
+    const sent = (await handOutDue(test.postgres, 10, null)).deliveries.map(({ notificationId }) => notificationId);
+    for (let nr = 0; nr < ids.length; nr++) {
+      const delivery = due.get(sent[nr]!)!;
+      await settle(delivered({ ...delivery, generation: 2 }));
+      sent.push(...(await pass(delivery)));
+    }
+    expect(sent).toEqual(ids.toSorted());
+  });
+
+  // PGlite has a single connection: there is no other dispatcher.
+  if (stack.name === 'real')
+    it('has nothing line up while another dispatcher sees to that, and does not take it for all that was due', async () => {
+      anew();
+      const [one, other] = [
+        await accept('a', { notBefore: Date.now() + hourMs }),
+        await accept('b', { notBefore: Date.now() + hourMs }),
+      ];
+      const publisher = await accept('a');
+      await test.age([one, other], 2 * hourMs);
+      const lock = statement('lock-turn', 'SELECT FROM turn WHERE notification_id = $id FOR UPDATE');
+      const isAwaited = async () =>
+        (
+          await test.sql(
+            `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'transactionid'`,
+          )
+        ).length > 0;
+      let first: Promise<LinedUp> | undefined;
+      await test.postgres.transaction(async (query) => {
+        await query(lock, { id: publisher.notificationId });
+        first = lineUpDue(test.postgres, 1);
+        await eventually(isAwaited);
+        expect(await lineUpDue(test.postgres, 10, 5)).toEqual({ count: 0, upToMs: 5 });
+      });
+      expect(await first).toMatchObject({ count: 1 });
+      expect(await statesOf(one, other)).toEqual(['held for order', 'waiting']);
+      expect(await lineUpDue(test.postgres, 10)).toEqual({ count: 1, upToMs: Infinity });
+    });
 
   describe('with one that is dated a moment ahead, and is not sent before', () => {
     const ahead = () => ({ notBefore: Date.now() + hourMs, keepsPlace: true });
