@@ -60,8 +60,9 @@ export class Turns implements OnApplicationShutdown {
     const { isAccepting, process } = this.enqueuer;
     // While the queue would refuse, the dispatcher hands them out later.
     const handOut: HandOut = isAccepting ? { state: 'queued', process } : { state: 'waiting', delayMs: 0 };
-    const { passedOn, left } = await passTurnsOnce(this.postgres, batch, handOut);
-    if (handOut.state === 'queued') void this.enqueuer.enqueueAll(passedOn);
+    const left = await passTurnsOnce(this.postgres, batch, handOut, (passedOn) => {
+      if (handOut.state === 'queued') void this.enqueuer.enqueueAll(passedOn);
+    });
     // With the next batch, not in this one: where much of a line was cancelled it takes many rounds, and everybody's turns would wait.
     for (const { rounds, ...key } of left)
       if (!this.isStopping && rounds + 1 < mostRounds) this.add({ ...key, rounds: rounds + 1 });

@@ -187,55 +187,70 @@ export async function passTurns(
 ): Promise<HandedOutTogether> {
   const passedOn: HandedOutRow[] = [];
   let left = ended;
-  for (let round = 0; left.length > 0 && round < mostRounds; round++) {
-    const { rows, awaited } = await passEach(postgres, left, handOut);
-    passedOn.push(...rows);
-    left = awaited;
-  }
+  for (let round = 0; left.length > 0 && round < mostRounds; round++)
+    left = await passEach(postgres, left, handOut, passedOn);
   return readHandedOut(passedOn);
 }
 
 /**
  * One round of `passTurns`.
- * @returns `passedOn`: the deliveries that have got a turn; `left`: of `ended`, those that need another round, be it to find that their
- * turn is no longer theirs
+ * @param got told which deliveries have got a turn, also where it fails for others: they are handed out, and nobody else publishes them
+ * @returns of `ended`, those that need another round, be it to find that their turn is no longer theirs
  */
 export async function passTurnsOnce<Ended extends DeliveryKey>(
   postgres: Postgres,
   ended: readonly Ended[],
   handOut: HandOut,
-): Promise<{ passedOn: HandedOutTogether; left: Ended[] }> {
-  const { rows, awaited } = await passEach(postgres, ended, handOut);
-  const names = new Set(awaited.map(nameOf));
-  return { passedOn: readHandedOut(rows), left: ended.filter((key) => names.has(nameOf(key))) };
+  got: (passedOn: HandedOutTogether) => void,
+): Promise<Ended[]> {
+  const passedOn: HandedOutRow[] = [];
+  try {
+    const names = new Set((await passEach(postgres, ended, handOut, passedOn)).map(nameOf));
+    return ended.filter((key) => names.has(nameOf(key)));
+  } finally {
+    got(readHandedOut(passedOn));
+  }
 }
 
+/**
+ * @param passedOn gets those that are handed out, also where others fail
+ * @returns those whose turn somebody waits for
+ */
 async function passEach(
   postgres: Postgres,
   ended: readonly DeliveryKey[],
   handOut: HandOut,
-): Promise<{ rows: HandedOutRow[]; awaited: DeliveryKey[] }> {
+  passedOn: HandedOutRow[],
+): Promise<DeliveryKey[]> {
   const awaited = await onEachDay(ended, notificationIdOf, (day, items) =>
     postgres.query<TurnRow>(endTurnItems(day), namedDeliveries.bind(items)),
   );
-  return { rows: await passToNext(postgres, awaited, handOut), awaited: awaited.map(keyOf) };
+  if (awaited.length > 0) await passToNext(postgres, awaited, handOut, passedOn);
+  return awaited.map(keyOf);
 }
 
-async function passToNext(postgres: Postgres, awaited: readonly TurnRow[], handOut: HandOut): Promise<HandedOutRow[]> {
-  if (awaited.length === 0) return [];
+async function passToNext(
+  postgres: Postgres,
+  awaited: readonly TurnRow[],
+  handOut: HandOut,
+  passedOn: HandedOutRow[],
+): Promise<void> {
   const next = await onEachDay(
     awaited,
     (row) => row.notification_id,
     (day, rows) => postgres.query<NextRow>(findNextItems(day), awaitedTurns.bind(rows)),
   );
-  return onEachDay(
+  await onEachDay(
     next,
     (row) => row.next_id,
     (day, ofDay) =>
       onEachDay(
         ofDay,
         (row) => row.notification_id,
-        (dayOfEnded, rows) => passTo(postgres, passTurnItems(day, dayOfEnded), rows, handOut),
+        async (dayOfEnded, rows) => {
+          passedOn.push(...(await passTo(postgres, passTurnItems(day, dayOfEnded), rows, handOut)));
+          return [];
+        },
       ),
   );
 }

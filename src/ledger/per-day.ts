@@ -50,14 +50,19 @@ const tableOf =
 /**
  * Runs a statement for the items of each day, all days at the same time: nearly always there is one. Nothing is found
  * on a day that was dropped.
+ *
+ * A day that fails keeps no other from being written. `run` itself notes what its caller must learn of a day that was: that is not returned where
+ * another one failed.
+ * @throws the error of the first day that failed, after all have ended
  */
 export async function onEachDay<Item, Row>(
   items: readonly Item[],
   idOf: (item: Item) => string,
   run: (day: number, items: Item[]) => Promise<Row[]>,
 ): Promise<Row[]> {
-  const rows = await Promise.all([...byDay(items, idOf)].map(([day, ofDay]) => onDay(run(day, ofDay), [])));
-  return rows.flat();
+  const days = [...byDay(items, idOf)].map(([day, ofDay]) => onDay(run(day, ofDay), []));
+  await Promise.allSettled(days);
+  return (await Promise.all(days)).flat();
 }
 
 export function byDay<Item>(items: readonly Item[], idOf: (item: Item) => string): Map<number, Item[]> {

@@ -178,12 +178,17 @@ export class Settlements implements OnApplicationShutdown {
       (seen.has(key) ? later : first).push(item);
       seen.add(key);
     }
-    const rows = await onEachDay(first, notificationIdOf, (day, items) =>
-      this.postgres.query<DeadRow>(settleResults(day), results.bind(items)),
-    );
-    for (const { state } of rows) if (state !== 'failed') (state === 'expired' ? expiredCounted : unknownCounted).inc();
-    this.events.reportDead(rows.map((row) => ({ ...keyOf(row), state: row.state, reason: row.last_error })));
+    await onEachDay(first, notificationIdOf, async (day, items) => {
+      // Each day by itself: where another one fails all are written again, and by then these have become dead letters before.
+      this.report(await this.postgres.query<DeadRow>(settleResults(day), results.bind(items)));
+      return [];
+    });
     if (later.length > 0) await this.settleTogether(later);
     return batch.map(() => undefined);
+  }
+
+  private report(dead: readonly DeadRow[]): void {
+    for (const { state } of dead) if (state !== 'failed') (state === 'expired' ? expiredCounted : unknownCounted).inc();
+    this.events.reportDead(dead.map((row) => ({ ...keyOf(row), state: row.state, reason: row.last_error })));
   }
 }

@@ -5,7 +5,11 @@ import { v7 as uuidv7 } from 'uuid';
 import { cancel } from '../../src/ledger/cancel.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
-import type { Settlement } from '../../src/ledger/settle.service.js';
+import type { Postgres } from '../../src/infra/postgres/postgres.js';
+import type { Statement, Values } from '../../src/infra/postgres/statement.js';
+import { dayOfId, partitionOf, timeOfId } from '../../src/ledger/partitions.js';
+import { Settlements, type Settlement } from '../../src/ledger/settle.service.js';
+import type { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { attemptNumber, delivered, ended, retried, TestLedger } from '../support/ledger.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
@@ -227,6 +231,29 @@ describe.each(stacks)('settling on the $name stack', (stack) => {
     expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
     expect(await test.state(good)).toBe('delivered');
     expect(await test.state(bad)).toBe('queued');
+  });
+
+  it('reports the dead letters of one day although the results of another day cannot be written', async () => {
+    const today = await accept();
+    const tomorrow = { ...today, notificationId: uuidv7({ msecs: timeOfId(today.notificationId) + 86_400_000 }) };
+    const broken = Object.create(test.postgres, {
+      query: {
+        value: (one: Statement, values: Values) =>
+          one.text.includes(partitionOf('delivery', dayOfId(tomorrow.notificationId)))
+            ? Promise.reject(new Error('the connection broke'))
+            : test.postgres.query(one, values),
+      },
+    }) as Postgres;
+    const reported: string[] = [];
+    const events = {
+      reportDead: (dead: readonly Delivery[]) => reported.push(...dead.map(({ notificationId }) => notificationId)),
+    } as unknown as OperationalEvents;
+    const settlements = new Settlements(broken, events);
+    const asked = [today, tomorrow].map((each) => settlements.settle(ended(each)));
+    const repeated = { status: 'rejected', reason: new Error('the connection broke') };
+    expect(await Promise.allSettled(asked)).toEqual([repeated, repeated]);
+    expect(reported).toEqual([today.notificationId]);
+    expect(await test.state(today)).toBe('failed');
   });
 
   it('ignores a result of a delivery that does not exist', async () => {

@@ -24,7 +24,7 @@ import { walkDeliveries } from '../../src/ledger/walk-deliveries.js';
 import type { HandedOutTogether } from '../../src/ledger/handed-out.js';
 import { Holds } from '../../src/ledger/hold.service.js';
 import { lineUpDue, type LinedUp } from '../../src/ledger/line-up.js';
-import { dayOfId } from '../../src/ledger/partitions.js';
+import { dayOfId, partitionOf } from '../../src/ledger/partitions.js';
 import { findTurnsLeft, passTurns, passTurnsOnce } from '../../src/ledger/pass-turn.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import { stillQueued } from '../../src/ledger/still-queued.js';
@@ -187,6 +187,30 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     expect(passed).toEqual(others.map(({ notificationId }) => notificationId));
   });
 
+  it('hands out what gets a turn on one day although the turns of another day cannot be passed on', async () => {
+    anew();
+    const tomorrow = uuidv7({ msecs: Date.now() + 24 * hourMs });
+    const [first, second] = [await accept('a'), await accept('a')];
+    const [other, next] = [await accept('b'), await accept('b', { id: tomorrow })];
+    for (const each of [first, other]) await settle(delivered(each));
+    const postgres = Object.create(test.postgres) as Postgres;
+    postgres.query = (async (...asked: Parameters<Postgres['query']>) => {
+      const [{ name, text }] = asked;
+      if (name === 'pass-turns' && text.includes(partitionOf('delivery', dayOfId(tomorrow))))
+        throw new Error('the connection broke');
+      return test.postgres.query(...asked);
+    }) as Postgres['query'];
+    const passedOn: string[] = [];
+    const passing = passTurnsOnce(postgres, [first, other], toBroker, ({ deliveries }) => {
+      passedOn.push(...deliveries.map(({ notificationId }) => notificationId));
+    });
+    await expect(passing).rejects.toThrow('the connection broke');
+    expect(passedOn).toEqual([second.notificationId]);
+    expect(await statesOf(second, next)).toEqual(['queued', 'held for order']);
+    await passLeft();
+    expect(await stateOf(next)).toBe('waiting');
+  });
+
   // PGlite has a single connection: nothing else can hold a lock.
   if (stack.name === 'real')
     it('passes on a turn that a publication about the same object has locked', async () => {
@@ -213,9 +237,12 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
           });
         return test.postgres.query(...asked) as never;
       };
-      const { passedOn, left } = await passTurnsOnce(postgres, [first], toBroker);
+      const passedOn: string[] = [];
+      const left = await passTurnsOnce(postgres, [first], toBroker, ({ deliveries }) => {
+        passedOn.push(...deliveries.map(({ notificationId }) => notificationId));
+      });
       await publishing;
-      expect(passedOn.deliveries.map(({ notificationId }) => notificationId)).toEqual([second.notificationId]);
+      expect(passedOn).toEqual([second.notificationId]);
       expect(left).toEqual([first]);
     });
 
