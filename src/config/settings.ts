@@ -51,7 +51,7 @@ export const settingsSchema = z
       .union([z.literal('auto'), wholeNumber(1, 256)], { error: 'must be `auto` or a whole number from 1 to 256' })
       .default(1)
       .describe(
-        'Processes that share the port and have these roles, started and restarted by the one that was started; with RabbitMQ only the first of them has the role `dispatcher`. `auto`: one for each core and 512 MB of memory, at most 16 unless `DATABASE_POOL_SIZE` is set, and one on the embedded database. `npm start` sets `auto`.',
+        'Processes that share the port and have these roles, started and restarted by the one that was started; with RabbitMQ only the first of them has the role `dispatcher`. `auto`: one for each core and 512 MB of memory, at most 13 unless `DATABASE_POOL_SIZE` is set, and one on the embedded database. `npm start` sets `auto`.',
       ),
 
     DATABASE_URL: databaseUrl.describe(
@@ -65,7 +65,7 @@ export const settingsSchema = z
     DATABASE_POOL_SIZE: wholeNumber(2, 200)
       .default(10)
       .describe(
-        'Postgres connections of one process: this many for the hot path, as many again for the rest, and now and then two for migrations and partitions. Not set, and more than four `PROCESSES`: as many as keep all of them within the 97 that Postgres allows by default, at least 2.',
+        'Postgres connections of one process: this many for the hot path, as many again for the rest, one for health checks, and now and then two for migrations and partitions. Not set, and more than four `PROCESSES`: as many as keep all of them within the 97 that Postgres allows by default, at least 2.',
       ),
     DATABASE_TIMEOUT: z.coerce
       .number()

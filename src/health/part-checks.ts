@@ -13,8 +13,8 @@ import { PartDown, type HealthCheck } from './check-health.js';
 const diskFullForMs = 30_000;
 
 /**
- * Through TypeORM's pool: when all connections of the hot path are busy, the process is busy, not broken; but for where that goes on for longer than it counts as
- * alive. To answer is not enough: a standby does, and a server whose disk is full; that one even writes heartbeats, which need no more room.
+ * On the connection of health checks: when all others are busy, the process is busy, not broken; but for where those of the hot path are for longer than it counts
+ * as alive. To answer is not enough: a standby does, and a server whose disk is full; that one even writes heartbeats, which need no more room.
  */
 export function postgresWorks(postgres: Postgres, heartbeat: Heartbeat): HealthCheck {
   return {

@@ -70,8 +70,8 @@ export async function storeInUse(postgres: Postgres, times = outageTimes, report
   return { store: row!.store, isOpen: row!.is_open, hasKeysInPostgres: row!.has_keys_in_postgres };
 }
 
-/** Whether locks are in Postgres, or are about to be. For health checks, so it uses TypeORM's pool. */
+/** Whether locks are in Postgres, or are about to be. For health checks. */
 export async function isRedisGivenUp(postgres: Postgres): Promise<boolean> {
-  const outages = await postgres.dataSource.query<unknown[]>('SELECT FROM redis_outage WHERE ends_at > now()');
+  const outages = await postgres.checks.query<unknown[]>('SELECT FROM redis_outage WHERE ends_at > now()');
   return outages.length > 0;
 }

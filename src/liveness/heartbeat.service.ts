@@ -187,9 +187,9 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
     await this.postgres.query(end, { id: process });
   }
 
-  /** Whether any process with that role is alive. For health checks, so it uses TypeORM's pool. */
+  /** Whether any process with that role is alive. For health checks. */
   async isAlive(role: Role): Promise<boolean> {
-    const alive = await this.postgres.dataSource.query<unknown[]>(
+    const alive = await this.postgres.checks.query<unknown[]>(
       'SELECT FROM process WHERE $1 = ANY (roles) AND expires_at > now() LIMIT 1',
       [role],
     );

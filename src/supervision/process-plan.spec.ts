@@ -28,8 +28,8 @@ describe('how many processes', () => {
 
   it('is with auto no more than a usual Postgres has connections for, unless their number was set', () => {
     const large = { cores: 128, memoryBytes: 1024 * gigabyte };
-    expect(count({ ...servers, PROCESSES: 'auto' }, large)).toBe(16);
-    expect(count({ ...servers, PROCESSES: 'auto', DATABASE_POOL_SIZE: '' }, large)).toBe(16);
+    expect(count({ ...servers, PROCESSES: 'auto' }, large)).toBe(13);
+    expect(count({ ...servers, PROCESSES: 'auto', DATABASE_POOL_SIZE: '' }, large)).toBe(13);
     expect(count({ ...servers, PROCESSES: 'auto', DATABASE_POOL_SIZE: '5' }, large)).toBe(128);
     expect(count({ ...servers, PROCESSES: '64' }, large)).toBe(64);
   });
@@ -87,8 +87,8 @@ describe('the settings of one of several processes', () => {
   });
 
   it('divide the connections that a usual Postgres allows, but leave a size alone that was set', () => {
-    const sizes = [2, 4, 5, 8, 16, 64].map((of) => environment({}, 1, of).DATABASE_POOL_SIZE);
-    expect(sizes).toEqual(['10', '10', '8', '5', '2', '2']);
+    const sizes = [2, 4, 5, 8, 13, 64].map((of) => environment({}, 1, of).DATABASE_POOL_SIZE);
+    expect(sizes).toEqual(['10', '10', '8', '4', '2', '2']);
     expect(environment({ DATABASE_POOL_SIZE: '30' }, 1, 64).DATABASE_POOL_SIZE).toBe('30');
     expect(environment({ DATABASE_POOL_SIZE: '' }, 1, 64).DATABASE_POOL_SIZE).toBe('2');
   });
@@ -97,7 +97,7 @@ describe('the settings of one of several processes', () => {
     for (let cores = 1; cores <= 128; cores++) {
       const of = count({ ...servers, PROCESSES: 'auto' }, { cores, memoryBytes: 1024 * gigabyte });
       const pool = Number(environment({}, 1, of).DATABASE_POOL_SIZE);
-      expect(of * (2 * pool + 2)).toBeLessThanOrEqual(97);
+      expect(of * (2 * pool + 3)).toBeLessThanOrEqual(97);
     }
   });
 

@@ -5,9 +5,9 @@ import type { Role, Settings } from '../config/settings.js';
 const bytesPerProcess = 512 * 1024 * 1024;
 /** Postgres' default: a `max_connections` of 100, of which 3 are for its superuser. */
 const connections = 97;
-/** Each process has two pools of this size, and now and then uses two connections more (src/infra/postgres/postgres.ts). */
-const [smallestPool, usualPool, upkeepConnections] = [2, 10, 2];
-const mostProcesses = Math.floor(connections / (2 * smallestPool + upkeepConnections));
+/** Each process has two pools of this size, one connection for health checks, and now and then uses two more for upkeep (src/infra/postgres/postgres.ts). */
+const [smallestPool, usualPool, otherConnections] = [2, 10, 3];
+const mostProcesses = Math.floor(connections / (2 * smallestPool + otherConnections));
 
 export interface Machine {
   cores: number;
@@ -57,7 +57,7 @@ export function environmentOf(
   count: number,
   isFirstStart: boolean,
 ): Record<string, string> {
-  const share = Math.floor((connections / count - upkeepConnections) / 2);
+  const share = Math.floor((connections / count - otherConnections) / 2);
   const pool = Math.min(usualPool, Math.max(smallestPool, share));
   const perEndpoint = Math.max(1, Math.floor(settings.MAX_IN_FLIGHT_PER_ENDPOINT / count));
   return {

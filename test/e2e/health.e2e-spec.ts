@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import pg from 'pg';
 import type { Health } from '../../src/health/check-health.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { version } from '../../src/infra/version.js';
 import { Api } from '../support/api.js';
 import { createDatabase, queryOnce } from '../support/database.js';
@@ -77,6 +78,29 @@ describe('health', () => {
     const { json } = await becomes(await start({ ...stack.settings, ROLES: 'api' }), 'degraded');
     expect(json.down).toEqual(['worker', 'dispatcher']);
     expect(json.parts.dispatcher?.error).toContain('nothing is retried');
+  });
+
+  it('is ready while the connections to Postgres that serve requests are all in use, and more requests wait for one', async () => {
+    const api = await start();
+    await becomes(api, 'ready');
+    const { dataSource } = api.app.get(Postgres);
+    let free = () => {};
+    const freed = new Promise<void>((resolve) => (free = resolve));
+    let used = 0;
+    const users = Array.from({ length: 6 }, () =>
+      dataSource.transaction(async () => {
+        used++;
+        await freed;
+      }),
+    );
+    await eventually(() => used === 2, 'both connections to be in use');
+    const answers = [await look(api, 'ready'), await look(api, 'ready')];
+    free();
+    await Promise.all(users);
+    expect(answers.map(({ status, json }) => [status, json.status])).toEqual([
+      [200, 'ready'],
+      [200, 'ready'],
+    ]);
   });
 
   it('is unavailable, but alive, while Postgres is out of reach, and recovers', async () => {

@@ -6,6 +6,8 @@ export interface OpenDatabase {
   dataSource: DataSource;
   /** Embedded, the same as `dataSource`. */
   upkeep: DataSource;
+  /** For health checks alone. Embedded, the same as `dataSource`. */
+  checks: DataSource;
   /** For the statements of the hot path. */
   pool: pg.Pool;
   isEmbedded: boolean;

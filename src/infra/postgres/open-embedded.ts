@@ -33,6 +33,7 @@ export async function openEmbedded(directory: string, common: CommonOptions): Pr
     return {
       dataSource,
       upkeep: dataSource,
+      checks: dataSource,
       pool,
       isEmbedded: true,
       explain,

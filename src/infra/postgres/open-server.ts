@@ -5,11 +5,19 @@ import { explainPostgres, orSayWhyNot } from './connection-advice.js';
 import { poolOf, type CommonOptions, type OpenDatabase } from './open-database.js';
 import { countPools } from './postgres.metrics.js';
 import { asOnHotPath, ordinarySettings, withoutJit } from './session-settings.js';
-import { asConnectionOptions, upkeepLimits, type TimeLimits } from './time-limits.js';
+import { asConnectionOptions, limitsOf, upkeepLimits, type TimeLimits } from './time-limits.js';
 import { TimedOutLogger } from './timed-out.js';
 
 /** One migrates or makes partitions, and one waits for its turn. */
 const upkeepConnections = 2;
+/**
+ * A statement of a health check; the check itself waits no longer (src/health). One that a lock keeps waiting gives the connection back to
+ * the next look.
+ */
+const longestCheckMs = 2000;
+
+/** A connection that is opened once (docs/decisions/0066), and is not silent for so long that a firewall forgets it. */
+const stayingOpen = { idleTimeoutMillis: 0, keepAlive: true, keepAliveInitialDelayMillis: 60_000 };
 
 /**
  * @param max connections of each of the two large pools
@@ -22,10 +30,10 @@ export async function openServer(
   common: CommonOptions,
 ): Promise<OpenDatabase> {
   const connection = { connectionTimeoutMillis: 5000, application_name: 'heraut', Client: ClosingClient };
-  const dataSourceWith = (kept: TimeLimits, size: number, own: object = {}) => {
+  const dataSourceWith = (kept: TimeLimits, size: number, own: object = {}, entities = common.entities) => {
     const onConnect = (client: pg.ClientBase) => client.query(`${ordinarySettings}; ${withoutJit}`);
     const extra = { ...connection, ...own, ...asConnectionOptions(kept), max: size, onConnect };
-    return new DataSource({ ...common, url, extra, logger: new TimedOutLogger(kept) } as DataSourceOptions);
+    return new DataSource({ ...common, entities, url, extra, logger: new TimedOutLogger(kept) } as DataSourceOptions);
   };
   const pool = new pg.Pool({
     ...connection,
@@ -35,10 +43,7 @@ export async function openServer(
     onConnect: (client) => client.query(`${ordinarySettings}; ${asOnHotPath}`),
     // Statements that are prepared for one day each (src/ledger/per-day.ts) would pile up in a connection that lives for months.
     maxLifetimeSeconds: 3600,
-    // Until then it stays open (docs/decisions/0066), and is not silent for so long that a firewall forgets it.
-    idleTimeoutMillis: 0,
-    keepAlive: true,
-    keepAliveInitialDelayMillis: 60_000,
+    ...stayingOpen, // until then
   });
   // Without a listener an idle connection that dies (a restart of Postgres) would end the process.
   pool.on('error', () => {});
@@ -46,18 +51,20 @@ export async function openServer(
   const upkeepName = { application_name: 'heraut-upkeep' };
   const upkeep = dataSourceWith(upkeepLimits, upkeepConnections, upkeepName);
   const dataSource = dataSourceWith(limits, max);
-  const all = [dataSource, upkeep];
+  const checks = dataSourceWith(limitsOf(Math.min(limits.statement, longestCheckMs)), 1, stayingOpen, []);
+  const all = [dataSource, upkeep, checks];
   await orSayWhyNot(Promise.all(all.map((source) => source.initialize())));
-  const uncount = countPools({ hot: pool, rest: poolOf(dataSource), upkeep: poolOf(upkeep) });
+  const uncount = countPools({ hot: pool, rest: poolOf(dataSource), upkeep: poolOf(upkeep), checks: poolOf(checks) });
   return {
     dataSource,
     upkeep,
+    checks,
     pool,
     isEmbedded: false,
     explain: explainPostgres,
     close: async () => {
       uncount();
-      await upkeep.destroy();
+      await Promise.all([upkeep.destroy(), checks.destroy()]);
       await pool.end();
     },
   };

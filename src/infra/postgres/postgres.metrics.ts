@@ -14,7 +14,7 @@ const open = new Set<Pools>();
 
 new Gauge({
   name: 'heraut_postgres_connections',
-  help: 'Connections to Postgres, by pool (hot: accepting and delivering; rest: the admin API and the like; upkeep: migrations and partitions) and by state (used, idle).',
+  help: 'Connections to Postgres, by pool (hot: accepting and delivering; rest: the admin API and the like; upkeep: migrations and partitions; checks: health checks) and by state (used, idle).',
   labelNames: ['pool', 'state'],
   collect() {
     this.reset();

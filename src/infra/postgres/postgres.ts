@@ -42,6 +42,11 @@ export class Postgres {
   readonly dataSource: DataSource;
   /** For work that may take minutes: migrations, partitions. Embedded, the same as `dataSource`. */
   readonly upkeep: DataSource;
+  /**
+   * For health checks alone: one connection, with a limit of two seconds, for which no other work stands in line. A process whose other
+   * connections are all in use is busy, not broken. Embedded, the same as `dataSource`.
+   */
+  readonly checks: DataSource;
   readonly isEmbedded: boolean;
   /** An error of the start, for an operator where the database is the cause and can be mended; any other one as it is. */
   readonly explain: (error: unknown) => unknown;
@@ -49,11 +54,12 @@ export class Postgres {
   private readonly closeServer: () => Promise<void>;
 
   private constructor(
-    { dataSource, upkeep, pool, isEmbedded, explain, close }: OpenDatabase,
+    { dataSource, upkeep, checks, pool, isEmbedded, explain, close }: OpenDatabase,
     private readonly limits: TimeLimits,
   ) {
     this.dataSource = dataSource;
     this.upkeep = upkeep;
+    this.checks = checks;
     this.pool = pool;
     this.isEmbedded = isEmbedded;
     this.explain = explain;
@@ -100,13 +106,14 @@ export class Postgres {
     }
   }
 
-  /** Changes nothing, and fails where nothing can be written: a standby answers everything else. For health checks, so it uses TypeORM's pool. */
+  /** Changes nothing, and fails where nothing can be written: a standby answers everything else. For health checks. */
   async tryWriting(): Promise<void> {
-    await this.dataSource.query('DELETE FROM migrations WHERE false');
+    await this.checks.query('DELETE FROM migrations WHERE false');
   }
 
+  /** For health checks. */
   async hasPendingMigrations(): Promise<boolean> {
-    return this.dataSource.showMigrations();
+    return this.checks.showMigrations();
   }
 
   async query<R = Row>(statement: Statement, values: Values = {}): Promise<R[]> {
