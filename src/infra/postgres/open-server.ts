@@ -5,16 +5,16 @@ import { explainPostgres, orSayWhyNot } from './connection-advice.js';
 import { poolOf, type CommonOptions, type OpenDatabase } from './open-database.js';
 import { countPools } from './postgres.metrics.js';
 import { asOnHotPath, ordinarySettings, withoutJit } from './session-settings.js';
-import { asConnectionOptions, limitsOf, upkeepLimits, type TimeLimits } from './time-limits.js';
+import { asConnectionOptions, upkeepLimits, type TimeLimits } from './time-limits.js';
 import { TimedOutLogger } from './timed-out.js';
 
 /** One migrates or makes partitions, and one waits for its turn. */
 const upkeepConnections = 2;
 /**
- * A statement of a health check; the check itself waits no longer (src/health). One that a lock keeps waiting gives the connection back to
- * the next look.
+ * The check itself waits no longer (src/health): one that a lock keeps waiting must not have the next look wait as well. The server alone keeps to
+ * it, since a process on a slow machine may wait longer for an answer, above all when it starts.
  */
-const longestCheckMs = 2000;
+const endChecksSoon = 'SET statement_timeout = 2000; SET lock_timeout = 1000';
 
 /** A connection that is opened once (docs/decisions/0066), and is not silent for so long that a firewall forgets it. */
 const stayingOpen = { idleTimeoutMillis: 0, keepAlive: true, keepAliveInitialDelayMillis: 60_000 };
@@ -30,8 +30,8 @@ export async function openServer(
   common: CommonOptions,
 ): Promise<OpenDatabase> {
   const connection = { connectionTimeoutMillis: 5000, application_name: 'heraut', Client: ClosingClient };
-  const dataSourceWith = (kept: TimeLimits, size: number, own: object = {}, entities = common.entities) => {
-    const onConnect = (client: pg.ClientBase) => client.query(`${ordinarySettings}; ${withoutJit}`);
+  const dataSourceWith = (kept: TimeLimits, size: number, own: object = {}, entities = common.entities, also = '') => {
+    const onConnect = (client: pg.ClientBase) => client.query(`${ordinarySettings}; ${withoutJit}; ${also}`);
     const extra = { ...connection, ...own, ...asConnectionOptions(kept), max: size, onConnect };
     return new DataSource({ ...common, entities, url, extra, logger: new TimedOutLogger(kept) } as DataSourceOptions);
   };
@@ -51,7 +51,7 @@ export async function openServer(
   const upkeepName = { application_name: 'heraut-upkeep' };
   const upkeep = dataSourceWith(upkeepLimits, upkeepConnections, upkeepName);
   const dataSource = dataSourceWith(limits, max);
-  const checks = dataSourceWith(limitsOf(Math.min(limits.statement, longestCheckMs)), 1, stayingOpen, []);
+  const checks = dataSourceWith(limits, 1, stayingOpen, [], limits.statement > 2000 ? endChecksSoon : '');
   const all = [dataSource, upkeep, checks];
   await orSayWhyNot(Promise.all(all.map((source) => source.initialize())));
   const uncount = countPools({ hot: pool, rest: poolOf(dataSource), upkeep: poolOf(upkeep), checks: poolOf(checks) });

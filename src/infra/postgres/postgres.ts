@@ -43,7 +43,7 @@ export class Postgres {
   /** For work that may take minutes: migrations, partitions. Embedded, the same as `dataSource`. */
   readonly upkeep: DataSource;
   /**
-   * For health checks alone: one connection, with a limit of two seconds, for which no other work stands in line. A process whose other
+   * For health checks alone: one connection, for which no other work stands in line, with a limit of two seconds on the server. A process whose other
    * connections are all in use is busy, not broken. Embedded, the same as `dataSource`.
    */
   readonly checks: DataSource;
@@ -82,7 +82,7 @@ export class Postgres {
     try {
       await queryRunner.query(`SELECT pg_advisory_lock(${migrationLock})`);
       const ran = await orSayWhyNot(this.runMigrations());
-      await orSayWhyNot(this.tryWriting()); // nothing else may have been written so far
+      await orSayWhyNot(this.tryWriting(this.upkeep)); // nothing else may have been written so far
       return ran;
     } finally {
       await queryRunner.query(`SELECT pg_advisory_unlock(${migrationLock})`);
@@ -107,8 +107,8 @@ export class Postgres {
   }
 
   /** Changes nothing, and fails where nothing can be written: a standby answers everything else. For health checks. */
-  async tryWriting(): Promise<void> {
-    await this.checks.query('DELETE FROM migrations WHERE false');
+  async tryWriting(on = this.checks): Promise<void> {
+    await on.query('DELETE FROM migrations WHERE false');
   }
 
   /** For health checks. */
