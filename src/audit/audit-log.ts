@@ -73,6 +73,13 @@ export const AuditLog = {
   },
 };
 
+/** Whether there is anything to note: all that can be changed is noted, or named among the secrets. */
+export function isAnyChange(change: Change): boolean {
+  const { before, after, changedSecrets } = entryOf(change);
+  const isAny = (fields: Fields) => fields === null || Object.keys(fields).length > 0;
+  return isAny(before) || isAny(after) || changedSecrets.length > 0;
+}
+
 function entryOf({ action, subject, changedSecrets = [], ...change }: Change): Entry {
   const [before, after] = differing(change.before, change.after);
   return { action, subject, before, after, changedSecrets };

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { IsNull, type EntityManager } from 'typeorm';
-import { AuditLog } from '../audit/audit-log.js';
+import { AuditLog, isAnyChange, type Change } from '../audit/audit-log.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
 import { timeIn } from '../infra/postgres/time-in.js';
 import type { SecretCipher } from '../secrets/secret-cipher.service.js';
@@ -54,11 +54,12 @@ export class ApplicationChanges {
     const application = manager.create(ApplicationEntity, values);
     await reserve(id);
     await manager.insert(ApplicationEntity, application);
-    await this.note('application.created', null, application);
+    await AuditLog.note(manager, this.changeOf('application.created', null, application));
     return application;
   }
 
   /**
+   * @returns undefined: it is already as these changes make it, and nothing was written
    * @param mustFit throws where it cannot be done to the application as it is
    * @throws {NotFoundProblem}
    */
@@ -67,17 +68,19 @@ export class ApplicationChanges {
     { secret, ...changes }: ChangesOfApplication,
     mustFit?: MustFit,
     action = 'application.changed',
-  ): Promise<ApplicationEntity> {
+  ): Promise<ApplicationEntity | undefined> {
     const { manager, version } = this;
-    const application = await findOrFail(manager, id);
-    mustFit?.(application);
-    const stored = secret === undefined ? {} : await this.newSecret(application, secret);
-    const before = { ...application };
+    const before = await findOrFail(manager, id);
+    mustFit?.(before);
+    const stored = secret === undefined ? {} : await this.newSecret(before, secret);
+    const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+    const after: ApplicationEntity = { ...before, ...given, ...stored };
+    const change = this.changeOf(action, before, after);
+    if (!isAnyChange(change)) return undefined;
     // These columns alone: a secret that is not changed may be encrypted with a new key at this moment.
-    await manager.update(ApplicationEntity, id, { ...changes, ...stored, version });
-    Object.assign(application, changes, stored);
-    await this.note(action, before, application);
-    return application;
+    await manager.update(ApplicationEntity, id, { ...given, ...stored, version });
+    await AuditLog.note(manager, change);
+    return after;
   }
 
   /**
@@ -95,7 +98,7 @@ export class ApplicationChanges {
       alertEmail: null,
       version,
     });
-    await this.note('application.deleted', application, null);
+    await AuditLog.note(manager, this.changeOf('application.deleted', application, null));
   }
 
   /** Given the one that it has, it is as old as before. */
@@ -106,16 +109,16 @@ export class ApplicationChanges {
   }
 
   /** @param before null: it is new; `after` null: it is gone */
-  private async note(action: string, before: ApplicationEntity | null, after: ApplicationEntity | null): Promise<void> {
+  private changeOf(action: string, before: ApplicationEntity | null, after: ApplicationEntity | null): Change {
     const { id } = (after ?? before)!;
     const isSecretNew = after && !this.cipher.isSame(before?.secret ?? '', after.secret, secretPlace(id));
-    await AuditLog.note(this.manager, {
+    return {
       action,
       subject: `application/${id}`,
       before: before && audited(before),
       after: after && audited(after),
       changedSecrets: isSecretNew ? ['secret'] : [],
-    });
+    };
   }
 }
 

@@ -128,8 +128,11 @@ export class ApplicationsService {
    * @param mustFit throws where it cannot be done to the application as it is; so of the next two
    * @throws {NotFoundProblem}
    */
-  update(id: string, changes: ChangesOfApplication, mustFit?: MustFit): Promise<ShownApplication> {
-    return this.change(async (changing) => shown(await changing.update(id, changes, mustFit)));
+  async update(id: string, changes: ChangesOfApplication, mustFit?: MustFit): Promise<ShownApplication> {
+    const changed = await this.catalogue.changeIfNeeded((manager, version) =>
+      new ApplicationChanges(manager, version, this.cipher).update(id, changes, mustFit),
+    );
+    return changed ? shown(changed) : this.get(id);
   }
 
   /**
@@ -141,7 +144,7 @@ export class ApplicationsService {
     const application = await this.change((changing) =>
       changing.update(id, { secret }, mustFit, 'application.secret-rotated'),
     );
-    return { application: shown(application), secret };
+    return { application: shown(application!), secret }; // a new secret is always a change
   }
 
   /**

@@ -19,6 +19,9 @@ const readVersion = statement('catalogue-version', 'SELECT version FROM catalogu
 
 const pollIntervalMs = 1000;
 
+/** The rollback keeps a call that changes nothing from raising the version. */
+class NothingToChange extends Error {}
+
 /**
  * The data that rarely change and every process needs all the time, kept in memory under one version.
  *
@@ -92,6 +95,26 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
     committed(result);
     await readBack(() => this.refresh());
     return result;
+  }
+
+  /**
+   * As `change`, for one that may turn out to change nothing: where `work` returns undefined, all of it is undone, and the version stays as it is.
+   */
+  async changeIfNeeded<T>(
+    work: (manager: EntityManager, version: number) => Promise<T | undefined>,
+    committed?: (result: T) => void,
+  ): Promise<T | undefined> {
+    const orUndo = async (manager: EntityManager, version: number) => {
+      const result = await work(manager, version);
+      if (result === undefined) throw new NothingToChange();
+      return result;
+    };
+    try {
+      return await this.change(orUndo, committed);
+    } catch (error) {
+      if (error instanceof NothingToChange) return undefined;
+      throw error;
+    }
   }
 
   private async look(): Promise<void> {

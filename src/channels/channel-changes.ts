@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
-import { AuditLog } from '../audit/audit-log.js';
+import { AuditLog, isAnyChange } from '../audit/audit-log.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
 import { channelOf, ChannelEntity } from './channel.entity.js';
 import type { Channel } from './channel.js';
@@ -41,6 +41,7 @@ export class ChannelChanges {
 
   /**
    * An undefined field stays as it is.
+   * @returns its id; undefined: it is already as these changes make it, and nothing was written
    * @param mustFit throws where these changes cannot be made to the channel as it is
    * @throws {NotFoundProblem}
    */
@@ -48,14 +49,18 @@ export class ChannelChanges {
     id: string,
     changes: ChangesOfChannel,
     mustFit: (before: Channel) => void = () => undefined,
-  ): Promise<void> {
+  ): Promise<string | undefined> {
     const before = await this.manager.findOneBy(ChannelEntity, { id });
     if (!before) throw noSuchChannel();
     mustFit(channelOf(before));
-    await this.manager.update(ChannelEntity, id, { ...columnsOf(changes), version: this.version });
-    const after = await this.manager.findOneByOrFail(ChannelEntity, { id });
+    const given = Object.fromEntries(Object.entries(columnsOf(changes)).filter(([, value]) => value !== undefined));
+    const after: ChannelEntity = { ...before, ...given };
     const noted = { before: audited(before), after: audited(after) };
-    await AuditLog.note(this.manager, { action: 'channel.changed', subject: `channel/${id}`, ...noted });
+    const change = { action: 'channel.changed', subject: `channel/${id}`, ...noted };
+    if (!isAnyChange(change)) return undefined;
+    await this.manager.update(ChannelEntity, id, { ...given, version: this.version });
+    await AuditLog.note(this.manager, change);
+    return id;
   }
 }
 

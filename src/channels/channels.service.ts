@@ -56,7 +56,7 @@ export class ChannelsService {
    * @throws {NotFoundProblem}
    */
   async update(id: string, changes: ChangesOfChannel, mustFit?: (before: Channel) => void): Promise<Channel> {
-    await this.catalogue.change((manager, version) =>
+    await this.catalogue.changeIfNeeded((manager, version) =>
       new ChannelChanges(manager, version).update(id, changes, mustFit),
     );
     return this.known(id);

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
+import { isAnyChange } from '../audit/audit-log.js';
 import { requireMatch } from '../infra/http/if-match.js';
 import { ConflictProblem } from '../infra/http/problem.js';
 import type { CredentialChanges } from '../credentials/credentials-io.js';
@@ -26,7 +27,7 @@ export type SubscriptionSettings = Pick<
   'deliveryGuarantee' | 'timeoutSeconds' | 'maxConcurrency' | 'ratePerSecond' | 'ordering' | 'alertEmail'
 >;
 
-/** Undefined, where there is one of these: it does not exist, or was not to be changed. */
+/** Undefined, where there is one of these: it does not exist, was not to be changed, or is already as it was to be. */
 export interface ChangedSubscription {
   before: SubscriptionEntity;
   after: SubscriptionEntity;
@@ -216,9 +217,11 @@ export class SubscriptionChanges {
     const changed = typeof changes === 'function' ? await changes(before) : changes;
     const given = Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== undefined));
     const after: SubscriptionEntity = { ...before, ...given, version: this.version };
+    const note = noteOfSubscription(this.cipher, done, before, after);
+    if (!isAnyChange(note)) return undefined;
     this.writes.change(after, given);
     await also?.();
-    this.writes.note(noteOfSubscription(this.cipher, done, before, after));
+    this.writes.note(note);
     await this.finish();
     return { before, after };
   }

@@ -115,8 +115,7 @@ export class SubscriptionsService {
    */
   async update(id: string, changes: Partial<SubscriptionInput>): Promise<ListedSubscription> {
     const changed = await this.change((changing) => changing.update(id, changes), {}, enabled);
-    if (!changed) throw notFound();
-    return this.latest(changed.after);
+    return changed ? this.latest(changed.after) : this.get(id);
   }
 
   /**
@@ -237,12 +236,13 @@ export class SubscriptionsService {
   }
 
   /** @throws {ConflictProblem} when the owner would have more than an application may */
-  private async within<Changed extends { after: SubscriptionEntity }>(
+  private async within<Changed extends { after: SubscriptionEntity } | undefined>(
     manager: EntityManager,
     work: () => Promise<Changed>,
   ): Promise<Changed> {
     const shares = await this.allowance.look(queryOf(manager));
     const changed = await work();
+    if (!changed) return changed;
     shares.replace(changed.after.id, partOf(changed.after));
     this.allowance.require(shares);
     return changed;
@@ -262,24 +262,12 @@ export class SubscriptionsService {
       const event = eventOf(changed);
       if (event) this.events.report({ event, subscriptionId: changed.after.id });
     };
-    try {
-      return await this.catalogue.change(async (manager, version) => {
-        const changing = new SubscriptionChanges(manager, version, this.cipher, ifMatch);
-        return this.within(manager, async () => {
-          const changed = await work(changing);
-          if (!changed) throw new NothingToChange();
-          return changed;
-        });
-      }, report);
-    } catch (error) {
-      // The rollback keeps a call that changes nothing from raising the version.
-      if (error instanceof NothingToChange) return undefined;
-      throw error;
-    }
+    return this.catalogue.changeIfNeeded(async (manager, version) => {
+      const changing = new SubscriptionChanges(manager, version, this.cipher, ifMatch);
+      return this.within(manager, () => work(changing));
+    }, report);
   }
 }
-
-class NothingToChange extends Error {}
 
 type SubscriptionEvent = Extract<OperationalEvent['event'], `subscription.${string}`>;
 

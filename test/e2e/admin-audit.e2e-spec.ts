@@ -714,6 +714,30 @@ describe('every operation that changes something', () => {
     ]);
   });
 
+  it.each([
+    'application_change',
+    'channel_change',
+    'kanaal_update',
+    'kanaal_partial_update',
+    'abonnement_update',
+    'abonnement_partial_update',
+    'subscription_change',
+    'subscription_change_credentials',
+  ])(
+    '%s is answered as before when it is repeated, and as it changes nothing, leaves no entry and no new version',
+    async (id) => {
+      const call = await calls[id]!();
+      const answerTo = async () => {
+        const { status, json, headers } = await send(call);
+        return { status, json, tag: headers.get('etag') };
+      };
+      const first = await answerTo();
+      const [entry, version] = [await lastId(), await sql('SELECT version FROM catalogue')];
+      expect(await answerTo()).toEqual(first);
+      expect([await lastId(), await sql('SELECT version FROM catalogue')]).toEqual([entry, version]);
+    },
+  );
+
   it.each(Object.keys(calls))('%s does not happen where its entry cannot be written', async (id) => {
     const call = await calls[id]!();
     const before = await everything();
