@@ -18,7 +18,7 @@ export const arrows = {
   liveness: ['supervision', 'infra', 'config'],
   signing: [],
   audit: ['infra'],
-  catalogue: ['infra'],
+  catalogue: ['audit', 'infra'],
   ledger: ['liveness', 'operational-events', 'infra', 'config'],
   activity: ['liveness', 'operational-events', 'infra'],
   'live-events': ['auth', 'ledger', 'liveness', 'operational-events', 'openapi', 'infra'],

@@ -1,6 +1,7 @@
 import { Controller, Get, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { auditPageOutput, pageToShow } from './audit-output.js';
@@ -15,6 +16,7 @@ export class AuditController {
   constructor(private readonly reader: EntryReader) {}
 
   @Get()
+  @ReadsMuch()
   @AdminOperation({
     id: 'audit_list',
     summary: 'Every change of the configuration, and what operators did with deliveries and endpoints; newest first.',

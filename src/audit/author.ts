@@ -26,5 +26,11 @@ export async function actingFor<T>(author: Author, work: () => Promise<T>): Prom
   }
 }
 
+/** Of applications and users, who may have the same names. */
+export const callerIn = ({ client, via }: Author): string => (via === undefined ? client : userAsCaller(client));
+
+/** No client id of an application by accident. */
+export const userAsCaller = (name: string): string => `user:${name}`;
+
 /** Undefined where no request is being carried out: then Heraut itself acts. */
 export const currentAuthor = (): Author | undefined => authors.getStore();

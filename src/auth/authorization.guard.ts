@@ -1,6 +1,7 @@
 import { Injectable, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import type { FastifyRequest } from 'fastify';
+import { userAsCaller } from '../audit/author.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { PermissionProblem, ThrottledProblem, UnavailableProblem } from '../infra/http/problem.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
@@ -127,10 +128,10 @@ export class AuthorizationGuard implements CanActivate {
   }
 }
 
-/** The caller as operations know it. The client id is none that a publisher or subscriber has by accident. */
+/** The caller as operations know it. */
 const standInFor = ({ id, name }: SessionUser): Application => ({
   id,
-  clientId: `user:${name}`,
+  clientId: userAsCaller(name),
   label: name,
   key: undefined,
   scopes: new Set(),

@@ -1,5 +1,6 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { callerIn, currentAuthor } from '../audit/author.js';
 import { readBack } from '../infra/http/read-back.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { SharedRuns } from '../infra/shared-runs.js';
@@ -77,6 +78,7 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
    * the change is committed and in this process's memory. A throw in `work` changes nothing. After a deadlock `work` runs
    * again, so it must change nothing but the database.
    * @param committed is told of the result as soon as it is committed, also where this process cannot read it then
+   * @throws {TooManyRequestsProblem} where too many changes of the author of the request wait already
    * @throws {MaybeDoneProblem} where the change is committed, and cannot be read
    * @throws an error of Postgres; where the change may be committed it says so (`isCommitInDoubt`)
    */
@@ -91,7 +93,9 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
       ];
       return work(manager, Number(rows[0]!.version));
     };
-    const result = await this.postgres.entityTransaction(raise);
+    const change = () => this.postgres.entityTransaction(raise);
+    const author = currentAuthor();
+    const result = await (author ? this.postgres.turns.run(callerIn(author), change) : change());
     committed(result);
     await readBack(() => this.refresh());
     return result;

@@ -2,6 +2,7 @@ import { Controller, Get, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type * as z from 'zod';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
@@ -21,6 +22,7 @@ export class DeadLettersController {
   ) {}
 
   @Get()
+  @ReadsMuch()
   @AdminOperation({
     id: 'dead_letters',
     summary: 'Dead letters, grouped by subscription, state and error class.',

@@ -2,6 +2,7 @@ import { Controller, Get, Logger, Param, Post, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import { AuditLog } from '../audit/audit-log.js';
 import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { ConflictProblem, MaybeDoneProblem, NotFoundProblem, UnavailableProblem } from '../infra/http/problem.js';
@@ -48,6 +49,7 @@ export class DeliveriesController {
   ) {}
 
   @Get()
+  @ReadsMuch()
   @AdminOperation({
     id: 'delivery_list',
     summary: 'Deliveries, newest notification first.',

@@ -2,6 +2,7 @@ import { Controller, Get, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type * as z from 'zod';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { readSituations } from '../ledger/read-situations.js';
@@ -25,6 +26,7 @@ export class SituationsController {
   ) {}
 
   @Get()
+  @ReadsMuch()
   @AdminOperation({
     id: 'subscription_situations',
     summary: 'How it stands with subscriptions: what is held, waits or failed, and whether their endpoint is parked.',

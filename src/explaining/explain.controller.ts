@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { checkInput } from '../infra/http/check-input.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
@@ -26,6 +27,7 @@ export class ExplainController {
   ) {}
 
   @Get('notifications/:notificationId/explanations')
+  @ReadsMuch()
   @AdminOperation({
     id: 'notification_explain',
     summary: 'Why each subscription got a notification or did not, and where its delivery is.',
@@ -53,6 +55,7 @@ export class ExplainController {
 
   @Post('explain')
   @NeedsUserRole('viewer')
+  @ReadsMuch()
   @AdminOperation({
     id: 'notification_dry_run',
     summary: 'Who would get a notification, and who would not, if it were published now. Nothing is sent or kept.',

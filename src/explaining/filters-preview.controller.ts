@@ -2,6 +2,7 @@ import { Body, Controller, Post } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type * as z from 'zod';
 import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { checkInput } from '../infra/http/check-input.js';
@@ -34,6 +35,7 @@ export class FiltersPreviewController {
 
   @Post()
   @NeedsUserRole('viewer')
+  @ReadsMuch()
   @AdminOperation({
     id: 'subscription_preview',
     summary:

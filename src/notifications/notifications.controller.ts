@@ -1,6 +1,7 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { boundedDescription } from '../deliveries/search-query.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
@@ -18,6 +19,7 @@ export class NotificationsController {
   constructor(private readonly reader: NotificationReader) {}
 
   @Get()
+  @ReadsMuch()
   @AdminOperation({
     id: 'notification_list',
     summary: 'Notifications, the newest first.',

@@ -44,7 +44,7 @@ const usualTexts: Record<number, string> = {
   413: 'The body is too large.',
   415: 'The body is not announced as application/json in UTF-8.',
   422: 'The Idempotency-Key was used before, for another notificatie.',
-  429: 'Too many requests of this address, or of this application, were answered 403 in this minute; repeat it after Retry-After.',
+  429: 'Too many requests of this address, or of this application, were answered 403 in this minute, or too many of this application are not answered yet; repeat it after Retry-After.',
   500: 'A fault of this server.',
   503: 'It could not be done; repeat it after Retry-After. `detail` says where it may have been done nevertheless.',
 };

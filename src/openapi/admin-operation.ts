@@ -57,7 +57,7 @@ const everywhere = {
   400: 'A field or a query parameter is unknown or wrong. Nothing was done.',
   403: 'The token is missing, not valid, or no superuser’s.',
   406: excludedByAccept,
-  429: 'Too many requests of this address, or of this application, were answered 403 in this minute; repeat it after Retry-After.',
+  429: 'Too many requests of this address, or of this application, were answered 403 in this minute, or too many of this caller are not answered yet; repeat it after Retry-After.',
   503: 'The database is out of reach; Retry-After says when to try again.',
 };
 const withKey = {

@@ -3,6 +3,7 @@ import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type * as z from 'zod';
 import { readSeries, readTotals } from '../activity/activity-rows.js';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
@@ -21,6 +22,7 @@ export class ActivityController {
   ) {}
 
   @Get()
+  @ReadsMuch()
   @AdminOperation({
     id: 'activity_read',
     summary: 'What was accepted and delivered, minute by minute or hour by hour.',
@@ -44,6 +46,7 @@ export class ActivityController {
   }
 
   @Get('totals')
+  @ReadsMuch()
   @AdminOperation({
     id: 'activity_totals',
     summary: 'The same added up over the time, for each channel, subscription or application.',

@@ -1,8 +1,8 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
+import { FairPermits } from '../infra/fair-permits.js';
 import { TooManyFetchesProblem } from '../infra/http/problem.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { FairPermits } from './fair-permits.js';
 
 /**
  * Requests of a process that are not answered yet, most of which wait: each holds a connection. And those of one application, and for one

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
 import type { Application } from '../auth/application.js';
 import { CurrentApplication, NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import type { Selection } from '../deliveries/selection.js';
 import { CreationRequests } from '../idempotency/creation-requests.service.js';
 import { checkInput } from '../infra/http/check-input.js';
@@ -30,6 +31,7 @@ export class EndingController {
 
   @Post('cancel')
   @NeedsUserRole('operator')
+  @ReadsMuch()
   @AdminOperation({
     id: 'deliveries_cancel',
     summary: 'Cancels the unfinished deliveries of a selection.',
@@ -51,6 +53,7 @@ export class EndingController {
 
   @Post('close')
   @NeedsUserRole('operator')
+  @ReadsMuch()
   @AdminOperation({
     id: 'deliveries_close',
     summary: 'Closes the dead letters of a selection: nobody has to look at them any more.',

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
 import type { Application } from '../auth/application.js';
 import { CurrentApplication, NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { CreationRequests } from '../idempotency/creation-requests.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
@@ -57,6 +58,7 @@ export class ReplaysController {
 
   @Post('dry-run')
   @NeedsUserRole('viewer')
+  @ReadsMuch()
   @AdminOperation({
     id: 'replay_dry_run',
     summary: 'What a selection means: changes nothing.',
@@ -74,6 +76,7 @@ export class ReplaysController {
 
   @Post()
   @NeedsUserRole('operator')
+  @ReadsMuch()
   @AdminOperation({
     id: 'replay_create',
     summary: 'Sends deliveries again, at a steady pace.',

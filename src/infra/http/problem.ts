@@ -145,6 +145,14 @@ export class TooManyFetchesProblem extends ProblemError {
   }
 }
 
+/** Of a caller whose requests before this one take all the turns that it may have. Nothing was done. */
+export class TooManyRequestsProblem extends ProblemError {
+  constructor(retryAfterSeconds: number) {
+    const detail = 'Too many requests of yours are not answered yet. Repeat this one later.';
+    super('Throttled', 429, 'too-many-requests', detail, { headers: { 'retry-after': String(retryAfterSeconds) } });
+  }
+}
+
 export class HeadersTooLargeProblem extends ProblemError {
   constructor() {
     super(

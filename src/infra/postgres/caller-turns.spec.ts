@@ -1,0 +1,71 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { CallerTurns } from './caller-turns.js';
+
+const refused = { status: 429, code: 'too-many-requests', extra: { headers: { 'retry-after': '5' } } };
+
+describe('the turns of callers', () => {
+  let turns: CallerTurns;
+  let ends: (() => void)[];
+  beforeEach(() => {
+    vi.useFakeTimers();
+    turns = new CallerTurns(8, 5000);
+    ends = [];
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  /** Runs until `ends` is told. */
+  const run = (caller: string) => turns.run(caller, () => new Promise<void>((resolve) => ends.push(resolve)));
+  const settle = () => vi.advanceTimersByTimeAsync(0);
+
+  it('leave a quarter of the connections to others, and half of the rest to other callers', async () => {
+    const all = [...Array(10).fill('one'), ...Array(10).fill('two')].map(run);
+    await settle();
+    expect(ends).toHaveLength(6);
+    const alone = new CallerTurns(8, 5000);
+    let running = 0;
+    for (let nr = 0; nr < 10; nr++) void alone.run('one', () => new Promise<void>(() => running++));
+    await settle();
+    expect(running).toBe(3);
+    while (ends.length > 0) {
+      for (const end of ends.splice(0)) end();
+      await settle();
+    }
+    await Promise.all(all);
+  });
+
+  it('are refused to a caller that has 200 in line, not to another one', async () => {
+    const all = [1, 2, 3].map(() => run('one'));
+    await settle();
+    for (let nr = 0; nr < 200; nr++) all.push(run('one'));
+    await expect(run('one')).rejects.toMatchObject(refused);
+    const other = run('two');
+    await settle();
+    expect(ends).toHaveLength(4);
+    while (ends.length > 0) {
+      for (const end of ends.splice(0)) end();
+      await settle();
+    }
+    await Promise.all([...all, other]);
+  });
+
+  it('are refused where they do not come in time, and free the line', async () => {
+    const running = [1, 2, 3].map(() => run('one'));
+    const late = run('one').catch((error: unknown) => error);
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(await late).toMatchObject(refused);
+    for (const end of ends.splice(0)) end();
+    await Promise.all(running);
+    const next = run('one');
+    await settle();
+    ends[0]!();
+    await next;
+  });
+
+  it('are given back where the work fails', async () => {
+    const failing = () => turns.run('one', () => Promise.reject(new Error('no answer')));
+    for (let nr = 0; nr < 5; nr++) await expect(failing()).rejects.toThrow('no answer');
+    expect(await turns.run('one', () => Promise.resolve('done'))).toBe('done');
+  });
+});
