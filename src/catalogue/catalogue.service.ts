@@ -35,6 +35,7 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(Catalogue.name);
   private readonly directories: CatalogueDirectory[] = [];
   private known = 0;
+  private looksWithNews = 0;
   private readonly looks = new SharedRuns(() => this.look());
   private poll: NodeJS.Timeout | undefined;
 
@@ -43,6 +44,11 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
   /** Every change up to this version is in memory. */
   get version(): number {
     return this.known;
+  }
+
+  /** Another number whenever something else was read into memory, also where the database went back and came to the same version again. */
+  get edition(): number {
+    return this.looksWithNews;
   }
 
   register(directory: CatalogueDirectory): void {
@@ -131,7 +137,12 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
       this.known = 0;
     }
     // Rows newer than `version` may come along; they are read again next time, which does no harm.
-    if (version !== this.known) await Promise.all(this.directories.map((directory) => directory.refresh(this.known)));
+    if (version !== this.known) {
+      // Also where that fails in the middle: what was read so far is in memory.
+      this.looksWithNews++;
+      await Promise.all(this.directories.map((directory) => directory.refresh(this.known)));
+      this.looksWithNews++;
+    }
     this.known = version;
     catalogueAge.renew();
   }

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { Audited } from '../auth/auth.decorators.js';
 import { scopes } from '../auth/scopes.js';
+import { KeptLists } from '../catalogue/kept-lists.service.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { KnownQuery } from '../infra/http/known-query.pipe.js';
 import { baseUrlOf } from '../infra/http/origin.js';
@@ -36,6 +37,7 @@ export class KanaalController {
   constructor(
     private readonly channels: ChannelsService,
     private readonly documentation: DocumentationLinkCheck,
+    private readonly lists: KeptLists,
   ) {}
 
   @Get()
@@ -53,10 +55,16 @@ export class KanaalController {
   async list(
     @Query(new KnownQuery('naam')) query: { naam?: string },
     @Req() request: FastifyRequest,
-  ): Promise<Kanaal[]> {
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Kanaal[] | Buffer> {
     // An empty value does not filter.
-    const channels = await this.channels.list(query.naam || undefined);
-    return channels.map((channel) => present(channel, request));
+    if (query.naam) return (await this.channels.list(query.naam)).map((channel) => present(channel, request));
+    return this.lists.answer(`kanaal of ${baseUrlOf(request)}`, reply, () => ({
+      before: '[',
+      items: this.channels.listKnown(),
+      present: (channel) => present(channel, request),
+      after: ']',
+    }));
   }
 
   @Get(':uuid')

@@ -144,7 +144,7 @@ export class Releaser {
   }
 
   /** Nearly always no endpoint is open, and there may be a hundred thousand subscriptions. */
-  private async parkable(): Promise<Subscription[]> {
+  private async parkable(): Promise<readonly Subscription[]> {
     return this.openEndpoints.isAnyOpen ? this.subscriptions.list() : [];
   }
 

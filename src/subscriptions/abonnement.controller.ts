@@ -5,6 +5,7 @@ import type { Application } from '../auth/application.js';
 import { Audited, CurrentApplication } from '../auth/auth.decorators.js';
 import { scopes } from '../auth/scopes.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
+import { KeptLists } from '../catalogue/kept-lists.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { outgoingName } from '../channels/filter-names.js';
 import { Config } from '../config/config.module.js';
@@ -58,6 +59,7 @@ export class AbonnementController {
     private readonly channels: ChannelDirectory,
     private readonly probe: CallbackProbe,
     private readonly catalogue: Catalogue,
+    private readonly lists: KeptLists,
     private readonly heartbeat: Heartbeat,
     private readonly config: Config,
   ) {}
@@ -73,8 +75,17 @@ export class AbonnementController {
     answer: z.array(abonnementSchema),
     problems: [400],
   })
-  async list(@Query(new KnownQuery()) _: object, @Req() request: FastifyRequest): Promise<Abonnement[]> {
-    return (await this.subscriptions.list()).map((subscription) => present(subscription, request));
+  list(
+    @Query(new KnownQuery()) _: object,
+    @Req() request: FastifyRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<Buffer> {
+    return this.lists.answer(`abonnement of ${baseUrlOf(request)}`, reply, () => ({
+      before: '[',
+      items: this.subscriptions.listKnown(),
+      present: (subscription) => present(subscription, request),
+      after: ']',
+    }));
   }
 
   @Get(':uuid')

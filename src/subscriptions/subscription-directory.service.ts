@@ -28,6 +28,8 @@ export class SubscriptionDirectory implements CatalogueDirectory {
   private readonly byChannel = new Map<string, ChannelSubscribers>();
   private readonly ordered = new Set<string>();
   private readonly restrained = new Set<string>();
+  /** Until one of them is another one: a hundred thousand take a while to sort. */
+  private sorted: readonly ListedSubscription[] | undefined;
   /** As far as memory knows them. */
   readonly shares = new Shares();
 
@@ -49,11 +51,12 @@ export class SubscriptionDirectory implements CatalogueDirectory {
   }
 
   /** In the order in which they were created. */
-  list(): ListedSubscription[] {
-    return [...this.byId.values()].sort(byCreation);
+  list(): readonly ListedSubscription[] {
+    this.sorted ??= [...this.byId.values()].sort(byCreation);
+    return this.sorted;
   }
 
-  /** Every one, in no order that means anything: a hundred thousand take a while to sort. */
+  /** Every one, in no order that means anything. */
   all(): Iterable<Subscription> {
     return this.byId.values();
   }
@@ -96,6 +99,7 @@ export class SubscriptionDirectory implements CatalogueDirectory {
     const { id, owner_client_id: ownerClientId, callback_url: callbackUrl, channels } = row;
     const bytes = bytesInMemory({ ...row, callbackUrl });
     this.shares.add({ ownerClientId, bytes });
+    this.sorted = undefined;
     this.byId.set(id, {
       id,
       ownerClientId,
@@ -145,6 +149,7 @@ export class SubscriptionDirectory implements CatalogueDirectory {
     const known = this.byId.get(id);
     if (!known) return;
     this.shares.remove(known);
+    this.sorted = undefined;
     for (const { channel } of known.channels) {
       const index = this.byChannel.get(channel);
       index?.remove(id);

@@ -6,6 +6,7 @@ import { ApplicationDirectory } from '../auth/application-directory.service.js';
 import type { Application } from '../auth/application.js';
 import { CurrentApplication, RequireSuperuser } from '../auth/auth.decorators.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
+import { KeptLists } from '../catalogue/kept-lists.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { Config } from '../config/config.module.js';
 import { credentialChangesInput, readCredentialChanges } from '../credentials/credentials-io.js';
@@ -55,6 +56,7 @@ export class SubscriptionsController {
     private readonly probe: CallbackProbe,
     private readonly answers: SubscriptionAnswers,
     private readonly catalogue: Catalogue,
+    private readonly lists: KeptLists,
     private readonly heartbeat: Heartbeat,
     private readonly config: Config,
   ) {}
@@ -67,10 +69,24 @@ export class SubscriptionsController {
     status: 200,
     answer: subscriptionListOutput,
   })
-  async list(@Query() query: Record<string, string>): Promise<z.output<typeof subscriptionListOutput>> {
+  async list(
+    @Query() query: Record<string, string>,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<z.output<typeof subscriptionListOutput> | Buffer> {
     const asked = checkInput(subscriptionListQuery, query);
-    const { subscriptions, ...page } = pageOfSubscriptions(await this.subscriptions.list(), asked);
-    return { ...page, subscriptions: subscriptions.map((subscription) => this.answers.show(subscription)) };
+    if (asked.limit !== undefined) {
+      const { subscriptions, ...page } = pageOfSubscriptions(await this.subscriptions.list(), asked);
+      return { ...page, subscriptions: subscriptions.map((subscription) => this.answers.show(subscription)) };
+    }
+    return this.lists.answer(`subscriptions ${JSON.stringify(asked)}`, reply, () => {
+      const { subscriptions, count, nextCursor } = pageOfSubscriptions(this.subscriptions.listKnown(), asked);
+      return {
+        before: `{"count":${count},"nextCursor":${JSON.stringify(nextCursor)},"subscriptions":[`,
+        items: subscriptions,
+        present: (subscription) => this.answers.show(subscription),
+        after: ']}',
+      };
+    });
   }
 
   @Post()

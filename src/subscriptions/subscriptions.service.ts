@@ -50,8 +50,13 @@ export class SubscriptionsService {
     private readonly allowance: SubscriptionAllowance,
   ) {}
 
-  async list(): Promise<ListedSubscription[]> {
+  async list(): Promise<readonly ListedSubscription[]> {
     await this.catalogue.refresh();
+    return this.directory.list();
+  }
+
+  /** From memory alone, as `find`. */
+  listKnown(): readonly ListedSubscription[] {
     return this.directory.list();
   }
 

@@ -4,7 +4,7 @@ import { startNameServer, type NameServer } from '../../scripts/address-guard/na
 import { readSettings } from '../../src/config/settings.js';
 import { Outbound } from '../../src/outbound/outbound.service.js';
 import { RefusedCallbacks } from '../../src/subscriptions/refused-callbacks.service.js';
-import type { Subscription } from '../../src/subscriptions/subscription.js';
+import type { ListedSubscription } from '../../src/subscriptions/subscription-directory.service.js';
 import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 
 const databaseUrl = 'postgres://db.example/heraut';
@@ -41,7 +41,8 @@ describe('the warning of subscriptions that are refused now', () => {
     { Kind = RefusedCallbacks, lookUp = names.lookUp } = {},
   ): RefusedCallbacks {
     const read = readSettings({ DATABASE_URL: databaseUrl, AMQP_URL: 'amqp://rabbit.example', ...settings });
-    const list = async () => urls.map((callbackUrl) => ({ callbackUrl, disabledAt: null }) as Subscription);
+    const list = async (): Promise<readonly ListedSubscription[]> =>
+      urls.map((callbackUrl) => ({ callbackUrl, disabledAt: null }) as ListedSubscription);
     return new Kind({ list } as SubscriptionsService, new Outbound(read, lookUp));
   }
 

@@ -1,0 +1,106 @@
+import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { UnavailableProblem } from '../infra/http/problem.js';
+import { LongWork } from '../infra/long-work.js';
+import { Catalogue } from './catalogue.service.js';
+
+/** A list that has no pages, as JSON: what stands before its items, these, and what stands behind. */
+export interface LongList<Item> {
+  before: string;
+  items: readonly Item[];
+  present: (item: Item) => object;
+  after: string;
+}
+
+/** Of one edition: callers use one base URL, as a rule, and one of the two APIs. */
+const mostKept = 4;
+const keptUnusedMs = 10_000;
+const retryAfterSeconds = 5;
+/** Presented in one go. */
+const together = 20;
+
+interface Kept {
+  edition: number;
+  body: Promise<Buffer>;
+}
+
+/**
+ * Long lists of what the catalogue has in memory: each is made once for all who ask for it while nothing changes, in parts, and all are
+ * answered with the same bytes (docs/decisions/0089).
+ */
+@Injectable()
+export class KeptLists implements OnModuleDestroy {
+  /** Of different lists together that callers have not taken yet, each of which may take a minute to do so. */
+  readonly mostBytesLent = 256 * 1024 * 1024;
+  /** By what the list depends on beside the catalogue, the latest at the end. */
+  private readonly kept = new Map<string, Kept>();
+  private readonly lent = new Map<Buffer, number>();
+  private lastMade: Promise<unknown> = Promise.resolve();
+  private unused: NodeJS.Timeout | undefined;
+
+  constructor(private readonly catalogue: Catalogue) {}
+
+  onModuleDestroy(): void {
+    clearTimeout(this.unused);
+  }
+
+  /**
+   * The body of the answer, with every change that was committed before the call.
+   * @param key of the list, and of all that it depends on beside the catalogue
+   * @throws {UnavailableProblem} while too many others have not been taken
+   */
+  async answer<Item>(key: string, reply: FastifyReply, list: () => LongList<Item>): Promise<Buffer> {
+    await this.catalogue.refresh();
+    const body = await this.find(key, list);
+    this.lend(body, reply);
+    void reply.type('application/json; charset=utf-8');
+    return body;
+  }
+
+  private find<Item>(key: string, list: () => LongList<Item>): Promise<Buffer> {
+    const { edition } = this.catalogue;
+    this.keepAWhile();
+    const known = this.kept.get(key);
+    if (known?.edition === edition) return known.body;
+    for (const [old, { edition: its }] of this.kept) if (its !== edition) this.kept.delete(old);
+    const [oldest] = this.kept.keys();
+    if (this.kept.size >= mostKept) this.kept.delete(oldest!);
+    const making: Kept = { edition, body: this.lastMade.then(() => made(list())) };
+    this.kept.set(key, making);
+    this.lastMade = making.body.catch(() => {
+      if (this.kept.get(key) === making) this.kept.delete(key);
+    });
+    return making.body;
+  }
+
+  private keepAWhile(): void {
+    clearTimeout(this.unused);
+    this.unused = setTimeout(() => this.kept.clear(), keptUnusedMs).unref();
+  }
+
+  private lend(body: Buffer, { raw }: FastifyReply): void {
+    const before = this.lent.get(body);
+    const bytes = [...this.lent.keys()].reduce((sum, { length }) => sum + length, 0);
+    if (before === undefined && bytes > 0 && bytes + body.length > this.mostBytesLent)
+      throw new UnavailableProblem('Lists that others asked for have not been taken yet.', retryAfterSeconds);
+    if (raw.destroyed) return; // its caller is gone
+    this.lent.set(body, (before ?? 0) + 1);
+    raw.once('close', () => {
+      const left = this.lent.get(body)! - 1;
+      if (left === 0) this.lent.delete(body);
+      else this.lent.set(body, left);
+    });
+  }
+}
+
+async function made<Item>({ before, items, present, after }: LongList<Item>): Promise<Buffer> {
+  const work = new LongWork();
+  const parts = [Buffer.from(before)];
+  for (let from = 0; from < items.length; from += together) {
+    const some = items.slice(from, from + together).map((item) => JSON.stringify(present(item)));
+    parts.push(Buffer.from((from === 0 ? '' : ',') + some.join(',')));
+    await work.yieldIfDue();
+  }
+  parts.push(Buffer.from(after));
+  return Buffer.concat(parts);
+}

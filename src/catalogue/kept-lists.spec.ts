@@ -1,0 +1,127 @@
+import { EventEmitter } from 'node:events';
+import type { FastifyReply } from 'fastify';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Catalogue } from './catalogue.service.js';
+import { KeptLists, type LongList } from './kept-lists.service.js';
+
+class Reply {
+  readonly raw = Object.assign(new EventEmitter(), { destroyed: false });
+  type(): this {
+    return this;
+  }
+  /** Its caller has taken it, or is gone. */
+  end(): void {
+    this.raw.emit('close');
+  }
+}
+
+describe('a long list', () => {
+  let edition: number;
+  let lists: KeptLists;
+  let items: object[];
+  let presented: number;
+  beforeEach(() => {
+    [edition, presented] = [1, 0];
+    const catalogue = {
+      get edition() {
+        return edition;
+      },
+      refresh: () => Promise.resolve(),
+    };
+    lists = new KeptLists(catalogue as Catalogue);
+    items = Array.from({ length: 55 }, (_, nr) => ({ nr, text: 'é"' }));
+  });
+  afterEach(() => {
+    vi.restoreAllMocks();
+    vi.useRealTimers();
+    lists.onModuleDestroy();
+  });
+
+  const list = (): LongList<object> => ({
+    before: '{"items":[',
+    items,
+    present: (item) => {
+      presented++;
+      return item;
+    },
+    after: ']}',
+  });
+  const ask = (key = 'all', reply = new Reply()) => lists.answer(key, reply as unknown as FastifyReply, list);
+
+  it('has the JSON that it would have as a whole, whatever its length', async () => {
+    for (const length of [0, 1, 20, 21, 55]) {
+      edition++;
+      items = Array.from({ length }, (_, nr) => ({ nr, text: 'é"' }));
+      expect((await ask()).toString()).toBe(JSON.stringify({ items }));
+    }
+  });
+
+  it('is made once for all who ask while nothing changes, and answered with the same bytes', async () => {
+    const bodies = await Promise.all([ask(), ask()]);
+    bodies.push(await ask());
+    expect(new Set(bodies).size).toBe(1);
+    expect(presented).toBe(55);
+  });
+
+  it('is made anew after a change, also for one who asks while the one before is made', async () => {
+    const before = ask();
+    await Promise.resolve();
+    edition++;
+    items = [{ changed: true }];
+    expect((await ask()).toString()).toBe('{"items":[{"changed":true}]}');
+    await before;
+  });
+
+  it('is made one after the other where it depends on more than the catalogue', async () => {
+    const order: string[] = [];
+    const follow = (key: string): LongList<object> => ({ ...list(), present: (item) => (order.push(key), item) });
+    const answer = (key: string) => lists.answer(key, new Reply() as unknown as FastifyReply, () => follow(key));
+    // Each part takes longer than one may keep the event loop.
+    let now = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => (now += 20));
+    await Promise.all([answer('one'), answer('two')]);
+    expect(order).toEqual([...Array(55).fill('one'), ...Array(55).fill('two')]);
+  });
+
+  it('leaves the event loop to others between its parts', async () => {
+    let now = 0;
+    vi.spyOn(performance, 'now').mockImplementation(() => (now += 20));
+    const made: number[] = [];
+    const others = () => {
+      made.push(presented);
+      if (presented < 55) setImmediate(others);
+    };
+    const asked = ask();
+    setImmediate(others);
+    await asked;
+    expect(made.filter((count) => count > 0 && count < 55)).not.toEqual([]);
+  });
+
+  it('is tried again where it could not be made', async () => {
+    items = [{ big: 1n }];
+    await expect(ask()).rejects.toThrow('BigInt');
+    items = [{ small: 1 }];
+    expect((await ask()).toString()).toBe('{"items":[{"small":1}]}');
+  });
+
+  it('is forgotten ten seconds after somebody asked for it', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const first = await ask();
+    vi.advanceTimersByTime(9999);
+    expect(await ask()).toBe(first);
+    vi.advanceTimersByTime(10_000);
+    expect(await ask()).not.toBe(first);
+  });
+
+  it('is refused while too many bytes of others wait for their callers to take them, and answered to any number of callers with the same', async () => {
+    Object.assign(lists, { mostBytesLent: 256 });
+    items = [{ text: 'x'.repeat(90) }];
+    const replies = [1, 2].map(() => new Reply());
+    await ask('one', replies[0]);
+    await ask('two', replies[1]);
+    await expect(ask('three')).rejects.toMatchObject({ status: 503, extra: { headers: { 'retry-after': '5' } } });
+    for (let nr = 0; nr < 5; nr++) await ask('one');
+    replies[1]!.end();
+    await ask('three');
+  });
+});
