@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import type { EntityManager } from 'typeorm';
+import { IsNull, Not, type EntityManager } from 'typeorm';
 import { AuditLog, isAnyChange } from '../audit/audit-log.js';
-import { NotFoundProblem } from '../infra/http/problem.js';
+import { ConflictProblem, NotFoundProblem } from '../infra/http/problem.js';
+import { timeIn } from '../infra/postgres/time-in.js';
 import { channelOf, ChannelEntity } from './channel.entity.js';
 import type { Channel } from './channel.js';
 
@@ -22,14 +23,24 @@ export class ChannelChanges {
   ) {}
 
   /**
+   * A channel that was removed is made again under the id that it had: notifications name it, and are kept as long as it says.
    * @returns its id
    * @throws a unique violation when there is a channel of this name
    */
   async create(input: ChannelInput & ChannelRules): Promise<string> {
-    // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
-    const id = randomUUID();
+    const { manager, version } = this;
     const columns = columnsOf(input);
-    await this.manager.insert(ChannelEntity, { ...columns, id, version: this.version });
+    const removed = await manager.findOneBy(ChannelEntity, { name: input.name, deletedAt: Not(IsNull()) });
+    // v4, not v7: clients find the base of a resource URL with a pattern that fits v4 only (docs/decisions/0011).
+    const id = removed?.id ?? randomUUID();
+    if (removed)
+      await manager.update(ChannelEntity, id, {
+        ...{ bodyRetentionDays: null, ...columns },
+        deletedAt: null,
+        createdAt: await timeIn(manager),
+        version,
+      });
+    else await manager.insert(ChannelEntity, { ...columns, id, version });
     await AuditLog.note(this.manager, {
       action: 'channel.created',
       subject: `channel/${id}`,
@@ -50,8 +61,7 @@ export class ChannelChanges {
     changes: ChangesOfChannel,
     mustFit: (before: Channel) => void = () => undefined,
   ): Promise<string | undefined> {
-    const before = await this.manager.findOneBy(ChannelEntity, { id });
-    if (!before) throw noSuchChannel();
+    const before = await this.find(id);
     mustFit(channelOf(before));
     const given = Object.fromEntries(Object.entries(columnsOf(changes)).filter(([, value]) => value !== undefined));
     const after: ChannelEntity = { ...before, ...given };
@@ -62,7 +72,45 @@ export class ChannelChanges {
     await AuditLog.note(this.manager, change);
     return id;
   }
+
+  /**
+   * Its name stays, and how long the bodies of its notifications are kept.
+   * @param mustFit throws where the channel as it is may not be removed
+   * @throws {NotFoundProblem}
+   * @throws {ConflictProblem} while subscriptions name it
+   */
+  async remove(id: string, mustFit: (before: Channel) => void = () => undefined): Promise<void> {
+    const { manager, version } = this;
+    const before = await this.find(id);
+    mustFit(channelOf(before));
+    const [found] = await manager.query<[{ count: number }]>(subscriptionsAbout, [before.name]);
+    if (found.count > 0) throw inUse(found.count);
+    await manager.update(ChannelEntity, id, {
+      ...{ documentationLink: '', filters: [], deduplicateBy: null, maxAge: null },
+      deletedAt: await timeIn(manager),
+      version,
+    });
+    const noted = { before: audited(before), after: null };
+    await AuditLog.note(manager, { action: 'channel.deleted', subject: `channel/${id}`, ...noted });
+  }
+
+  private async find(id: string): Promise<ChannelEntity> {
+    const channel = await this.manager.findOneBy(ChannelEntity, { id, deletedAt: IsNull() });
+    if (!channel) throw noSuchChannel();
+    return channel;
+  }
 }
+
+/** Disabled ones too. Reads every subscription: an index of what they name would be written with each of them. */
+const subscriptionsAbout = `
+  SELECT count(*)::int AS count FROM subscription
+  WHERE deleted_at IS NULL AND EXISTS (SELECT FROM json_array_elements(channels) AS entry WHERE entry ->> 'channel' = $1)`;
+
+const inUse = (count: number) =>
+  new ConflictProblem(
+    'channel-in-use',
+    `${count === 1 ? 'A subscription names' : `${count} subscriptions name`} this channel; delete or change ${count === 1 ? 'it' : 'them'} first.`,
+  );
 
 export const noSuchChannel = () => new NotFoundProblem('There is no such kanaal.');
 

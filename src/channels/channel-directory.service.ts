@@ -8,11 +8,11 @@ import type { Channel } from './channel.js';
 const changedSince = statement(
   'channels-changed-since',
   `SELECT id, name, documentation_link AS "documentationLink", filters, deduplicate_by AS "deduplicateBy",
-     deduplicate_within AS "deduplicateWithin", max_age AS "maxAge", body_retention_days AS "bodyRetentionDays"
+     deduplicate_within AS "deduplicateWithin", max_age AS "maxAge", body_retention_days AS "bodyRetentionDays", deleted_at IS NOT NULL AS "isDeleted"
    FROM channel WHERE version > $known ORDER BY version`,
 );
 
-/** Every channel, in memory. Channels are never deleted and never change their name. */
+/** Every channel, in memory. They never change their names, and one that is removed and made again has the id that it had. */
 @Injectable()
 export class ChannelDirectory implements CatalogueDirectory {
   private readonly byName = new Map<string, Channel>();
@@ -39,13 +39,18 @@ export class ChannelDirectory implements CatalogueDirectory {
   }
 
   async refresh(known: number): Promise<void> {
-    const rows = await this.postgres.query<StoredChannel & Record<string, unknown>>(changedSince, { known });
+    const rows = await this.postgres.query<StoredChannel & { isDeleted: boolean }>(changedSince, { known });
     if (known === 0) {
       this.byName.clear();
       this.byId.clear();
     }
     for (const row of rows) {
       const channel = channelOf(row);
+      if (row.isDeleted) {
+        this.byName.delete(channel.name);
+        this.byId.delete(channel.id);
+        continue;
+      }
       this.byName.set(channel.name, channel);
       this.byId.set(channel.id, channel);
     }

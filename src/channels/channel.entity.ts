@@ -33,9 +33,13 @@ export class ChannelEntity {
 
   @CreateDateColumn({ name: 'created_at', type: 'timestamptz' })
   createdAt: Date;
+
+  /** Removed by an operator; null: not. */
+  @Column('timestamptz', { name: 'deleted_at', nullable: true })
+  deletedAt: Date | null;
 }
 
-export type StoredChannel = Omit<ChannelEntity, 'version' | 'createdAt'>;
+export type StoredChannel = Omit<ChannelEntity, 'version' | 'createdAt' | 'deletedAt'>;
 
 export const channelOf = (stored: StoredChannel): Channel => ({
   id: stored.id,

@@ -1,4 +1,4 @@
-import { Body, Controller, Get, Headers, Param, Patch, Post, Query } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Headers, Param, Patch, Post, Query } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type * as z from 'zod';
 import { RequireSuperuser } from '../auth/auth.decorators.js';
@@ -23,6 +23,9 @@ import { refuseUnknown } from './unknown-characteristics.js';
 type Shown = z.output<typeof channelOutput>;
 
 const unknownChannel = { 404: 'There is no such channel.' };
+const overRoom = {
+  409: '`too-many-channels`, `channels-too-large`: all channels together would be more, or larger, than the settings allow.',
+};
 
 /** Channels and an operator's rules for them. Publishers create and describe channels too, in the Notificaties API. */
 @ApiTags('channels')
@@ -58,11 +61,12 @@ export class ChannelsController {
     id: 'channel_create',
     summary: 'Adds a channel.',
     description:
-      'As a publisher does in the Notificaties API, with the same limits, and with rules if you like. A channel cannot be removed, nor its name be changed.',
+      'As a publisher does in the Notificaties API, with the same limits, and with rules if you like. Its name cannot be changed.',
     body: newChannelInput,
     status: 201,
     answer: channelOutput,
     hasEntityTag: true,
+    problems: overRoom,
   })
   async create(@Body() body: unknown): Promise<Shown> {
     const { documentationLink = '', filters = [], ...input } = checkInput(newChannelInput, body);
@@ -96,7 +100,7 @@ export class ChannelsController {
     answer: channelOutput,
     hasEntityTag: true,
     honoursIfMatch: true,
-    problems: unknownChannel,
+    problems: { ...unknownChannel, ...overRoom },
   })
   async change(
     @Param('channelId', ResourceId) channelId: string,
@@ -113,5 +117,22 @@ export class ChannelsController {
       refuseUnknown(changes, before);
     };
     return channelToShow(await this.channels.update(channelId, changes, mustFit));
+  }
+
+  @Delete(':channelId')
+  @AdminOperation({
+    id: 'channel_delete',
+    summary: 'Removes a channel that no subscription names. Publications on it are refused.',
+    description:
+      'Its notifications, and their deliveries, go on as before, and are kept as long as they would have been. Whoever may publish can make a channel of this name again.',
+    honoursIfMatch: true,
+    status: 204,
+    problems: { ...unknownChannel, 409: '`channel-in-use`: subscriptions name it.' },
+  })
+  async remove(
+    @Param('channelId', ResourceId) channelId: string,
+    @Headers('if-match') ifMatch: string | undefined,
+  ): Promise<void> {
+    await this.channels.remove(channelId, (before) => requireMatch(ifMatch, channelToShow(before)));
   }
 }

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { ChannelAllowance } from './channel-allowance.service.js';
 import { ChannelDirectory } from './channel-directory.service.js';
 import { ChannelsController } from './channels.controller.js';
 import { ChannelsService } from './channels.service.js';
@@ -7,7 +8,7 @@ import { KanaalController } from './kanaal.controller.js';
 
 @Module({
   controllers: [KanaalController, ChannelsController],
-  providers: [ChannelDirectory, ChannelsService, DocumentationLinkCheck],
-  exports: [ChannelDirectory, ChannelsService],
+  providers: [ChannelAllowance, ChannelDirectory, ChannelsService, DocumentationLinkCheck],
+  exports: [ChannelAllowance, ChannelDirectory, ChannelsService],
 })
 export class ChannelsModule {}

@@ -9,6 +9,7 @@ import {
   type ChannelInput,
   type ChannelRules,
 } from './channel-changes.js';
+import { ChannelAllowance } from './channel-allowance.service.js';
 import { ChannelDirectory } from './channel-directory.service.js';
 import type { Channel } from './channel.js';
 
@@ -18,6 +19,7 @@ export class ChannelsService {
   constructor(
     private readonly catalogue: Catalogue,
     private readonly directory: ChannelDirectory,
+    private readonly allowance: ChannelAllowance,
   ) {}
 
   async list(name?: string): Promise<Channel[]> {
@@ -41,11 +43,14 @@ export class ChannelsService {
   /**
    * @param nameField what the caller's API calls the name
    * @throws {ValidationProblem} code `unique` when there is a channel of this name
+   * @throws {ConflictProblem} where there would be more than there may be
    */
   async create(input: ChannelInput & ChannelRules, nameField: 'naam' | 'name'): Promise<Channel> {
     try {
       return this.known(
-        await this.catalogue.change((manager, version) => new ChannelChanges(manager, version).create(input)),
+        await this.catalogue.change((manager, version) =>
+          this.allowance.within(manager, () => new ChannelChanges(manager, version).create(input)),
+        ),
       );
     } catch (error) {
       if (!isUniqueViolation(error)) throw error;
@@ -59,12 +64,23 @@ export class ChannelsService {
    * What its publisher says of it, and the operator's rules for its notifications; an undefined field stays as it is.
    * @param mustFit throws where these changes cannot be made to the channel as it is
    * @throws {NotFoundProblem}
+   * @throws {ConflictProblem} where all of them would take more than they may
    */
   async update(id: string, changes: ChangesOfChannel, mustFit?: (before: Channel) => void): Promise<Channel> {
     await this.catalogue.changeIfNeeded((manager, version) =>
-      new ChannelChanges(manager, version).update(id, changes, mustFit),
+      this.allowance.within(manager, () => new ChannelChanges(manager, version).update(id, changes, mustFit)),
     );
     return this.known(id);
+  }
+
+  /**
+   * Nothing is published on it any more. What was is delivered, found and kept as before.
+   * @param mustFit throws where the channel as it is may not be removed
+   * @throws {NotFoundProblem}
+   * @throws {ConflictProblem} while subscriptions name it
+   */
+  async remove(id: string, mustFit?: (before: Channel) => void): Promise<void> {
+    await this.catalogue.change((manager, version) => new ChannelChanges(manager, version).remove(id, mustFit));
   }
 
   private known(id: string): Channel {

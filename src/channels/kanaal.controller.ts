@@ -30,6 +30,9 @@ interface Kanaal {
 
 const path = `${apiPath}/kanaal`;
 const either = [scopes.publish, scopes.consume];
+const roomTexts = {
+  409: 'With this all kanalen together would be more, or larger, than this server allows (CHANNELS_MAX, CHANNEL_BYTES_MAX).',
+};
 
 @Audited()
 @Controller(path)
@@ -98,7 +101,8 @@ export class KanaalController {
     status: 201,
     answer: kanaalSchema,
     answerHeaders: locationHeader,
-    problems: [],
+    problems: [409],
+    problemTexts: roomTexts,
   })
   async create(
     @Body() body: JsonObject,
@@ -123,7 +127,8 @@ export class KanaalController {
     body: kanaalSchema,
     status: 200,
     answer: kanaalSchema,
-    problems: [404],
+    problems: [404, 409],
+    problemTexts: roomTexts,
   })
   async update(
     @Param('uuid', ResourceId) uuid: string,
@@ -145,7 +150,8 @@ export class KanaalController {
     body: kanaalSchema,
     status: 200,
     answer: kanaalSchema,
-    problems: [404],
+    problems: [404, 409],
+    problemTexts: roomTexts,
   })
   async partialUpdate(
     @Param('uuid', ResourceId) uuid: string,

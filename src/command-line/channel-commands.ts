@@ -36,9 +36,7 @@ export function addChannelCommands(program: Command, session: Session): void {
     .description('Shows one channel with its rules.')
     .argument('<name-or-id>')
     .action(async (nameOrId: string) => {
-      const found = (await listChannels(session)).find(({ name, id }) => name === nameOrId || id === nameOrId);
-      if (!found)
-        throw new CommandFailure(exits.notFound, `There is no channel ${nameOrId}; \`heraut channels list\` has all.`);
+      const found = await findChannel(session, nameOrId);
       const { deduplication, maxAgeSeconds } = found;
       session.show(found, () =>
         fields(session.terminal, {
@@ -53,6 +51,24 @@ export function addChannelCommands(program: Command, session: Session): void {
         }),
       );
     });
+
+  channels
+    .command('remove')
+    .description('Removes a channel that no subscription names. Its notifications are kept as before.')
+    .argument('<name-or-id>')
+    .option('--yes', 'Does not ask.')
+    .action(async (nameOrId: string, { yes = false }: { yes?: boolean }) => {
+      const { id, name } = await findChannel(session, nameOrId);
+      if (!(await session.confirm(`Remove the channel ${name}? Nothing can be published on it then.`, yes))) return;
+      await session.client.request('DELETE', `${path}/${id}`);
+      session.show({ id, name }, () => `${name} is removed.`);
+    });
+}
+
+async function findChannel(session: Session, nameOrId: string): Promise<Channel> {
+  const found = (await listChannels(session)).find(({ name, id }) => name === nameOrId || id === nameOrId);
+  if (found) return found;
+  throw new CommandFailure(exits.notFound, `There is no channel ${nameOrId}; \`heraut channels list\` has all.`);
 }
 
 const listChannels = async ({ client }: Session): Promise<Channel[]> =>

@@ -344,6 +344,16 @@ export const settingsSchema = z
       .describe(
         'Bytes of the memory of every process, roughly, that the filters, callbacks and credentials of the subscriptions of one application may take; 409 for a subscription, or a change of one, that takes more. An entry takes 500 bytes and a filter 250, and twice as many bytes as their texts have characters. With the default, a process with 256 MB of heap starts whatever one application has.',
       ),
+    CHANNELS_MAX: wholeNumber(1, 1_000_000)
+      .default(1000)
+      .describe(
+        'Channels that there may be, whoever makes them; another one is refused with 409. An operator can remove those that no subscription names.',
+      ),
+    CHANNEL_BYTES_MAX: wholeNumber(1_048_576, 1_099_511_627_776)
+      .default(16_777_216)
+      .describe(
+        'Bytes of the memory of every process, roughly, that all channels together may take; 409 for a channel, or a change of one, that takes more. One takes 1000 bytes, 150 for each filter, and twice the bytes of their names.',
+      ),
     DOCUMENTATION_LINK_CHECK: z
       .enum(['off', 'warn', 'enforce'])
       .default('off')

@@ -1,6 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import { IsNull } from 'typeorm';
 import { isDeepStrictEqual } from 'node:util';
-import { ChannelChanges } from '../channels/channel-changes.js';
+import { ChannelAllowance } from '../channels/channel-allowance.service.js';
+import { ChannelChanges, type ChannelInput } from '../channels/channel-changes.js';
+import { roomOf } from '../channels/channel-room.js';
 import { ChannelEntity } from '../channels/channel.entity.js';
 import { canonicalName } from '../channels/filter-names.js';
 import { unknownCharacteristics } from '../channels/unknown-characteristics.js';
@@ -44,31 +47,41 @@ const ofNew: Fields = {
   bodyRetentionDays: null,
 };
 
-/** Channels are never removed: notifications refer to them by name. */
+/** Channels are not removed: publishers make them too. */
 @Injectable()
 export class ChannelsSection implements Section {
+  constructor(private readonly allowance: ChannelAllowance) {}
+
   async plan(planning: Planning): Promise<Planned> {
-    const stored = new Map((await planning.manager.find(ChannelEntity)).map((one) => [one.name, one]));
+    const found = await planning.manager.findBy(ChannelEntity, { deletedAt: IsNull() });
+    const stored = new Map(found.map((one) => [one.name, one]));
     for (const [name, channel] of stored) know(planning, name, channel.filters);
     const entries = planning.configuration.channels;
     if (!entries) return nothingPlanned;
+    const after = new Map<string, ChannelInput>(stored);
     const seen = new Set<string>();
     const steps: Step[] = [];
     for (const entry of entries) {
       if (!planning.isFirst(seen, entry.wanted.name, `${entry.name}.name`)) continue;
-      const step = this.planEntry(planning, entry, stored.get(entry.wanted.name));
+      const step = this.planEntry(planning, entry, stored.get(entry.wanted.name), after);
       if (step) steps.push(step);
     }
+    for (const { code, reason } of this.allowance.refusals(roomOf(stored.values()), roomOf(after.values())))
+      planning.refuse('channels', code, reason);
     const others = [...stored.keys()].filter((name) => !seen.has(name)).toSorted();
     const unnamed = { count: others.length, first: others.slice(0, mostUnnamed) };
     return { ...oneByOne(steps), unchanged: seen.size - steps.length, unnamed };
   }
 
-  /** Undefined: it is as it should be. */
+  /**
+   * @param all channels as they will be; gets this one
+   * @returns undefined: it is as it should be
+   */
   private planEntry(
     planning: Planning,
     { name, wanted }: Entry<ConfiguredChannel>,
     stored: ChannelEntity | undefined,
+    all: Map<string, ChannelInput>,
   ): Step | undefined {
     const before = stored ? fieldsOf(stored) : ofNew;
     const { documentationLink, filters, deduplication, maxAgeSeconds, bodyRetentionDays } = wanted;
@@ -80,6 +93,7 @@ export class ChannelsSection implements Section {
       bodyRetentionDays: bodyRetentionDays === undefined ? before.bodyRetentionDays : bodyRetentionDays,
     };
     know(planning, wanted.name, after.filters);
+    all.set(wanted.name, { name: wanted.name, ...after });
     // Only what is to change: publishers can take away filters by a call.
     const known = planning.channels.get(wanted.name)!;
     if (!isDeepStrictEqual([before.filters, before.deduplication], [after.filters, after.deduplication]))

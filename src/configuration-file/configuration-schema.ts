@@ -109,7 +109,7 @@ export const subscriptionEntry = subscriptionSettingsInput
 export const configurationSchema = z
   .strictObject({
     applications: z.array(applicationEntry).describe('Credentials, by `clientId`.'),
-    channels: z.array(channelEntry).describe('By `name`. A channel cannot be removed.'),
+    channels: z.array(channelEntry).describe('By `name`. None is removed.'),
     subscriptions: z.array(subscriptionEntry).describe('By `id`.'),
     retryPolicy: policyOverrideInput.describe('The general one.'),
     alertRules: alertRulesInput.describe(

@@ -49,12 +49,12 @@ function written(value: unknown): string {
   return text.length > longestValue ? `${text.slice(0, longestValue)}…` : text;
 }
 
-/** Channels are not named as what could be pruned: they are never removed. */
+/** Channels are not named as what could be pruned: they are not removed. */
 function renderUnnamed(unnamed: Plan['unnamed']): string[] {
   return (['applications', 'subscriptions', 'channels'] as const).flatMap((section) => {
     const { count, first } = unnamed[section];
     if (count === 0) return [];
-    const rest = section === 'channels' ? 'channels are never removed' : '--prune removes them';
+    const rest = section === 'channels' ? 'channels stay' : '--prune removes them';
     const more = count > first.length ? `  … and ${count - first.length} more` : undefined;
     const heading = `Not in the file, and left as they are (${rest}): ${count} of ${section}.`;
     return [heading, ...first.map((one) => `  ${one}`), ...(more ? [more] : [])];

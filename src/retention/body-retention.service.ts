@@ -1,8 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { isDeepStrictEqual } from 'node:util';
-import { Catalogue } from '../catalogue/catalogue.service.js';
-import { ChannelDirectory } from '../channels/channel-directory.service.js';
-import { readBodyDays } from '../channels/read-body-days.js';
+import { readAllBodyDays, readBodyDays } from '../channels/read-body-days.js';
 import { Config } from '../config/config.module.js';
 import { Clock } from '../infra/clock.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
@@ -14,7 +12,7 @@ import { byDay, onDay } from '../ledger/per-day.js';
 import { readChannels } from '../ledger/read-channels.js';
 import { readTextVersions } from '../ledger/text-versions.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
-import { dueChannels } from './due-channels.js';
+import { dueChannels, type BodyDays } from './due-channels.js';
 import { findOldBodies, type OldBodies } from './old-bodies.js';
 import { bodiesErasedCounted } from './retention.counters.js';
 import {
@@ -74,8 +72,6 @@ export class BodyRetention {
 
   constructor(
     private readonly postgres: Postgres,
-    private readonly catalogue: Catalogue,
-    private readonly channels: ChannelDirectory,
     private readonly heartbeat: Heartbeat,
     private readonly clock: Clock,
     { settings }: Config,
@@ -85,7 +81,7 @@ export class BodyRetention {
 
   /** A day that fails keeps no other one waiting. @throws what the first of them failed of */
   async eraseOld(stopping: AbortSignal): Promise<void> {
-    await this.catalogue.refresh();
+    const channels = await readAllBodyDays((statement, values) => this.postgres.query(statement, values));
     const days = (await readDays(this.postgres)).filter(({ isAway }) => !isAway).map(({ day }) => day);
     const nowMs = this.heartbeat.ledgerNow();
     const rows = await this.postgres.query<DayRow>(findDays, { from: dateOf(days[0] ?? 0) });
@@ -94,7 +90,7 @@ export class BodyRetention {
     for (const day of days) {
       if (stopping.aborted) break;
       try {
-        await this.eraseOf(day, known.get(dateOf(day)), nowMs, stopping);
+        await this.eraseOf(day, known.get(dateOf(day)), { channels, nowMs, stopping });
       } catch (error) {
         failures.push(error);
       }
@@ -107,10 +103,14 @@ export class BodyRetention {
     if (failures.length > 0) throw failures[0];
   }
 
-  private async eraseOf(day: number, row: DayRow | undefined, nowMs: number, stopping: AbortSignal): Promise<void> {
+  private async eraseOf(
+    day: number,
+    row: DayRow | undefined,
+    { channels, nowMs, stopping }: { channels: readonly BodyDays[]; nowMs: number; stopping: AbortSignal },
+  ): Promise<void> {
     if (row?.walk_channels) await this.walk(day, nowMs, stopping);
     const done = new Set([...(row?.erased_channels ?? []), ...(row?.walk_channels ?? [])]);
-    const due = dueChannels(this.channels.list(), day, nowMs, this.general).filter((name) => !done.has(name));
+    const due = dueChannels(channels, day, nowMs, this.general).filter((name) => !done.has(name));
     if (stopping.aborted || due.length === 0) return;
     await this.postgres.query(beginWalk, { day: dateOf(day), channels: due, reached: lowestIdAt(day * dayMs) });
     await this.walk(day, nowMs, stopping);

@@ -1,5 +1,4 @@
 import { Module } from '@nestjs/common';
-import { ChannelsModule } from '../channels/channels.module.js';
 import { AttemptStatesModule } from '../delivery/attempt-states.module.js';
 import { IdempotencyModule } from '../idempotency/idempotency.module.js';
 import { BodyRetention } from './body-retention.service.js';
@@ -8,7 +7,7 @@ import { ErasureWork } from './erasure-work.service.js';
 
 /** What a process with the role `dispatcher` does of it. */
 @Module({
-  imports: [ChannelsModule, IdempotencyModule, AttemptStatesModule],
+  imports: [IdempotencyModule, AttemptStatesModule],
   providers: [BodyRetention, DayDropper, ErasureWork],
   exports: [BodyRetention, DayDropper, ErasureWork],
 })

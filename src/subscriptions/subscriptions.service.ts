@@ -240,8 +240,8 @@ export class SubscriptionsService {
     return this.directory.find(id) ?? { ...after, ...listed(), ...secrets(), unreadable: null, signingKeys: [] };
   }
 
-  /** @throws {ConflictProblem} when the owner would have more than an application may */
-  private async within<Changed extends { after: SubscriptionEntity } | undefined>(
+  /** @throws {ConflictProblem} when the owner would have more than an application may, or a channel is gone */
+  private async within<Changed extends { before?: SubscriptionEntity; after: SubscriptionEntity } | undefined>(
     manager: EntityManager,
     work: () => Promise<Changed>,
   ): Promise<Changed> {
@@ -250,7 +250,19 @@ export class SubscriptionsService {
     if (!changed) return changed;
     shares.replace(changed.after.id, partOf(changed.after));
     this.allowance.require(shares);
+    const { before, after } = changed;
+    if (after.channels !== before?.channels) await this.requireChannels(manager, after);
     return changed;
+  }
+
+  /** They were there when the request was checked, and a callback may have been called since. */
+  private async requireChannels(manager: EntityManager, { channels }: SubscriptionEntity): Promise<void> {
+    const names = channels.map(({ channel }) => channel);
+    const [gone] = await manager.query<{ name: string }[]>(
+      'SELECT name FROM channel WHERE name = ANY ($1::text[]) AND deleted_at IS NOT NULL LIMIT 1',
+      [names],
+    );
+    if (gone) throw new ConflictProblem('channel-removed', `The channel ${gone.name} has just been removed.`);
   }
 
   /**

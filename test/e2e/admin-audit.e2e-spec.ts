@@ -280,6 +280,17 @@ const calls: Record<string, () => Promise<Call>> = {
       after: { maxAge: 60, deduplicateBy: ['resourceUrl'], deduplicateWithin: 5, bodyRetentionDays: 3 },
     };
   },
+  channel_delete: async () => {
+    const { id, name } = await channel();
+    return {
+      method: 'DELETE',
+      path: `/admin/v1/channels/${id}`,
+      action: 'channel.deleted',
+      subject: `channel/${id}`,
+      before: expect.objectContaining({ name, filters: ['kind'], bodyRetentionDays: null }) as object,
+      after: null,
+    };
+  },
   kanaal_create: async () => {
     const naam = randomUUID();
     return {

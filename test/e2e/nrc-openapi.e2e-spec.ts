@@ -97,6 +97,19 @@ async function provoke(operation: Operation, method: string, path: string, statu
         // Until there are as many as there may be.
         for (let answer = await call({}); ; answer = await call({})) if (answer.status !== 201) return answer;
       }
+      if (operation.operationId.startsWith('kanaal')) {
+        const { dataSource } = api.app.get(Postgres);
+        const full = randomUUID();
+        // No room is left, until the other tests go on.
+        await dataSource.query(
+          `INSERT INTO channel (id, name, documentation_link, filters, version)
+           SELECT $1::uuid, 'full', '', array_agg(nr::text), 0 FROM generate_series(1, 200000) AS nr`,
+          [full],
+        );
+        const answer = await call({ body: { ...body, filters: ['one', 'more'] } });
+        await dataSource.query('DELETE FROM channel WHERE id = $1', [full]);
+        return answer;
+      }
       if (operation.operationId === 'abonnement_create') {
         // More than one application may have.
         const { naam } = (await api.post('/kanaal', { naam: randomUUID() })).json;

@@ -109,6 +109,21 @@ describe('the command line', () => {
     expect(retried).toMatchObject({ exit: 0, notes: expect.stringContaining('says what came of it') });
   });
 
+  it('removes a channel that nobody subscribes to, once somebody has said so', async () => {
+    const name = `gone-${randomUUID()}`;
+    await api.post('/kanaal', { naam: name });
+    expect(await heraut.run(`channels remove ${name}`)).toMatchObject({
+      exit: 2,
+      notes: expect.stringContaining(`Remove the channel ${name}?`),
+    });
+    expect(await heraut.run('channels remove cases --yes')).toMatchObject({
+      exit: 1,
+      notes: expect.stringContaining('(409 channel-in-use)'),
+    });
+    expect(await heraut.run(`channels remove ${name} --yes`)).toMatchObject({ exit: 0, out: `${name} is removed.\n` });
+    expect(await heraut.run(`channels remove ${name} --yes`)).toMatchObject({ exit: 5 });
+  });
+
   it('shows channels and subscriptions, and finds those asked for', async () => {
     expect((await heraut.run('channels list')).out).toMatch(/^cases +kind /m);
     expect((await heraut.run('channels show cases')).out).toMatch(/^duplicates +none are recognised$/m);

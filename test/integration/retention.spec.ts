@@ -104,9 +104,7 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
     postgres = test.postgres,
     config = test.config,
   ): Promise<void> {
-    return new BodyRetention(postgres, catalogue, directoryOfChannels, test.heartbeat, clock as Clock, config).eraseOld(
-      stopping,
-    );
+    return new BodyRetention(postgres, test.heartbeat, clock as Clock, config).eraseOld(stopping);
   }
 
   const dropOld = (settings = test.config.settings) => new DayDropper(test.postgres, { settings }).dropExpired(running);
@@ -231,6 +229,15 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
         { erased_channels: ['long', 'short'], bodies_erased: 2 },
         { erased_channels: ['cases', 'long', 'short'], bodies_erased: 3, body_bytes: 36 },
       ]);
+    });
+
+    it('of a channel that was removed after the days that it had', async () => {
+      await setDays({ short: 2, long: 20 });
+      const at = await makeDay(4);
+      const [short, long] = await Promise.all(['short', 'long'].map((channel) => add(at, 'delivered', { channel })));
+      await test.sql('UPDATE channel SET deleted_at = now()');
+      await eraseOld();
+      expect([await bodyOf(short!), await bodyOf(long!)]).toEqual([null, expect.any(String)]);
     });
 
     it.each(['queued', 'waiting', 'held', 'sending'] as const)(

@@ -23,7 +23,7 @@ export const useChannelTexts = defineTexts(
     bodyRule_one: 'texts {{count}} day',
     bodyRule_other: 'texts {{count}} days',
     noRules: '–',
-    nameHint: 'Unique, at most 50 characters. It cannot be changed later, and a channel cannot be removed.',
+    nameHint: 'Unique, at most 50 characters. It cannot be changed later.',
     link: 'Documentation',
     linkHint: 'Address of a page that describes its notifications. May be empty.',
     filtersHint: 'Names of the characteristics that a subscription can filter on. None: any name goes.',

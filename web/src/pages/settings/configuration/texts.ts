@@ -12,7 +12,7 @@ export const useConfigurationTexts = defineTexts(
     copy: 'Copy the text',
     plan: 'Show what would change',
     prune: 'Remove applications and subscriptions that it does not name',
-    pruneHint: 'Each kind only where the text has a list of them. Channels are never removed.',
+    pruneHint: 'Each kind only where the text has a list of them. Channels stay.',
     empty: 'Load what is there, or paste a configuration. Nothing is changed before you have seen what.',
     lineOf: 'Line {{line}}, column {{column}}',
     problems_one: '{{count}} thing is wrong',

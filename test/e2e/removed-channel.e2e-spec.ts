@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { randomUUID } from 'node:crypto';
+import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { ChannelDirectory } from '../../src/channels/channel-directory.service.js';
+import { ConfigurationService } from '../../src/configuration-file/configuration.service.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
+import { AdminApi } from '../support/admin-api.js';
+import { eventually } from '../support/eventually.js';
+import { protectedReceiver, Receiver } from '../support/receiver.js';
+
+const auth = 'Bearer letmein';
+
+describe('a channel that an operator removes', () => {
+  let admin: AdminApi;
+  let receiver: Receiver;
+  let naam: string;
+  let url: string;
+  let path: string;
+
+  beforeAll(async () => {
+    [admin, receiver] = await Promise.all([AdminApi.start(), Receiver.start()]);
+    receiver.always(protectedReceiver);
+  });
+  beforeEach(async () => {
+    naam = randomUUID();
+    url = (await admin.api.post('/kanaal', { naam, filters: ['kind'] })).json.url;
+    path = `/admin/v1/channels/${url.split('/').at(-1)}`;
+  });
+  afterAll(() => Promise.all([admin.close(), receiver.stop()]));
+
+  const input = () => ({ callbackUrl: receiver.url, auth, channels: [{ channel: naam, filters: {} }] });
+  const subscribe = () =>
+    admin.api.post('/abonnement', { callbackUrl: receiver.url, auth, kanalen: [{ naam, filters: { kind: 'a' } }] });
+  const publish = () =>
+    admin.api.post('/notificaties', {
+      kanaal: naam,
+      hoofdObject: 'https://example.com/1',
+      resource: 'case',
+      resourceUrl: 'https://example.com/1',
+      actie: 'create',
+      aanmaakdatum: '2025-01-01T10:00:00Z',
+      kenmerken: { kind: 'a' },
+    });
+
+  it('stays as long as a subscription names it, also one that is disabled', async () => {
+    const { json } = await subscribe();
+    const inUse = { status: 409, json: { code: 'channel-in-use', detail: expect.stringMatching(/^A subscription /) } };
+    expect(await admin.delete(path)).toMatchObject(inUse);
+    await admin.api.app.get(SubscriptionsService).disable(json.url.split('/').at(-1)!);
+    expect(await admin.delete(path)).toMatchObject(inUse);
+    expect((await admin.get(path)).json).toMatchObject({ name: naam, filters: ['kind'] });
+    await admin.api.delete(json.url);
+    expect((await admin.delete(path)).status).toBe(204);
+  });
+
+  it('is gone in both APIs and at every process, and nothing is published on it or subscribed to', async () => {
+    const sibling = new Catalogue(admin.api.app.get(Postgres));
+    const known = new ChannelDirectory(sibling, admin.api.app.get(Postgres));
+    await sibling.refresh();
+    expect(known.find(naam)).toMatchObject({ name: naam });
+    expect((await admin.delete(path)).status).toBe(204);
+    await sibling.refresh();
+    expect([known.find(naam), known.get(path.split('/').at(-1)!)]).toEqual([undefined, undefined]);
+    expect((await admin.get(path)).status).toBe(404);
+    expect((await admin.patch(path, { filters: [] })).status).toBe(404);
+    expect((await admin.delete(path)).status).toBe(404);
+    expect((await admin.api.get(url)).status).toBe(404);
+    expect((await admin.api.get(`/kanaal?naam=${naam}`)).text).toBe('[]');
+    expect(await publish()).toMatchObject({ status: 400, json: { invalidParams: [{ code: 'message_kanaal' }] } });
+    expect(await subscribe()).toMatchObject({ status: 400, json: { invalidParams: [{ code: 'kanaal_naam' }] } });
+  });
+
+  it('leaves what was published on it: that is delivered, found and shown', async () => {
+    const { json: subscription } = await subscribe();
+    const id = (await publish()).headers.get('notification-id')!;
+    const delivered = () =>
+      admin.get(`/admin/v1/deliveries?notification=${id}`).then(({ json }) => json.deliveries[0]?.state);
+    await eventually(async () => (await delivered()) === 'delivered', 'the delivery');
+    await admin.api.delete(subscription.url);
+    expect((await admin.delete(path)).status).toBe(204);
+    expect((await admin.get(`/admin/v1/notifications?channel=${naam}`)).json.notifications).toMatchObject([{ id }]);
+    expect((await admin.get(`/admin/v1/notifications/${id}`)).json).toMatchObject({ channel: naam });
+    expect(await delivered()).toBe('delivered');
+  });
+
+  it('is a new one when it is made again, under the address that it had', async () => {
+    await admin.patch(path, { maxAgeSeconds: 60, bodyRetentionDays: 3, deduplication: { fields: ['actie'] } });
+    await admin.delete(path);
+    const again = await admin.api.post('/kanaal', { naam, filters: ['other'] });
+    expect(again).toMatchObject({ status: 201, json: { url, filters: ['other'], documentatieLink: '' } });
+    const rules = { deduplication: null, maxAgeSeconds: null, bodyRetentionDays: null };
+    expect((await admin.get(path)).json).toMatchObject({ filters: ['other'], ...rules });
+    await admin.delete(path);
+    await admin.api.app.get(ConfigurationService).apply({ channels: [{ name: naam, maxAgeSeconds: 5 }] }, false);
+    expect((await admin.get(path)).json).toMatchObject({ filters: [], ...rules, maxAgeSeconds: 5 });
+  });
+
+  it('is not removed by somebody who has seen another state of it', async () => {
+    const headers = { 'if-match': (await admin.get(path)).headers.get('etag')! };
+    await admin.patch(path, { maxAgeSeconds: 60 });
+    expect((await admin.delete(path, { headers })).status).toBe(412);
+    const again = { 'if-match': (await admin.get(path)).headers.get('etag')! };
+    expect((await admin.delete(path, { headers: again })).status).toBe(204);
+  });
+
+  it('gets no subscription whose callback was being called meanwhile', async () => {
+    const service = admin.api.app.get(SubscriptionsService);
+    const other = await service.create('other', { ...input(), channels: [] });
+    await admin.delete(path);
+    const removed = { status: 409, code: 'channel-removed' };
+    await expect(service.create('other', input())).rejects.toMatchObject(removed);
+    await expect(service.update(other.subscription.id, input())).rejects.toMatchObject(removed);
+    expect((await service.update(other.subscription.id, { auth: 'Bearer other' })).channels).toEqual([]);
+  });
+});
