@@ -342,7 +342,7 @@ export const settingsSchema = z
     SUBSCRIPTION_BYTES_PER_APPLICATION: wholeNumber(1_048_576, 1_099_511_627_776)
       .default(134_217_728)
       .describe(
-        'Bytes of the memory of every process, roughly, that the filters, callbacks and credentials of the subscriptions of one application may take; 409 for a subscription, or a change of one, that takes more. An entry takes 500 bytes and a filter 250, and twice as many bytes as their texts have characters. With the default, a process with 256 MB of heap starts whatever one application has.',
+        'Bytes of the memory of every process, roughly, that the filters, callbacks, credentials and signing keys of the subscriptions of one application may take; 409 for a subscription, or a change of one, that takes more. An entry takes 500 bytes, a filter 250, a signing key 800, and twice as many bytes as their texts have characters. With the default, a process with 256 MB of heap starts whatever one application has.',
       ),
     CHANNELS_MAX: wholeNumber(1, 1_000_000)
       .default(1000)

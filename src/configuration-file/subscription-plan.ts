@@ -102,12 +102,12 @@ export class SubscriptionPlan {
     if (stored && fields.length === 0) return 'unchanged';
     const [section, key] = ['subscriptions', wanted.id] as const;
     if (!stored) {
-      this.part = this.partAfter(after, { auth: '', credentials });
+      this.part = this.partAfter(after, { auth: '', credentials }, keys);
       const change = { section, action: 'create', key, about: null, fields } as const;
       return { change, carryOut: this.creation(after, credentials, isPaused, override, keys) };
     }
     const isCredentialsNew = fields.some(({ name }) => /^(authorization|tls|headers)\./.test(name));
-    this.part = this.partAfter(after, isCredentialsNew ? { credentials } : {});
+    this.part = this.partAfter(after, isCredentialsNew ? { credentials } : {}, keys);
     const change = { section, action: 'change', key, about: before.callbackUrl, fields } as const;
     return {
       change,
@@ -115,7 +115,11 @@ export class SubscriptionPlan {
     };
   }
 
-  private partAfter(after: Fields, secrets: { auth?: string; credentials?: CredentialChanges }): Part | undefined {
+  private partAfter(
+    after: Fields,
+    secrets: { auth?: string; credentials?: CredentialChanges },
+    { added, left }: SigningKeyChanges,
+  ): Part | undefined {
     const before = this.stored?.entity ?? { auth: '', credentials: null };
     const { auth = before.auth, credentials = before.credentials } = secretsToStore(
       this.cipher,
@@ -123,7 +127,10 @@ export class SubscriptionPlan {
       secrets,
       before.credentials,
     );
-    return partOf({ ...after, auth, credentials, deletedAt: null });
+    // Those in whose places others come go on to sign for a day.
+    const ended = added.length === 0 ? left.length : 0;
+    const signingKeys = (this.stored?.signingKeys.length ?? 0) + added.length - ended;
+    return partOf({ ...after, auth, credentials, signingKeys, deletedAt: null });
   }
 
   private newFields(): Fields {

@@ -68,7 +68,9 @@ export class OwnSigningKeysController {
     status: 201,
     answer: addedSigningKeyOutput,
     problems: [404, 409],
-    problemTexts: { 409: 'The abonnement has as many signing keys as it may have.' },
+    problemTexts: {
+      409: 'The abonnement has as many signing keys as it may have, or the abonnementen of the application take as much memory as they may (SUBSCRIPTION_BYTES_PER_APPLICATION).',
+    },
   })
   async create(
     @Param('uuid', ResourceId) uuid: string,
@@ -92,7 +94,9 @@ export class OwnSigningKeysController {
     status: 201,
     answer: addedSigningKeyOutput,
     problems: [404, 409],
-    problemTexts: { 409: 'The key was rotated before, or ten that were still sign.' },
+    problemTexts: {
+      409: 'The key was rotated before, or ten that were still sign, or the abonnementen of the application take as much memory as they may (SUBSCRIPTION_BYTES_PER_APPLICATION).',
+    },
   })
   async rotate(
     @Param('uuid', ResourceId) uuid: string,

@@ -38,6 +38,13 @@ export const signingKeysOfSql = (subscriptionId: string): string =>
       'created_at', ${milliseconds('created_at')}, 'ends_at', ${milliseconds('ends_at')}))
     FROM signing_key WHERE signing_key.subscription_id = ${subscriptionId} AND ${signs})`;
 
+/**
+ * As SQL: how many of those there are.
+ * @param subscriptionId as SQL
+ */
+export const countSigningKeysSql = (subscriptionId: string): string =>
+  `(SELECT count(*)::int FROM signing_key WHERE signing_key.subscription_id = ${subscriptionId} AND ${signs})`;
+
 const none: readonly SigningKey[] = [];
 
 /**

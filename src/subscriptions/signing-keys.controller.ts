@@ -19,6 +19,8 @@ import { SubscriptionsService } from './subscriptions.service.js';
 
 type Added = z.output<typeof addedSigningKeyOutput>;
 
+const overShare =
+  '`subscriptions-too-large`: the subscriptions of its owner would take more memory than those of one application may.';
 const unknownKey = { 404: 'There is no such subscription, or it has no such key.' };
 
 /** The signing keys of any subscription, for operators. A secret is in the answer that makes it and nowhere else. */
@@ -57,7 +59,7 @@ export class SigningKeysController {
     body: newSigningKeyInput,
     status: 201,
     answer: addedSigningKeyOutput,
-    problems: { ...unknownSubscription, 409: '`too-many-signing-keys`: end one first.' },
+    problems: { ...unknownSubscription, 409: `\`too-many-signing-keys\`: end one first. ${overShare}` },
   })
   async create(@Param('subscriptionId', ResourceId) subscriptionId: string, @Body() body: unknown): Promise<Added> {
     return addedToShow(await this.signingKeys.create(subscriptionId, checkInput(newSigningKeyInput, body)));
@@ -73,7 +75,7 @@ export class SigningKeysController {
     answer: addedSigningKeyOutput,
     problems: {
       ...unknownKey,
-      409: '`signing-key-rotated`: it was rotated before. `too-many-signing-keys`: ten that were still sign.',
+      409: `\`signing-key-rotated\`: it was rotated before. \`too-many-signing-keys\`: ten that were still sign. ${overShare}`,
     },
   })
   async rotate(

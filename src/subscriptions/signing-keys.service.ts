@@ -3,6 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ConflictProblem, NotFoundProblem } from '../infra/http/problem.js';
 import { Postgres } from '../infra/postgres/postgres.js';
+import { queryOf } from '../infra/postgres/query-of.js';
 import { SecretCipher } from '../secrets/secret-cipher.service.js';
 import { noteSigningKeys } from './note-signing-keys.js';
 import { addSigningKey, type AddedSigningKey, type NewSigningKey } from './add-signing-key.js';
@@ -14,6 +15,7 @@ import {
   hasEndedSigningKeys,
   type ShownSigningKey,
 } from './signing-key-rows.js';
+import { SubscriptionAllowance } from './subscription-allowance.service.js';
 
 /** Keys of one subscription that were not rotated. */
 const mostCurrent = 5;
@@ -36,6 +38,7 @@ export class SigningKeys {
     private readonly catalogue: Catalogue,
     private readonly postgres: Postgres,
     private readonly cipher: SecretCipher,
+    private readonly allowance: SubscriptionAllowance,
   ) {}
 
   /** Those that sign at this moment, the newest first. */
@@ -47,7 +50,7 @@ export class SigningKeys {
    * Adds a key beside those that there are.
    * @throws {NotFoundProblem}
    * @throws {ValidationProblem} for a secret that cannot be used
-   * @throws {ConflictProblem} when there are too many
+   * @throws {ConflictProblem} when there are too many, or its owner would have more than an application may
    */
   create(subscriptionId: string, wish: NewSigningKey): Promise<AddedSigningKey> {
     return this.change('signing-key-created', subscriptionId, (manager, keys) => {
@@ -60,7 +63,7 @@ export class SigningKeys {
    * Puts a new key of the same scheme in the place of one, which goes on to sign for so many seconds.
    * @throws {NotFoundProblem}
    * @throws {ValidationProblem} for a secret that cannot be used
-   * @throws {ConflictProblem} when the key was rotated before, or too many still sign that were
+   * @throws {ConflictProblem} when the key was rotated before, or too many still sign that were, or its owner would have more than an application may
    */
   rotate(subscriptionId: string, keyId: string, { secret, graceSeconds }: Rotation): Promise<AddedSigningKey> {
     return this.change('signing-key-rotated', subscriptionId, async (manager, keys) => {
@@ -106,7 +109,8 @@ export class SigningKeys {
       );
       if (found === 0) throw new NotFoundProblem('There is no such abonnement.');
       const before = await findSigningKeys(manager, subscriptionId);
-      const result = await work(manager, before);
+      const change = () => work(manager, before);
+      const result = await this.allowance.within(queryOf(manager), change, () => subscriptionId);
       await noteSigningKeys(manager, done, subscriptionId, before, await findSigningKeys(manager, subscriptionId));
       return result;
     });

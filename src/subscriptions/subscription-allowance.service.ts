@@ -4,24 +4,26 @@ import { Config } from '../config/config.module.js';
 import { ConflictProblem } from '../infra/http/problem.js';
 import type { Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
-import { bytesInMemory } from './bytes-in-memory.js';
+import { bytesInMemory, type Kept } from './bytes-in-memory.js';
 import { ChangingShares, type Part } from './shares.js';
 import { SubscriptionDirectory } from './subscription-directory.service.js';
 import type { SubscriptionEntity } from './subscription.entity.js';
+import { countSigningKeysSql } from './signing-key-rows.js';
 import { showLargestShare } from './subscriptions.metrics.js';
 
-type Stored = Pick<
-  SubscriptionEntity,
-  'id' | 'ownerClientId' | 'callbackUrl' | 'auth' | 'credentials' | 'channels' | 'deletedAt'
->;
+type Stored = Kept & Pick<SubscriptionEntity, 'id' | 'ownerClientId' | 'deletedAt'>;
+
+const columns = `id, owner_client_id AS "ownerClientId", callback_url AS "callbackUrl", auth, credentials,
+  CASE WHEN deleted_at IS NULL THEN channels ELSE '[]' END AS channels, deleted_at AS "deletedAt",
+  ${countSigningKeysSql('subscription.id')} AS "signingKeys"`;
 
 /** Mostly none: memory is as old as its last look, a second at most. The contents of deleted ones do not matter. */
 const partsChangedSince = statement(
   'parts-changed-since',
-  `SELECT id, owner_client_id AS "ownerClientId", callback_url AS "callbackUrl", auth, credentials,
-     CASE WHEN deleted_at IS NULL THEN channels ELSE '[]' END AS channels, deleted_at AS "deletedAt"
-   FROM subscription WHERE version > $known`,
+  `SELECT ${columns} FROM subscription WHERE version > $known`,
 );
+
+const partNow = statement('part-of-subscription', `SELECT ${columns} FROM subscription WHERE id = $id`);
 
 interface ShareRefusal {
   code: 'too-many-subscriptions' | 'subscriptions-too-large';
@@ -60,6 +62,22 @@ export class SubscriptionAllowance implements OnApplicationBootstrap {
     return new ChangingShares(this.directory, new Map(rows.map((row) => [row.id, partOf(row)])));
   }
 
+  /**
+   * Runs a change of one subscription within one of the catalogue.
+   * @param idOf undefined: nothing was changed
+   * @throws {ConflictProblem} where its owner would have more than it may
+   */
+  async within<T>(query: Query, work: () => Promise<T>, idOf: (result: T) => string | undefined): Promise<T> {
+    const shares = await this.look(query);
+    const result = await work();
+    const id = idOf(result);
+    if (id === undefined) return result;
+    const [stored] = await query<Stored>(partNow, { id });
+    shares.replace(id, stored && partOf(stored));
+    this.require(shares);
+    return result;
+  }
+
   refusals(shares: ChangingShares): ShareRefusal[] {
     const { subscriptions, bytes } = this.most;
     const refusals: ShareRefusal[] = [];
@@ -78,8 +96,7 @@ export class SubscriptionAllowance implements OnApplicationBootstrap {
     return refusals;
   }
 
-  /** @throws {ConflictProblem} where an application would have more than it may */
-  require(shares: ChangingShares): void {
+  private require(shares: ChangingShares): void {
     const [refusal] = this.refusals(shares);
     if (refusal) throw new ConflictProblem(refusal.code, refusal.reason);
   }

@@ -57,14 +57,14 @@ export class SubscriptionWrites {
   }
 
   create(entity: SubscriptionEntity): void {
-    this.bytes += bytesInMemory(entity);
+    this.bytes += bytesInMemory({ ...entity, signingKeys: 0 });
     this.created.set(entity.id, entity);
     this.known.set(entity.id, entity);
   }
 
   /** @param after all of it; `changed` are the columns to write, of which an undefined one stays as it is */
   change(after: SubscriptionEntity, changed: Partial<SubscriptionColumns>): void {
-    this.bytes += bytesInMemory(after);
+    this.bytes += bytesInMemory({ ...after, signingKeys: 0 });
     this.known.set(after.id, after);
     if (this.created.has(after.id)) this.created.set(after.id, after);
     else this.changed.set(after.id, { ...this.changed.get(after.id), ...changed });

@@ -14,7 +14,7 @@ import { findNewestHeld, noteDrop } from '../ledger/drop-held.js';
 import { OperationalEvents, type OperationalEvent } from '../operational-events/operational-events.service.js';
 import { SecretCipher } from '../secrets/secret-cipher.service.js';
 import { readParts } from './secrets-to-store.js';
-import { partOf, SubscriptionAllowance } from './subscription-allowance.service.js';
+import { SubscriptionAllowance } from './subscription-allowance.service.js';
 import {
   isDisabled,
   isPaused,
@@ -245,11 +245,8 @@ export class SubscriptionsService {
     manager: EntityManager,
     work: () => Promise<Changed>,
   ): Promise<Changed> {
-    const shares = await this.allowance.look(queryOf(manager));
-    const changed = await work();
+    const changed = await this.allowance.within(queryOf(manager), work, (of) => of?.after.id);
     if (!changed) return changed;
-    shares.replace(changed.after.id, partOf(changed.after));
-    this.allowance.require(shares);
     const { before, after } = changed;
     if (after.channels !== before?.channels) await this.requireChannels(manager, after);
     return changed;

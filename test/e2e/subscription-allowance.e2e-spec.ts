@@ -11,6 +11,7 @@ import { ConflictProblem } from '../../src/infra/http/problem.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { SecretCipher } from '../../src/secrets/secret-cipher.service.js';
+import { newKey } from '../../src/signing/signing-key.js';
 import { SubscriptionAllowance } from '../../src/subscriptions/subscription-allowance.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
@@ -29,6 +30,9 @@ const kanalenOf = (bytes: number) =>
     filters: { zaaktype: `${nr}`.padEnd(950, 'x') },
   }));
 const channelsOf = (bytes: number) => kanalenOf(bytes).map(({ naam: channel, filters }) => ({ channel, filters }));
+
+/** Two signing keys fit beside it. */
+const almostAll = kanalenOf(391 * 2700);
 
 describe('an application', () => {
   let admin: AdminApi;
@@ -135,6 +139,20 @@ describe('an application', () => {
     expect((await admin.api.patch(second.url, { kanalen: larger }, { token })).status).toBe(200);
   });
 
+  it('has its signing keys counted, those that were rotated as long as they sign', async () => {
+    const { json } = await subscribe(almostAll);
+    const path = `${subscriptionsPath}/${json.url.split('/').at(-1)}/signing-keys`;
+    const add = () => admin.post(path, {});
+    const first = await add();
+    expect(first.status).toBe(201);
+    expect((await add()).status).toBe(201);
+    expect(await add()).toMatchObject(tooLarge);
+    const rotate = (graceSeconds: number) => admin.post(`${path}/${first.json.id}/rotate`, { graceSeconds });
+    expect(await rotate(60)).toMatchObject(tooLarge);
+    expect((await rotate(0)).status).toBe(201);
+    await admin.api.delete(json.url, { token });
+  });
+
   it('that has more than the settings say goes on, and may have less', async () => {
     const { app } = admin.api;
     const made = await subscribe();
@@ -175,6 +193,13 @@ describe('an application', () => {
       const four = { subscriptions: [1, 2, 3, 4].map(() => entry([])) };
       await expect(service.plan(four, false)).rejects.toMatchObject(refusedAs('too-many-subscriptions'));
       await expect(service.apply(four, false)).rejects.toMatchObject(refusedAs('too-many-subscriptions'));
+      const signingKeys = [1, 2, 3].map(() => ({ scheme: 'v1', secret: newKey('v1').secret }));
+      const channels = almostAll.map(({ naam, filters }) => ({ channel: naam, filters }));
+      const signed = (keys: object[]) => ({ subscriptions: [{ ...entry(channels), signingKeys: keys }] });
+      await expect(service.plan(signed(signingKeys), false)).rejects.toMatchObject(
+        refusedAs('subscriptions-too-large'),
+      );
+      await service.plan(signed(signingKeys.slice(1)), false);
       const large = { subscriptions: [1, 2].map(() => entry(channelsOf(mostBytes * 0.6))) };
       await expect(service.apply(large, false)).rejects.toMatchObject(refusedAs('subscriptions-too-large'));
       expect(await own()).toEqual([]);

@@ -13,7 +13,7 @@ import { rewriteSecrets } from '../../src/secrets/stored-secrets.js';
 import { SecretCipher } from '../../src/secrets/secret-cipher.service.js';
 import { embedded, type PreparedStack } from '../support/stacks.js';
 import { plainCipher } from '../support/secrets.js';
-import { subscriptionsService } from '../support/subscriptions-service.js';
+import { subscriptionAllowance, subscriptionsService } from '../support/subscriptions-service.js';
 
 const running = new AbortController().signal;
 
@@ -46,8 +46,9 @@ describe('the signing keys of a subscription', () => {
     const catalogue = new Catalogue(postgres);
     const directory = new SubscriptionDirectory(catalogue, postgres, cipher);
     const subscriptions = subscriptionsService(catalogue, directory, postgres, new OperationalEvents(), cipher);
+    const keys = new SigningKeys(catalogue, postgres, cipher, subscriptionAllowance(catalogue, directory));
     const inMemory = (): string[] => directory.find(id)!.signingKeys.map((key) => key.id);
-    return { catalogue, subscriptions, keys: new SigningKeys(catalogue, postgres, cipher), inMemory, directory };
+    return { catalogue, subscriptions, keys, inMemory, directory };
   }
 
   const sql = <R>(text: string, values: unknown[] = []): Promise<R[]> => postgres.dataSource.query(text, values);

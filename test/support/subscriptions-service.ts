@@ -7,7 +7,10 @@ import { SubscriptionAllowance } from '../../src/subscriptions/subscription-allo
 import type { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 
-/** With what the default settings allow an application. */
+/** What the default settings allow an application. */
+export const subscriptionAllowance = (catalogue: Catalogue, directory: SubscriptionDirectory): SubscriptionAllowance =>
+  new SubscriptionAllowance({ settings: readSettings({}) }, catalogue, directory);
+
 export function subscriptionsService(
   catalogue: Catalogue,
   directory: SubscriptionDirectory,
@@ -15,6 +18,6 @@ export function subscriptionsService(
   events: OperationalEvents,
   cipher: SecretCipher,
 ): SubscriptionsService {
-  const allowance = new SubscriptionAllowance({ settings: readSettings({}) }, catalogue, directory);
+  const allowance = subscriptionAllowance(catalogue, directory);
   return new SubscriptionsService(catalogue, directory, postgres, events, cipher, allowance);
 }
