@@ -59,12 +59,16 @@ export class Authorization {
     application: Application,
     requirement: Requirement,
   ): Refused['problem'] | undefined {
-    // A change makes a new object.
-    if (this.applications.find(application.clientId) === application) return undefined;
-    const token = bearerToken(request);
-    if (token === undefined) return undefined; // a user's
-    const result = this.identify(request, token, requirement);
+    const result = this.identifyNow(request, application, requirement);
     return 'problem' in result ? result.problem : undefined;
+  }
+
+  /** The same application as it is now, or why it may no longer do this. */
+  identifyNow(request: FastifyRequest, application: Application, requirement: Requirement): Application | Refused {
+    // A change makes a new object.
+    if (this.applications.find(application.clientId) === application) return application;
+    const token = bearerToken(request);
+    return token === undefined ? application : this.identify(request, token, requirement); // without one, a user's
   }
 }
 

@@ -1,9 +1,11 @@
-import { Body, Controller, Get, Header, Param, Post, Query, Res } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import { Body, Controller, Get, Header, Param, Post, Query, Req, Res } from '@nestjs/common';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
 import type { Application } from '../auth/application.js';
 import { CurrentApplication } from '../auth/auth.decorators.js';
+import { Authorization } from '../auth/authorization.service.js';
 import { scopes } from '../auth/scopes.js';
+import { TokenWatch } from '../auth/token-watch.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { KnownQuery } from '../infra/http/known-query.pipe.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
@@ -18,6 +20,8 @@ import { acknowledgedOutput, acknowledgementInput, pageToSend, pullOutput, pullQ
 import { Fetches } from './fetches.service.js';
 import { PullService } from './pull.service.js';
 
+const mayFetch = [scopes.consume];
+
 const beyondTheStandard = 'Beyond the standard. Only for the creator of the abonnement.';
 
 /** For a subscriber that fetches what was accepted for it, beside or instead of what is sent to its callback. */
@@ -28,6 +32,8 @@ export class PullController {
     private readonly fetches: Fetches,
     private readonly pulling: PullService,
     private readonly postgres: Postgres,
+    private readonly authorization: Authorization,
+    private readonly tokens: TokenWatch,
   ) {}
 
   @Get()
@@ -37,7 +43,7 @@ export class PullController {
     tag: 'abonnement',
     summary: 'Fetch the notificaties of an abonnement',
     description: `${beyondTheStandard} All that were accepted for it and are still kept, sent or not, in order. Go on with the \`cursor\` of the answer: that acknowledges what came before, and none is skipped. Of those of the last eleven seconds (with the default DATABASE_TIMEOUT) 64 are given; the others come when that time is over. It changes nothing in what is sent to the callback.`,
-    scopes: [scopes.consume],
+    scopes: mayFetch,
     path: uuidPath,
     query: pullQuery,
     status: 200,
@@ -51,19 +57,36 @@ export class PullController {
     @Param('uuid', ResourceId) uuid: string,
     @Query(new KnownQuery(...Object.keys(pullQuery.shape))) query: Record<string, string>,
     @CurrentApplication() application: Application,
+    @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<string> {
     const { cursor, from = lowestIdAt(0), limit = 100, wait = 0 } = checkInput(pullQuery, query);
-    const gone = new AbortController();
-    reply.raw.once('close', () => gone.abort());
-    const wish = { limit, waitMs: wait * 1000, left: gone.signal };
+    const over = new AbortController();
+    reply.raw.once('close', () => over.abort());
+    const wish = { limit, waitMs: wait * 1000, left: over.signal };
     const fetcher = { subscriptionId: uuid, clientId: application.clientId };
     const page = await this.fetches.during(fetcher, async () => {
       await this.subscriptions.getOwn(uuid, application);
-      return this.pulling.fetch(fetcher, cursor ?? { after: from, seen: [] }, wish);
+      const unwatch = this.tokens.add(request, application, mayFetch, () => over.abort());
+      try {
+        return await this.pulling.fetch(fetcher, cursor ?? { after: from, seen: [] }, wish);
+      } finally {
+        unwatch();
+      }
     });
+    this.requireStill(request, application, uuid);
     void reply.header('content-type', 'application/json; charset=utf-8');
     return pageToSend(page);
+  }
+
+  /**
+   * What was found may have been waited for: it is for whoever may fetch it now, as far as this process knows.
+   * @throws as a request that came now
+   */
+  private requireStill(request: FastifyRequest, application: Application, uuid: string): void {
+    const now = this.authorization.identifyNow(request, application, mayFetch);
+    if ('problem' in now) throw now.problem;
+    this.subscriptions.findOwn(uuid, now);
   }
 
   @Post('acknowledge')

@@ -88,8 +88,18 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    * @throws {PermissionProblem} unless it is the application's own, or the application is a superuser
    */
-  async getOwn(id: string, { clientId, isSuperuser }: Application): Promise<ListedSubscription> {
-    const subscription = await this.get(id);
+  async getOwn(id: string, application: Application): Promise<ListedSubscription> {
+    await this.catalogue.refresh();
+    return this.findOwn(id, application);
+  }
+
+  /**
+   * From memory alone, as `find`.
+   * @throws as `getOwn`
+   */
+  findOwn(id: string, { clientId, isSuperuser }: Application): ListedSubscription {
+    const subscription = this.directory.find(id);
+    if (!subscription) throw notFound();
     if (subscription.ownerClientId === clientId || isSuperuser) return subscription;
     throw new PermissionProblem('permission_denied', 'This abonnement belongs to another application.');
   }

@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { randomUUID } from 'node:crypto';
+import type { Application } from '../../src/auth/application.js';
 import { ApplicationsService } from '../../src/auth/applications.service.js';
 import { scopes } from '../../src/auth/scopes.js';
 import { TokenWatch } from '../../src/auth/token-watch.service.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { Arrivals } from '../../src/pulling/arrivals.service.js';
+import { PullService } from '../../src/pulling/pull.service.js';
 import { ReplaceScheduledService } from '../../src/publishing/replace-scheduled.service.js';
+import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { Api, type ApiAnswer } from '../support/api.js';
 import { Browser } from '../support/browser.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
@@ -54,7 +58,7 @@ describe('a process whose catalogue in memory is behind', () => {
   const isAdmitted = async ({ token }: Client) => (await second.get('/kanaal', { token })).status === 200;
 
   /** A client whose token is in use at the second process. */
-  async function newClient(rights: { isSuperuser: boolean }): Promise<Client> {
+  async function newClient(rights: { isSuperuser: boolean; scopes?: string[] }): Promise<Client> {
     const [clientId, secret] = [randomUUID(), randomUUID()];
     const input = { clientId, secret, label: clientId, scopes: [scopes.publish], ...rights };
     const { application } = await first.app.get(ApplicationsService).create(input);
@@ -84,6 +88,33 @@ describe('a process whose catalogue in memory is behind', () => {
     let hasEnded = false;
     void response.text().then(() => (hasEnded = true));
     return () => hasEnded;
+  }
+
+  /** A request to fetch that waits at the second process, for an abonnement of this client. */
+  async function waitsWith(client: Client): Promise<{ answer: Promise<ApiAnswer>; notify: () => Promise<ApiAnswer> }> {
+    const { token } = client;
+    const { url, naam } = await subscriptionOf(client);
+    const arrivals = second.app.get(Arrivals, { strict: false });
+    const answer = second.get(`${url}/notificaties?wait=30`, { token });
+    await eventually(() => Reflect.get(arrivals, 'count') === 1, 'the request to wait');
+    expect(isWatched(client)).toBe(true);
+    return { answer, notify: () => first.post('/notificaties', notificationTo(naam)) };
+  }
+
+  const isWatched = ({ clientId }: Client) =>
+    [...(Reflect.get(second.app.get(TokenWatch), 'watched') as Set<{ application: Application }>)].some(
+      ({ application }) => application.clientId === clientId,
+    );
+
+  async function subscriptionOf({ clientId }: Client): Promise<{ url: string; naam: string }> {
+    const naam = await newChannel();
+    const input = {
+      callbackUrl: 'https://receiver.example.org/',
+      auth: 'x',
+      channels: [{ channel: naam, filters: {} }],
+    };
+    const { subscription } = await second.app.get(SubscriptionsService).create(clientId, input);
+    return { url: `/abonnement/${subscription.id}`, naam };
   }
 
   async function signIn({ clientId, secret }: Client): Promise<Browser> {
@@ -121,6 +152,17 @@ describe('a process whose catalogue in memory is behind', () => {
       expect(ended[1]!()).toBe(false);
       await second.app.get(Catalogue).refresh();
       await eventually(() => ended[1]!(), 'the other stream to end');
+    });
+
+    it('and hands out nothing to its request that waits, which ends as soon as it knows', async () => {
+      const client = await newClient({ isSuperuser: false, scopes: [scopes.consume] });
+      const { answer, notify } = await waitsWith(client);
+      await revoke(first, client);
+      await second.app.get(Catalogue).refresh();
+      second.app.get(TokenWatch).look();
+      expect(isWatched(client)).toBe(false);
+      await notify();
+      expect((await answer).status).toBe(403);
     });
 
     it('and makes no channel for it', async () => {
@@ -214,6 +256,34 @@ describe('a process whose catalogue in memory is behind', () => {
     expect((await first.patch(path, { label: 'Another label' })).status).toBe(200);
     expect((await second.post('/notificaties', notificationTo(channel), { token })).status).toBe(201);
     expect((await second.post('/kanaal', { naam: randomUUID() }, { token })).status).toBe(201);
+  });
+
+  it('hands out nothing of an abonnement that was deleted while its subscriber waited', async () => {
+    const client = await newClient({ isSuperuser: false, scopes: [scopes.consume] });
+    const { url, naam } = await subscriptionOf(client);
+    await first.post('/notificaties', notificationTo(naam));
+    const pulling = second.app.get(PullService, { strict: false });
+    const fetch = pulling.fetch.bind(pulling);
+    const late = vi.spyOn(pulling, 'fetch').mockImplementationOnce(async (...wanted) => {
+      const page = await fetch(...wanted);
+      await first.delete(url);
+      await second.app.get(Catalogue).refresh();
+      return page;
+    });
+    expect((await second.get(`${url}/notificaties`, { token: client.token })).status).toBe(404);
+    late.mockRestore();
+  });
+
+  it('answers the waiting request of such an application', async () => {
+    const client = await newClient({ isSuperuser: false, scopes: [scopes.consume] });
+    const { answer, notify } = await waitsWith(client);
+    expect((await first.patch(`${first.origin}/admin/v1/applications/${client.id}`, { label: 'Other' })).status).toBe(
+      200,
+    );
+    await second.app.get(Catalogue).refresh();
+    second.app.get(TokenWatch).look();
+    await notify();
+    expect((await answer).json).toMatchObject({ notificaties: [{}] });
   });
 
   it('goes on with the stream of events of such an application', async () => {
