@@ -1,4 +1,6 @@
 import * as z from 'zod';
+import { atMost } from '../infra/http/at-most.js';
+import { mostDemands } from '../subscriptions/subscription-limits.js';
 
 /*
  * The YAML of Open Notificaties' `setup_configuration` (1.16), as far as it has a counterpart here. The names are theirs.
@@ -35,7 +37,9 @@ const abonnement = z.strictObject({
   oauth2_token_url: optionalText,
   oauth2_scope: optionalText,
   send_cloudevents: z.boolean().default(false),
-  kanalen: z.array(z.strictObject({ naam: text.min(1), filters: z.record(z.string(), text).default({}) })).default([]),
+  kanalen: z
+    .array(z.strictObject({ naam: text.min(1), filters: atMost(mostDemands, z.record(z.string(), text)).default({}) }))
+    .default([]),
   cloudevent_filters: z
     .array(
       z.union([text, z.strictObject({ type_substring: text, filters: z.record(z.string(), z.unknown()).default({}) })]),

@@ -14,6 +14,16 @@ const subscriptions = Array.from({ length: 20_000 }, (_, nr) => ({
   channels: [{ channel: 'cases', filters: { kind: `${nr}` } }],
 }));
 
+it('a name that cannot be kept is refused, in place of an entry without it', async () => {
+  const problems: InvalidParam[] = [];
+  const filters = JSON.parse('{ "__proto__": "b" }') as object;
+  await readConfiguration(
+    { subscriptions: [{ ...subscriptions[0], channels: [{ channel: 'cases', filters }] }] },
+    problems,
+  );
+  expect(problems).toMatchObject([{ name: 'subscriptions.0.channels.0.filters.__proto__', code: 'invalid' }]);
+});
+
 it('thousands of entries, and their callbacks, are checked while this process goes on with its work', async () => {
   const problems: InvalidParam[] = [];
   const read = await turnsDuring(readConfiguration({ subscriptions }, problems));
