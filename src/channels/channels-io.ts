@@ -15,8 +15,11 @@ const characteristic = /^kenmerken\.(.{1,100})$/u;
 
 export const nameOfCharacteristic = (field: string): string | undefined => characteristic.exec(field)?.[1];
 
+const unstorable = 'Contains U+0000 or half a surrogate pair.';
+
 const field = z
   .string()
+  .refine(isStorable, unstorable)
   .refine((text) => ['hoofdObject', 'resource', 'resourceUrl', 'actie'].includes(text) || characteristic.test(text), {
     error: 'Not one of hoofdObject, resource, resourceUrl, actie and kenmerken.<name>.',
   });
@@ -25,8 +28,7 @@ const withinSeconds = z.int().min(1).max(month);
 const maxAgeSeconds = z.int().min(1).max(year);
 const bodyRetentionDays = z.int().min(1).max(3650);
 
-const shortText = (longest: number) =>
-  z.string().trim().max(longest).refine(isStorable, 'Contains U+0000 or half a surrogate pair.');
+const shortText = (longest: number) => z.string().trim().max(longest).refine(isStorable, unstorable);
 
 /** With the limits of a kanaal in the Notificaties API. */
 const channelName = shortText(longestChannelName).min(1);

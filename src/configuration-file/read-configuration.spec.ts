@@ -24,6 +24,16 @@ it('a name that cannot be kept is refused, in place of an entry without it', asy
   expect(problems).toMatchObject([{ name: 'subscriptions.0.channels.0.filters.__proto__', code: 'invalid' }]);
 });
 
+it('fields of a deduplication that cannot be stored are refused', async () => {
+  const problems: InvalidParam[] = [];
+  const fields = ['kenmerken.a\u0000b', 'kenmerken.\ud83d', 'kenmerken.kind'];
+  await readConfiguration({ channels: [{ name: 'cases', deduplication: { fields } }] }, problems);
+  expect(problems.map(({ name }) => name)).toEqual([
+    'channels.0.deduplication.fields.0',
+    'channels.0.deduplication.fields.1',
+  ]);
+});
+
 it('thousands of entries, and their callbacks, are checked while this process goes on with its work', async () => {
   const problems: InvalidParam[] = [];
   const read = await turnsDuring(readConfiguration({ subscriptions }, problems));
