@@ -7,8 +7,9 @@ import { errorClasses } from './error-class.js';
 
 const uuid = () => z.guid().toLowerCase();
 
-const text = (maxLength: number) =>
-  z.string().min(1).max(maxLength).refine(isStorable, 'Contains U+0000 or half a surrogate pair.');
+/** A notification may have one as long as a body; here the head of the request bounds it, which is answered 431 where it is longer. */
+const anyText = () => z.string().min(1).refine(isStorable, 'Contains U+0000 or half a surrogate pair.');
+const text = (maxLength: number) => anyText().max(maxLength);
 
 /** The years 1970 to 9999: nothing was accepted before, and an id has no room for later ones. */
 const [earliest, latest] = [0, Date.UTC(9999, 11, 31)];
@@ -26,7 +27,6 @@ const wholeNumber = (least: number, most: number) =>
     .pipe(z.int().min(least).max(most))
     .meta({ type: 'integer', pattern: undefined, minimum: least, maximum: most });
 
-const longestUrl = 2000;
 const characteristic = () =>
   text(1200)
     .regex(/^[^:]+:/, 'Must be name:value.')
@@ -52,8 +52,8 @@ export const searchQuery = {
   lastStatus: wholeNumber(100, 999).optional().describe('HTTP status of the last attempt.'),
   errorClass: z.enum(errorClasses).optional().describe('Why it has not arrived, by its last attempt.'),
   replay: uuid().optional().describe('UUID of the replay that last sent it again, cancelled or closed it with others.'),
-  mainObject: text(longestUrl).optional().describe('Its `hoofdObject`, exactly.'),
-  resourceUrl: text(longestUrl).optional().describe('Its `resourceUrl`, exactly.'),
+  mainObject: anyText().optional().describe('Its `hoofdObject`, exactly.'),
+  resourceUrl: anyText().optional().describe('Its `resourceUrl`, exactly.'),
   action: text(100).optional().describe('Its `actie`, exactly.'),
   characteristic: z
     .union([characteristic().transform((one) => [one]), z.array(characteristic()).min(1).max(mostCharacteristics)])

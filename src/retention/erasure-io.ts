@@ -10,10 +10,9 @@ export const newErasureInput = z
     mainObject: z
       .string()
       .min(1)
-      .max(1000)
       .refine(isStorable, 'Contains U+0000 or half a surrogate pair.')
       .optional()
-      .describe('`hoofdObject` of the notifications, exactly as they have it.'),
+      .describe('`hoofdObject` of the notifications, exactly as they have it, however long.'),
   })
   .refine(({ notification, mainObject }) => (notification === undefined) !== (mainObject === undefined), {
     error: 'Either notification or mainObject.',

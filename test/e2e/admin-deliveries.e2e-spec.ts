@@ -246,7 +246,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
 
   it('erases everything about a main object once its count is confirmed', async () => {
     // Of its own: an erasure waits a minute for what may still be in the queue, as other tests leave it.
-    const mainObject = `https://api.example.org/resources/${randomUUID()}`;
+    const mainObject = `https://api.example.org/resources/${randomUUID()}?${'x'.repeat(20_000)}`;
     const ids = [await publish({ hoofdObject: mainObject }), await publish({ hoofdObject: mainObject })];
     for (const id of ids) await becomes(id, 'delivered');
     const { json } = await admin.post('/admin/v1/erasures', { mainObject });
@@ -267,6 +267,19 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     expect(erasures).toMatchObject([{ id: later.json.id }]);
     const next = (await admin.get(`/admin/v1/erasures?limit=1&cursor=${nextCursor}`)).json;
     expect(next.erasures).toMatchObject([{ id: json.id }]);
+  });
+
+  it('finds a main object as long as a URL allows', async () => {
+    const searched = (length: number) => `https://api.example.org/resources/${randomUUID()}?${'x'.repeat(length)}`;
+    const mainObject = searched(10_000);
+    const id = await publish({ hoofdObject: mainObject });
+    const find = (object: string) =>
+      `${admin.api.origin}/admin/v1/notifications?mainObject=${encodeURIComponent(object)}`;
+    expect(JSON.parse((await admin.api.get(find(mainObject))).text)).toMatchObject({ notifications: [{ id }] });
+    expect(await admin.api.get(find(searched(20_000)))).toMatchObject({
+      status: 431,
+      json: { code: 'headers_too_large' },
+    });
   });
 
   it.each([
