@@ -56,6 +56,7 @@ export const knownActions = [
   'application.secret-rotated',
   'channel.changed',
   'channel.created',
+  'channel.deleted',
   'delivery.cancelled',
   'delivery.retried',
   'endpoint.reset',

@@ -87,7 +87,7 @@ export const useChannelTexts = defineTexts(
     bodyRule_one: 'teksten {{count}} dag',
     bodyRule_other: 'teksten {{count}} dagen',
     noRules: '–',
-    nameHint: 'Uniek, hooguit 50 tekens. De naam is later niet te wijzigen, en een kanaal niet te verwijderen.',
+    nameHint: 'Uniek, hooguit 50 tekens. De naam is later niet te wijzigen.',
     link: 'Documentatie',
     linkHint: 'Adres van een pagina die de notificaties beschrijft. Mag leeg blijven.',
     filtersHint: 'Namen van de kenmerken waarop een abonnement kan filteren. Geen: elke naam mag.',

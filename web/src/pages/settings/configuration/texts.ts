@@ -68,7 +68,7 @@ export const useConfigurationTexts = defineTexts(
     copy: 'Kopieer de tekst',
     plan: 'Toon wat er zou veranderen',
     prune: 'Verwijder applicaties en abonnementen die er niet in staan',
-    pruneHint: 'Elke soort alleen waar de tekst er een lijst van heeft. Kanalen worden nooit verwijderd.',
+    pruneHint: 'Elke soort alleen waar de tekst er een lijst van heeft. Kanalen blijven.',
     empty: 'Laad wat er is, of plak een configuratie. Er verandert niets voor u gezien hebt wat.',
     lineOf: 'Regel {{line}}, kolom {{column}}',
     problems_one: 'Er klopt {{count}} ding niet',
