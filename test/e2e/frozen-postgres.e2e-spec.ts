@@ -55,7 +55,7 @@ describe('while Postgres is frozen', () => {
     await database.drop();
   });
 
-  const publish = (headers: Record<string, string> = {}, content = body): Promise<Answer> =>
+  const publish = (headers: Record<string, string> = {}, content = body, connected = () => {}): Promise<Answer> =>
     new Promise((resolve, reject) => {
       const askedAt = performance.now();
       const call = request(`${api.base}/notificaties`, {
@@ -63,7 +63,11 @@ describe('while Postgres is frozen', () => {
         agent,
         headers: { authorization, 'content-type': 'application/json', ...headers },
       });
-      call.on('error', reject);
+      call.on('socket', (socket) => socket.once('connect', connected));
+      call.on('error', (error) => {
+        connected();
+        reject(error);
+      });
       call.on('response', (response) => {
         response.resume();
         const { statusCode: status, headers: answered } = response;
@@ -73,9 +77,30 @@ describe('while Postgres is frozen', () => {
       call.end(content);
     });
 
+  /**
+   * That many at once, connected some at a time: where more wait to be accepted than a server's backlog has room for, and this process is slow to accept
+   * them, the system resets some of them.
+   */
+  async function publishTogether(count: number, of: (nr: number) => [Record<string, string>?, string?]) {
+    const answers: Promise<Answer>[] = [];
+    while (answers.length < count) {
+      const connections = Array.from({ length: Math.min(200, count - answers.length) }, () => {
+        const [headers, content] = of(answers.length);
+        return new Promise<void>((connected) => answers.push(publish(headers, content, connected)));
+      });
+      await Promise.all(connections);
+    }
+    return answers;
+  }
+
   const stored = async () => {
     const { rows } = await direct.query<{ count: number }>('SELECT count(*)::int AS count FROM notification');
     return rows[0]!.count;
+  };
+
+  const countFull = async () => {
+    const { text } = await api.get(`${api.origin}/metrics`);
+    return Number(/^heraut_publications_not_stored_total\{reason="full"\} (\d+)$/m.exec(text)![1]);
   };
 
   const now = async () => (await direct.query<{ now: string }>('SELECT clock_timestamp()::text AS now')).rows[0]!.now;
@@ -100,17 +125,16 @@ describe('while Postgres is frozen', () => {
     };
     const before: Answer[] = [];
     await eventually(async () => {
-      const answered = await Promise.all(Array.from({ length: 300 }, () => publish()));
+      const answered = await Promise.all(await publishTogether(300, () => []));
       // On a machine that is busy with something else, a second does not suffice for all of them.
       before.push(...answered.filter(({ status }) => status === 201));
       return [...accepting].filter((server) => server.writable).length > 1;
     }, 'a second connection that accepts');
 
     proxy.holdUp();
-    const waiting = Array.from({ length: publishers }, (_, nr) =>
-      // With and without a key: both accepting statements.
-      publish(nr % 500 === 0 ? { 'idempotency-key': `key-${nr}` } : {}),
-    );
+    // With and without a key: both accepting statements.
+    const keyOf = (nr: number): Record<string, string> => (nr % 500 === 0 ? { 'idempotency-key': `key-${nr}` } : {});
+    const waiting = await publishTogether(publishers, (nr) => [keyOf(nr)]);
     const answers = await Promise.all(waiting); // all of them before it thaws
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
     expect(answers.every(({ retryAfter }) => retryAfter > 0)).toBe(true);
@@ -143,12 +167,12 @@ describe('while Postgres is frozen', () => {
     // 64 MiB may wait.
     const large = JSON.stringify({ ...JSON.parse(body), hoofdObject: `http://example.org/${'x'.repeat(1_000_000)}` });
     const answers: Answer[] = [];
-    const all = Array.from({ length: 100 }, async () => void answers.push(await publish({}, large)));
+    const refusedBefore = await countFull();
+    const all = (await publishTogether(100, () => [{}, large])).map(async (answer) => void answers.push(await answer));
     await eventually(() => answers.length >= 30, 'those that have no room to be refused');
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([503]));
     expect(answers.every(({ retryAfter }) => retryAfter > 0)).toBe(true);
-    const { text } = await api.get(`${api.origin}/metrics`);
-    expect(text).toMatch(/^heraut_publications_not_stored_total\{reason="full"\} [3-9]\d$/m);
+    expect((await countFull()) - refusedBefore).toBeGreaterThanOrEqual(30);
     proxy.letGo();
     await Promise.all(all);
     const written = answers.filter(({ status }) => status === 201).length;
