@@ -31,7 +31,7 @@ interface BlockRow {
 }
 
 /** By id. The first one, and more as long as their bodies are not too many bytes. */
-const readBlock = statement(
+export const readBlock = statement(
   'read-digest-block',
   `SELECT id, channel, publisher, request_key, body, is_full FROM (
      SELECT id, channel, publisher, request_key, body, count(*) OVER () = ${mostNotifications} AS is_full,
@@ -49,7 +49,7 @@ interface SubscribersRow {
   subscription_ids: string[] | null;
 }
 
-const readSubscribers = statement(
+export const readSubscribers = statement(
   'read-digest-subscribers',
   `WITH taken AS MATERIALIZED (
      SELECT notification_id, subscription_id FROM delivery
@@ -61,8 +61,8 @@ const readSubscribers = statement(
      (SELECT array_agg(id::text) FROM subscriber) AS subscription_ids`,
 );
 
-const lastDigest = statement('last-digest', 'SELECT to_id FROM digest ORDER BY from_id DESC LIMIT 1');
-const staleDigest = statement(
+export const lastDigest = statement('last-digest', 'SELECT to_id FROM digest ORDER BY from_id DESC LIMIT 1');
+export const staleDigest = statement(
   'stale-digest',
   'SELECT from_id, to_id FROM digest WHERE is_stale ORDER BY from_id LIMIT 1',
 );

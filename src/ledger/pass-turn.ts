@@ -164,7 +164,7 @@ export const passTurnItems = perTwoDays(
     ${withText('(SELECT * FROM handed_out WHERE state = $state::delivery_state)', of('notification'))}`,
 );
 
-const leaveLineItems = statement(
+export const leaveLineItems = statement(
   'leave-line',
   `DELETE FROM in_line l USING ${nextInLine.from} WHERE ${samePlace('item')}`,
 );

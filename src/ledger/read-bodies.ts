@@ -17,7 +17,7 @@ export async function readBodies(postgres: Postgres, notificationIds: string[]):
 }
 
 /** A large text lies beside its row, and its size in the row: nothing of the text is read. */
-const findBodySizes = perDay(
+export const findBodySizes = perDay(
   'read-body-sizes',
   (of) =>
     `SELECT id, octet_length(body) AS size FROM ${of('notification')} WHERE id = ANY ($ids::uuid[]) AND body IS NOT NULL`,
