@@ -52,6 +52,8 @@ export class Calls {
     private readonly guaranteeOf: (key: string) => DeliveryGuarantee,
     /** How often an operator had a delivery sent again. */
     private readonly replaysOf: (key: string) => number,
+    /** Why a call should not have been begun, however often it was before. */
+    private readonly objectionTo: (call: Begun) => string | undefined,
   ) {}
 
   begin(process: number, key: string, publication: number): Begun {
@@ -81,6 +83,8 @@ export class Calls {
         `${key} (${guarantee}) is called once more only after a failure, a misfortune or at an operator's wish: ` +
           `processes ${unexplained.map((each) => each.process).join(', ')} called it`,
       );
+    const objection = this.objectionTo(call);
+    if (objection !== undefined) this.wrong.push(objection);
     return call;
   }
 

@@ -26,8 +26,14 @@ export class Gates {
   /** Steps let through so far. */
   worked = 0;
 
-  /** @param onStep is told of each step before it is let through */
-  constructor(private readonly onStep: (process: number, what: string, fate: Fate) => void) {}
+  /**
+   * @param onStep is told of each step before it is let through
+   * @param onRows is told what the ledger answered, also where the process does not hear it
+   */
+  constructor(
+    private readonly onStep: (process: number, what: string, fate: Fate) => void,
+    readonly onRows: (process: number, statement: string, rows: readonly unknown[]) => void,
+  ) {}
 
   /** Waits for its turn; for ever if the process dies before. */
   step<T>(process: number, what: string, work: () => Promise<T>): Promise<T> {
@@ -114,7 +120,12 @@ export function seenBy(process: { number: number; mayGo: boolean }, postgres: Po
       ? gates.busy(work)
       : gates.step(process.number, statement.name, work);
   };
-  const query = (statement: Statement, values?: Values) => step(statement, () => postgres.query(statement, values));
+  const query = (statement: Statement, values?: Values) =>
+    step(statement, async () => {
+      const rows = await postgres.query<object>(statement, values);
+      gates.onRows(process.number, statement.name, rows);
+      return rows;
+    });
   const affected = (statement: Statement, values?: Values) =>
     step(statement, () => postgres.affected(statement, values));
   const transaction = (work: (query: Query) => Promise<unknown>) =>

@@ -1,10 +1,11 @@
 import type { Postgres } from '../../src/infra/postgres/postgres.js';
 import { statement } from '../../src/infra/postgres/statement.js';
-import type { DeliveryState } from '../../src/ledger/delivery.js';
+import type { DeliveryState, HeldReason } from '../../src/ledger/delivery.js';
 import type { DeliveryGuarantee } from '../../src/subscriptions/subscription.js';
 import { Calls, type Begun } from './calls.js';
 import { ModelReceiver } from './model-receiver.js';
 import { Publications } from './publications.js';
+import { Restraint, type RestraintTally } from './restraint.js';
 import type { VirtualTime } from '../support/virtual-time.js';
 
 interface DeliveryRow {
@@ -15,6 +16,7 @@ interface DeliveryRow {
   generation: number;
   attempts: number;
   replays: number;
+  heldFor: HeldReason | null;
   /** It has a time at which it is looked at again, is in the queue, or somebody releases it. */
   isLookedAfter: boolean;
   /** A process has it in hand, or in its memory as its queue. */
@@ -26,12 +28,16 @@ interface DeliveryRow {
 }
 
 /** How often each of it happened in a world. */
-export interface WorldTally {
+export interface WorldTally extends RestraintTally {
   accepted: number;
   calledAtLeastOnce: number;
   calledAtMostOnce: number;
   deliveredAtLeastOnce: number;
   deliveredAtMostOnce: number;
+  /** Seen to be held, for any reason but their turn. */
+  held: number;
+  /** … and because their subscription was paused. */
+  paused: number;
 }
 
 const readDeliveries = statement(
@@ -39,6 +45,7 @@ const readDeliveries = statement(
   `
     SELECT notification_id || ' ' || subscription_id AS "key",
       notification_id AS "notificationId", subscription_id AS "subscriptionId", state, generation, attempts, replays,
+      CASE WHEN state = 'held' THEN held_for END AS "heldFor",
       next_at IS NOT NULL OR state = 'queued' AND queued_at IS NOT NULL
         OR state = 'held' AND CASE WHEN held_for = 'order' THEN turn_nr > 0
           ELSE EXISTS (SELECT FROM held_subscription h WHERE h.subscription_id = delivery.subscription_id) END
@@ -69,6 +76,8 @@ export class Judge {
   private readonly failuresBefore = new Map<string, number>();
   readonly publications: Publications;
   readonly calls: Calls;
+  readonly restraint = new Restraint();
+  private readonly seenHeld = { held: 0, paused: 0 };
   readonly receiver: ModelReceiver;
 
   constructor(
@@ -82,6 +91,7 @@ export class Judge {
       time,
       (key) => this.guarantees.get(subscriptionOf(key))!,
       (key) => this.rows.get(key)?.replays ?? 0,
+      (call) => this.restraint.objectionTo(call),
     );
     this.receiver = new ModelReceiver(this.calls);
   }
@@ -115,6 +125,8 @@ export class Judge {
       const before = this.rows.get(row.key);
       if (before && JSON.stringify(before) !== JSON.stringify(row))
         this.story.push(`    ${show(before)} → ${show(row)}`);
+      if (row.heldFor !== null && row.heldFor !== 'order') this.seenHeld.held++;
+      if (row.heldFor === 'paused') this.seenHeld.paused++;
       this.demandSense(row);
       if (before) this.demandProgress(before, row);
       if (row.state === 'delivered') this.calls.settled(row.key);
@@ -255,6 +267,8 @@ export class Judge {
       calledAtMostOnce: this.calls.count['at-most-once'],
       deliveredAtLeastOnce: delivered('at-least-once'),
       deliveredAtMostOnce: delivered('at-most-once'),
+      ...this.seenHeld,
+      ...this.restraint.tally,
     };
   }
 

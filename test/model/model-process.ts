@@ -42,6 +42,7 @@ import { seenBy, type Gates } from './gates.js';
 import { ModelQueue, type ModelBroker } from './model-queue.js';
 import type { ModelSupervisor } from './model-supervisor.js';
 import { ModelWebhookClient, type ModelReceiver } from './model-receiver.js';
+import type { Restraint } from './restraint.js';
 import { plainCipher } from '../support/secrets.js';
 import { Authorizations } from '../../src/credentials/authorizations.service.js';
 import { Outbound } from '../../src/outbound/outbound.service.js';
@@ -58,6 +59,7 @@ export interface Surroundings {
   gates: Gates;
   receiver: ModelReceiver;
   calls: Calls;
+  restraint: Restraint;
   /** Undefined: the queue is each process's memory. */
   broker: ModelBroker | undefined;
   supervisor: ModelSupervisor;
@@ -111,6 +113,7 @@ export class ModelProcess {
     const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, noListeners, new Tally(), config);
     const inHand = new DeliveriesInHand(postgres, heartbeat, config);
     this.openEndpoints = new OpenEndpoints(postgres, events);
+    around.restraint.started(number, () => this.openEndpoints.all);
     const holdRule = new HoldRule(this.openEndpoints);
     this.admission = new Admission(config, holdRule, this.openEndpoints, heartbeat, clock);
     const claims = new SendingClaims(postgres, heartbeat);

@@ -53,14 +53,17 @@ export class World {
     { hasBroker, handOver }: Installation,
   ) {
     this.judge = new Judge(postgres, time, this.story);
-    const { publications, calls, receiver } = this.judge;
-    const gates = new Gates((process, what, fate) => {
-      calls.stepped(process, what, fate);
-      publications.stepped(process, fate);
-    });
+    const { publications, calls, receiver, restraint } = this.judge;
+    const gates = new Gates(
+      (process, what, fate) => {
+        calls.stepped(process, what, fate);
+        publications.stepped(process, fate);
+      },
+      (process, what, rows) => restraint.answered(process, what, rows),
+    );
     const broker = hasBroker ? new ModelBroker(gates) : undefined;
     const supervisor = new ModelSupervisor();
-    this.around = { postgres, settings, clock: time, gates, receiver, calls, broker, supervisor, handOver };
+    this.around = { postgres, settings, clock: time, gates, receiver, calls, restraint, broker, supervisor, handOver };
     const catalogue = new Catalogue(postgres);
     const directory = new SubscriptionDirectory(catalogue, postgres, plainCipher);
     const subscriptions = subscriptionsService(catalogue, directory, postgres, new OperationalEvents(), plainCipher);
@@ -267,6 +270,7 @@ export class World {
   }
 
   private async change(id: string, verb: SubscriptionVerb): Promise<void> {
+    const { restraint, publications } = this.judge;
     if (this.judge.removed.has(id)) return;
     if (verb === 'remove') {
       this.judge.removed.add(id);
@@ -275,7 +279,13 @@ export class World {
       this.judge.disabled.add(id);
       await this.operator.subscriptions.disable(id);
     } else if (verb === 'enable') await this.operator.subscriptions.update(id, {});
-    else await this.operator.subscriptions[verb](id);
+    else if (verb === 'pause') {
+      await this.operator.subscriptions.pause(id);
+      restraint.paused(id, publications.count);
+    } else {
+      restraint.resumed(id); // while it is resumed they may be called already
+      await this.operator.subscriptions.resume(id);
+    }
   }
 
   private readonly mayGo = (number: number): boolean =>
