@@ -55,7 +55,7 @@ await runCommand(async ({ log, onEnd }) => {
   }
   const wrong = await finishMeasuring(place, log);
   for (const { name, once } of comparisons)
-    if (once.failure) wrong.push(`${name}: a round of the dispatcher failed: ${once.failure}`);
+    if (once?.failure) wrong.push(`${name}: a round of the dispatcher failed: ${once.failure}`);
   await database.close();
 
   const results = { machine, date: new Date().toISOString(), processes, comparisons, searched };

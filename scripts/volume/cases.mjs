@@ -19,6 +19,7 @@
  * @property {number} rows at full scale
  * @property {Deliveries} [deliveries] undefined: subscriptions that match nothing
  * @property {boolean} [isSearched] the searches of the admin API are measured, and no closed loop
+ * @property {boolean} [isReleased] the deliveries are held for a receiver that takes them, beside the closed loop, which therefore has less
  * @property {number} [arrivingPerSecond] new ones, for a subscription of a dead endpoint, which is the one of the deliveries
  */
 
@@ -70,6 +71,19 @@ export const volumeCases = [
       columns: { state: "'held'", held_for: "'endpoint-busy'" },
       attempt: undefined,
       nextLook: inADay, // or they would be released: the receiver is well
+    },
+  },
+  {
+    name: 'released',
+    what: 'held deliveries, for a receiver that takes them',
+    rows: 500_000,
+    isReleased: true,
+    deliveries: {
+      days: 1,
+      subscription: oneReceiver,
+      columns: { state: "'held'", held_for: "'endpoint-busy'" },
+      attempt: undefined,
+      nextLook: 'now()',
     },
   },
   {

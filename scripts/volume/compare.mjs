@@ -5,6 +5,7 @@ import { channels, filters } from '../bench/notification.mjs';
 import { DeadEndpoint } from './dead-endpoint.mjs';
 import { emptyLedger, FilledDays, idleSubscriptions } from './filled-days.mjs';
 import { addDeleted, setThere } from './idle-subscriptions.mjs';
+import { WellEndpoint } from './well-endpoint.mjs';
 
 /** @typedef {import('./cases.mjs').VolumeCase} VolumeCase */
 /** @typedef {import('./statement-log.mjs').Statements} Statements */
@@ -17,7 +18,16 @@ import { addDeleted, setThere } from './idle-subscriptions.mjs';
  * @property {Statements} statements
  */
 
-/** @typedef {{ name: string, what: string, rows: number, empty: Loop[], full: Loop[], once: Once }} Comparison */
+/**
+ * @typedef {object} Comparison
+ * @property {string} name
+ * @property {string} what
+ * @property {number} rows
+ * @property {boolean} isReleased the loop shares the machine with what is released: its rate is no goal
+ * @property {Loop[]} empty
+ * @property {Loop[]} full
+ * @property {Once} [once] undefined: none was made
+ */
 
 /** One round of the dispatcher. @typedef {Statements & { failure: string }} Once `failure`: what it wrote if it failed */
 
@@ -51,24 +61,29 @@ const bytesBesides = 2e9;
  * @returns {Promise<Comparison>}
  */
 export async function compare(volumeCase, { rows, pairs, seconds }, place) {
-  const { name, what, deliveries, arrivingPerSecond } = volumeCase;
+  const { name, what, deliveries, arrivingPerSecond, isReleased = false } = volumeCase;
   const { database, measurements, log } = place;
   log(`${name}: ${rows.toLocaleString('en')} ${what} …`);
   const dead = arrivingPerSecond
     ? await DeadEndpoint.create(database, measurements, await place.startOddReceivers())
     : undefined;
-  const ids = dead ? [dead.subscriptionId] : await idleSubscriptions(database);
+  const well = isReleased
+    ? await WellEndpoint.create(database, measurements, await place.startOddReceivers())
+    : undefined;
+  const own = dead ?? well;
+  const ids = own ? [own.subscriptionId] : await idleSubscriptions(database);
   const volume = deliveries
     ? await fillDays(rows, { deliveries, ids }, place)
     : await addSubscriptions(name, rows, database);
   /** @type {Comparison} */
-  const comparison = { name, what, rows, empty: [], full: [], once: { calls: [], cancelled: [], failure: '' } };
+  const comparison = { name, what, rows, isReleased, empty: [], full: [] };
   for (let pair = 1; pair <= pairs; pair++) {
     log(`${name}: ${pair} of ${pairs}, empty`);
     await emptyLedger(database);
     comparison.empty.push(await measure(seconds, place));
     log(`${name}: ${pair} of ${pairs}, beside them`);
     await volume.enter();
+    const [before, sinceMs] = [(await well?.delivered()) ?? 0, performance.now()];
     const arriving = dead?.publish({
       ratePerSecond: arrivingPerSecond ?? 0,
       seconds: settlingSeconds + seconds + furtherSeconds,
@@ -76,10 +91,15 @@ export async function compare(volumeCase, { rows, pairs, seconds }, place) {
     const [loop, arrived] = await Promise.all([measure(seconds, place), arriving]);
     comparison.full.push(loop);
     if (dead) log(`${name}: ${arrived} more were published for it; ${await dead.held()} are held`);
-    if (pair === pairs) comparison.once = await dispatchOnce(place);
+    if (well) {
+      const [taken, passedMs] = [(await well.delivered()) - before, performance.now() - sinceMs];
+      log(`${name}: ${taken} of them were delivered, ${Math.round((taken / passedMs) * 1000)} a second`);
+    }
+    // It goes on until nothing is held any more.
+    if (pair === pairs && !well) comparison.once = await dispatchOnce(place);
     await volume.leave();
   }
-  await dead?.remove();
+  await own?.remove();
   await volume.remove();
   return comparison;
 }

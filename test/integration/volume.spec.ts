@@ -165,6 +165,13 @@ describe('the benchmark of volume', () => {
     ]);
   });
 
+  it('demands of a loop beside what is released that no statement takes long, and no rate', () => {
+    const shared = { ...comparison(loop(500, [{ name: 'release', ms: 101 }])), isReleased: true, once: undefined };
+    const results = { machine: 'this', date: 'today', processes: 'auto', comparisons: [shared] };
+    expect(toJson(results).cases[0]!.slowestOfOneRound).toBeUndefined();
+    expect(missedGoals(results)).toEqual(['waiting: release took up to 101 ms, 1 calls more than 100 ms (goal: none)']);
+  });
+
   it('says which statements of one round of the dispatcher took too long', () => {
     const once = { calls: [{ name: 'lease-ended', ms: 140 }], cancelled: ['write-digest'], failure: '' };
     const results = { machine: 'this', date: 'today', processes: 'auto', comparisons: [{ ...comparison(), once }] };
@@ -253,6 +260,7 @@ function comparison(...full: Loop[]): Comparison {
     name: 'waiting',
     what: 'waiting',
     rows: 2,
+    isReleased: false,
     empty,
     full: full.length > 0 ? full : usual,
     once: { calls: [], cancelled: [], failure: '' },
