@@ -60,7 +60,9 @@ export const settingsSchema = z
     AMQP_URL: url('amqp:', 'amqps:').describe(
       'RabbitMQ, which moves the work. Not set: an in-process queue. `?heartbeat=` behind it: seconds, in place of 10; RabbitMQ takes the chunks of a process from which nothing has come for two to three times as long.',
     ),
-    REDIS_URL: url('redis:', 'rediss:').describe('Redis, which keeps locks and seals, and what a delivery does at this moment (`live`). Not set: locks and seals are in Postgres, and `live` is known only to the process that sends the delivery, so that another one answers `null`.'),
+    REDIS_URL: url('redis:', 'rediss:').describe(
+      'Redis, which keeps locks and seals, and what a delivery does at this moment (`live`). Not set: locks and seals are in Postgres, and `live` is known only to the process that sends the delivery, so that another one answers `null`.',
+    ),
     DATA_DIR: z.string().default('./data').describe('Directory of the embedded database. Unused with `DATABASE_URL`.'),
     DATABASE_POOL_SIZE: wholeNumber(2, 200)
       .default(10)
