@@ -118,6 +118,6 @@ describe('the stack trace of an error', () => {
       env: { DATA_DIR: join('/', 'x'.repeat(5000)) },
       encoding: 'utf8',
     });
-    expect(stderr).toMatch(/ at lockDirectory \(.*\/src\/infra\/postgres\/directory-lock\.ts:\d+:\d+\)/);
+    expect(stderr).toMatch(/ at (lockDirectory|isEmbeddedThere) \(.*\/src\/infra\/postgres\/[a-z-]+\.ts:\d+:\d+\)/);
   });
 });
