@@ -114,8 +114,7 @@ describe('the rate of a subscription, with two dispatchers at one ledger', () =>
       const subscription = await newSubscription(rate);
       const now = await ledger.test.now();
       const held = Array.from({ length: rate * seconds * 2 }, (_, nr) => ({
-        ...newNotification(0),
-        id: uuidv7({ msecs: now + nr }),
+        ...newNotification(0, '{}', uuidv7({ msecs: now + nr })),
         subscriptionIds: [subscription],
         heldFor: new Map([[subscription, 'rate' as const]]),
       }));

@@ -174,9 +174,10 @@ export class TestLedger {
   }
 }
 
-export function newNotification(subscriptions = 1, body = '{}'): Accepted {
+/** @param id needed in a virtual time that is ahead: the next ids of this process would be of that day, also in other files, which have no partition of it */
+export function newNotification(subscriptions = 1, body = '{}', id: string = uuidv7()): Accepted {
   return {
-    id: uuidv7(),
+    id,
     channel: 'cases',
     publisher: 'tester',
     body,
