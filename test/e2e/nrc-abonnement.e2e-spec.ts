@@ -332,10 +332,11 @@ describe('abonnementen', () => {
   it('that another process made are found at once', async () => {
     const id = randomUUID();
     const { dataSource } = api.app.get(Postgres);
-    await dataSource.query('UPDATE catalogue SET version = version + 1');
+    // At once, as a change is committed: a look in between would take the new version for one that it has read.
     await dataSource.query(
-      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)
-       SELECT $1, 'other', 'http://example.org/', 'x', '[]', version FROM catalogue`,
+      `WITH raised AS (UPDATE catalogue SET version = version + 1 RETURNING version)
+       INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)
+       SELECT $1, 'other', 'http://example.org/', 'x', '[]', version FROM raised`,
       [id],
     );
     expect((await api.get(`/abonnement/${id}`)).status).toBe(200);
