@@ -2,7 +2,7 @@ import type { Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import type { ChannelEntity } from './channel.entity.js';
 
-/** What all channels together take of the memory of each process. */
+/** The share of all channels together in the memory of each process. */
 export interface ChannelRoom {
   readonly channels: number;
   /** Roughly: at least half of it, at most twice as much. */

@@ -74,7 +74,7 @@ export class ChannelsService {
   }
 
   /**
-   * Nothing is published on it any more. What was is delivered, found and kept as before.
+   * Nothing is published on it any more. Earlier notifications are delivered, found and kept as before.
    * @param mustFit throws where the channel as it is may not be removed
    * @throws {NotFoundProblem}
    * @throws {ConflictProblem} while subscriptions name it

@@ -10,7 +10,7 @@ interface Opening {
   askedMs: number | undefined;
 }
 
-/** What this process finds out of endpoints, written to the ledger: of each one change at a time. */
+/** Opens and closes endpoints in the ledger, as this process finds them: one change at a time for each. */
 export class EndpointChanges {
   private readonly logger = new Logger(EndpointChanges.name);
   /** Those that are being opened or closed. */
@@ -43,13 +43,13 @@ export class EndpointChanges {
     });
   }
 
-  /** The next call, which would be told the same, is the probe that it asked to be spared. */
+  /** Left out, it would be lost: the next call is the probe, which the receiver asked not to be sent so soon. */
   private openAfterwards(address: string, opening: Opening & { askedMs: number }): void {
     const before = this.askedMeanwhile.get(address);
     if (!before || before.askedMs < opening.askedMs) this.askedMeanwhile.set(address, opening);
   }
 
-  /** What cannot be written now is written after the next call that says the same. */
+  /** A change that cannot be written now is written after the next call that says the same. */
   private change(address: string, write: () => Promise<void>): void {
     this.changing.add(address);
     write()

@@ -80,7 +80,7 @@ export class PullController {
   }
 
   /**
-   * What was found may have been waited for: it is for whoever may fetch it now, as far as this process knows.
+   * The request may have waited: its answer needs the right to fetch that the application has now, as far as this process knows.
    * @throws as a request that came now
    */
   private requireStill(request: FastifyRequest, application: Application, uuid: string): void {

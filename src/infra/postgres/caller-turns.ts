@@ -6,7 +6,7 @@ const mostInLine = 200;
 const retryAfterSeconds = 5;
 
 /**
- * Who may use TypeORM's pool for requests: changes of the catalogue, each of which keeps its connection while it waits for those before
+ * Turns at TypeORM's pool, for requests: changes of the catalogue, each of which keeps its connection while it waits for those before
  * it, and what reads much. A quarter of the connections is left to everything else, and one caller has no more than half of the rest:
  * without that bound a few hundred requests of one took all of them (docs/decisions/0049).
  */
