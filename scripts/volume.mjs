@@ -1,6 +1,7 @@
 // `npm run volume`: what a month of data and a bad day cost, against an empty ledger. docs/performance.md says how.
 import { writeFileSync } from 'node:fs';
 import { finishMeasuring, startMeasuringPlace, startOddReceivers } from './bench/measuring-place.mjs';
+import { channels } from './bench/notification.mjs';
 import { runCommand } from './command.mjs';
 import { compare, requireDisk } from './volume/compare.mjs';
 import { Database } from './volume/database.mjs';
@@ -33,6 +34,8 @@ await runCommand(async ({ log, onEnd }) => {
   if (!database) throw new Error('There is no database to fill.');
   const { machine, measurements } = place;
   await measurements.subscribe();
+  // Receivers that are not the closed loop's have it in several cases.
+  await measurements.installation.createChannel(channels.others);
   await measurements.warmUp(warmUpSeconds);
   await measurements.runs.untilSettled(database);
   const statementLog = new StatementLog(database);

@@ -33,7 +33,6 @@ export class DeadEndpoint {
    */
   static async create(database, measurements, receivers) {
     const { installation } = measurements;
-    await installation.createChannel(channels.others);
     const endpoints = new OddEndpoints(receivers, installation);
     const [made] = await endpoints.subscribe({ endpoints: 1, origins: 1 });
     if (!made) throw new Error('It has no subscription.');

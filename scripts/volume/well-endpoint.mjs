@@ -1,5 +1,4 @@
 // A receiver of its own that takes whatever is sent to it, and none of whose deliveries counts for the closed loop.
-import { channels } from '../bench/notification.mjs';
 import { OddEndpoints } from '../bench/odd-endpoints.mjs';
 
 /** @typedef {import('./database.mjs').Database} Database */
@@ -22,7 +21,6 @@ export class WellEndpoint {
    * @param {import('../bench/odd-endpoints.mjs').OddReceivers} receivers
    */
   static async create(database, { installation }, receivers) {
-    await installation.createChannel(channels.others);
     const endpoints = new OddEndpoints(receivers, installation);
     const [made] = await endpoints.subscribe({ endpoints: 1, origins: 1 });
     if (!made) throw new Error('It has no subscription.');
