@@ -23,10 +23,10 @@ import { WellEndpoint } from './well-endpoint.mjs';
  * @property {string} name
  * @property {string} what
  * @property {number} rows
- * @property {boolean} isReleased the loop shares the machine with what is released: its rate is no goal
  * @property {Loop[]} empty
  * @property {Loop[]} full
  * @property {Once} [once] undefined: none was made
+ * @property {number[]} [releasedPerSecond] beside each full loop, which shares the machine with them: its rate is no goal
  */
 
 /** One round of the dispatcher. @typedef {Statements & { failure: string }} Once `failure`: what it wrote if it failed */
@@ -76,7 +76,8 @@ export async function compare(volumeCase, { rows, pairs, seconds }, place) {
     ? await fillDays(rows, { deliveries, ids }, place)
     : await addSubscriptions(name, rows, database);
   /** @type {Comparison} */
-  const comparison = { name, what, rows, isReleased, empty: [], full: [] };
+  const comparison = { name, what, rows, empty: [], full: [] };
+  const releasedPerSecond = [];
   for (let pair = 1; pair <= pairs; pair++) {
     log(`${name}: ${pair} of ${pairs}, empty`);
     await emptyLedger(database);
@@ -93,12 +94,14 @@ export async function compare(volumeCase, { rows, pairs, seconds }, place) {
     if (dead) log(`${name}: ${arrived} more were published for it; ${await dead.held()} are held`);
     if (well) {
       const [taken, passedMs] = [(await well.delivered()) - before, performance.now() - sinceMs];
-      log(`${name}: ${taken} of them were delivered, ${Math.round((taken / passedMs) * 1000)} a second`);
+      releasedPerSecond.push(Math.round((taken / passedMs) * 1000));
+      log(`${name}: ${taken} of them were delivered, ${releasedPerSecond.at(-1)} a second`);
     }
     // It goes on until nothing is held any more.
     if (pair === pairs && !well) comparison.once = await dispatchOnce(place);
     await volume.leave();
   }
+  if (well) comparison.releasedPerSecond = releasedPerSecond;
   await own?.remove();
   await volume.remove();
   return comparison;
