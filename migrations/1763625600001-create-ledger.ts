@@ -52,7 +52,7 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         last_status     int,
         last_error      text,
         ended_at        timestamptz,
-        -- what its notification is about, where its subscription keeps order by object (table turn); null: it keeps none
+        -- the object of its notification, where its subscription keeps order by object (table turn); null: it keeps none
         object_key      uuid,
         -- 0: it has the turn of its object, until that is passed on. Above: its place in line. Null: it is not in line. -1: it ended
         -- with the turn and is sent again, before it has lined up: the turn may still be its own
@@ -129,7 +129,7 @@ export class CreateLedger1763625600001 implements MigrationInterface {
       );
 
       -- For a subscription that keeps order by object: the one delivery of each object that may be sent. Those behind it are held.
-      -- Whoever accepts one of the same object locks the row, and so waits for whoever passes the turn on.
+      -- A transaction that accepts one of the same object locks the row, and so waits for one that passes the turn on.
       CREATE TABLE turn (
         subscription_id uuid NOT NULL,
         object_key      uuid NOT NULL,
@@ -139,7 +139,7 @@ export class CreateLedger1763625600001 implements MigrationInterface {
         PRIMARY KEY (subscription_id, object_key)
       ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000);
       CREATE SEQUENCE turn_nr;
-      -- Who comes next. Not partitioned, so that it is found without a look into each day; a row may outlive its delivery's being
+      -- The next in line. Not partitioned, so that it is found without a look into each day; a row may outlive its delivery's being
       -- in line, and is then passed over (src/ledger/pass-turn.ts).
       CREATE TABLE in_line (
         subscription_id uuid NOT NULL,
@@ -159,13 +159,13 @@ export class CreateLedger1763625600001 implements MigrationInterface {
       -- Subscriptions that were deleted or disabled, and whose waiting deliveries a rule of the dispatcher is still to end.
       CREATE TABLE subscription_ending (
         subscription_id uuid PRIMARY KEY,
-        -- what its deliveries become
+        -- the state that its deliveries get
         state           delivery_state NOT NULL CHECK (state IN ('cancelled', 'failed')),
         -- the catalogue version of the change: tells this row from one of a later change
         version         bigint NOT NULL
       );
 
-      -- What paused subscriptions held when an operator had them drop it, and a rule of the dispatcher is still to cancel.
+      -- Deliveries that paused subscriptions held when an operator had them dropped, and that a rule of the dispatcher is still to cancel.
       CREATE TABLE held_drop (
         subscription_id uuid PRIMARY KEY,
         -- notification_id of the newest of them

@@ -1,8 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What notifications are found by (docs/decisions/0040). The new column takes `notification` for an instant, without a rewrite; the index
- * keeps those waiting that write `once_key` while its rows are read once: a second for some millions.
+ * The marks by which notifications are found (docs/decisions/0040). The new column takes `notification` for an instant,
+ * without a rewrite; the index keeps those waiting that write `once_key` while its rows are read once: a second for
+ * some millions.
  */
 export class FindNotifications1763625600006 implements MigrationInterface {
   name = 'FindNotifications1763625600006';

@@ -1,7 +1,7 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What operators and owners of subscriptions are told of. New tables, and two columns that are null at first: those take a lock on
+ * Troubles that operators and owners of subscriptions are told of. New tables, and two columns that are null at first: those take a lock on
  * `subscription` and `application` (ACCESS EXCLUSIVE) for a moment, and rewrite nothing.
  */
 export class CreateAlerts1763625600009 implements MigrationInterface {
@@ -29,7 +29,7 @@ export class CreateAlerts1763625600009 implements MigrationInterface {
         ended_at  timestamptz,
         -- when a note was last written
         noted_at  timestamptz,
-        -- what a later round compares with (src/alerts/memory.ts)
+        -- data that a later round compares with (src/alerts/memory.ts)
         memory    jsonb NOT NULL DEFAULT '{}'
       );
       INSERT INTO alert_round DEFAULT VALUES;

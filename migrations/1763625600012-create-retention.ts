@@ -16,7 +16,7 @@ export class CreateRetention1763625600012 implements MigrationInterface {
       -- null: as BODY_RETENTION_DAYS says
       ALTER TABLE channel ADD COLUMN body_retention_days int;
 
-      -- What retention did, and is doing, with a day.
+      -- The work of retention on a day, done and under way.
       CREATE TABLE retention_day (
         day             date PRIMARY KEY,
         -- the channels whose bodies of that day were erased
@@ -48,7 +48,7 @@ export class CreateRetention1763625600012 implements MigrationInterface {
       -- Those that are counted in bodies_kept.
       CREATE TABLE kept_body (notification_id uuid PRIMARY KEY);
 
-      -- What operators had erased. A rule of the dispatcher works it off.
+      -- Erasures that operators asked for. A rule of the dispatcher works them off.
       CREATE TABLE erasure (
         id               uuid PRIMARY KEY,
         notification_id  uuid,

@@ -8,7 +8,7 @@ export class CreateActivity1763625600015 implements MigrationInterface {
     // Behind a backup it would keep everybody waiting: it gives up, and is tried again (Postgres.migrate).
     await queryRunner.query(`SET LOCAL lock_timeout = '2s'`);
     await queryRunner.query(`
-      -- What happened how often, in buckets of ten seconds, a minute and an hour. Each process adds what it has counted.
+      -- Counts of what happened, in buckets of ten seconds, a minute and an hour. Each process adds what it has counted.
       CREATE TABLE activity (
         bucket_seconds  int NOT NULL,
         -- all, channel, application, subscription; took: delivered, by the time since acceptance (src/activity/steps.ts)
@@ -28,7 +28,7 @@ export class CreateActivity1763625600015 implements MigrationInterface {
       ) WITH (fillfactor = 70); -- a bucket is written again and again, and no column of an index changes
       CREATE INDEX activity_at ON activity (bucket_seconds, at);
 
-      -- What a dispatcher last found when it measured (src/dispatching/measurements.service.ts), one row a measurement.
+      -- Values that a dispatcher found when it last measured (src/dispatching/measurements.service.ts), one row a measurement.
       CREATE TABLE measurement (
         name        text PRIMARY KEY,
         measured_at timestamptz NOT NULL,

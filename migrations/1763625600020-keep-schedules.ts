@@ -1,8 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What is held for long, or alone, keeps its time: since when a subscription is no longer paused, and until when a receiver asked to be
- * left alone, apart from the pauses between our own probes. Locks two small tables for an instant.
+ * A delivery that is held for long, or alone, keeps its time: since when a subscription is no longer paused, and until
+ * when a receiver asked to be left alone, apart from the pauses between our own probes. Locks two small tables for an
+ * instant.
  */
 export class KeepSchedules1763625600020 implements MigrationInterface {
   name = 'KeepSchedules1763625600020';

@@ -1,8 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * What a process has in hand is found by the end of its lease: while a backup keeps a snapshot open, the index also has an entry for each
- * delivery that was in a hand since then. Reads all deliveries once; meanwhile nobody else writes or reads any.
+ * A delivery in the hand of a process is found by the end of its lease: while a backup keeps a snapshot open, the index
+ * also has an entry for each delivery that was in a hand since then. Reads all deliveries once; meanwhile nobody else
+ * writes or reads any.
  */
 export class FindOverdue1763625600021 implements MigrationInterface {
   name = 'FindOverdue1763625600021';

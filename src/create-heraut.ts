@@ -84,7 +84,7 @@ function serveDescriptions(app: NestFastifyApplication): void {
   serveProblemPages(app);
 }
 
-/** What the front page leads to: only what the same port serves. */
+/** The links of the front page: only to what the same port serves. */
 function linksOf({ ROLES, ADMIN_PORT }: Settings): Link[] {
   const hasOnePort = ADMIN_PORT === undefined;
   const apis = ROLES.includes('api') ? [notificatiesApi, ...(hasOnePort ? [adminApi] : [])] : [];

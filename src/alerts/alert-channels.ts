@@ -6,7 +6,7 @@ import type { NoteChannel, NoteToSend, Recipient, SendResult } from './note.js';
 /** The ways by which this process can tell somebody, as the settings say. */
 export class AlertChannels {
   readonly names: readonly NoteChannel[];
-  /** Who gets every alert. */
+  /** They get every alert. */
   readonly operators: readonly Recipient[];
   private readonly webhook: AlertWebhook | undefined;
   private readonly mailer: Mailer | undefined;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { roles } from '../config/settings.js';
 
-/** What operators are told of. Each has an entry `alert-NAME` in docs/operations.md. */
+/** Troubles that operators are told of. Each has an entry `alert-NAME` in docs/operations.md. */
 export const ruleNames = [
   'dead-letters',
   'oldest-due',

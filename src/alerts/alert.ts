@@ -1,7 +1,7 @@
 import type { RuleName } from './alert-rules.js';
 
 /**
- * What is known of the trouble, by rule. It is stored, shown to operators, and sent: nothing in it is secret. Times are ISO 8601. A
+ * Details of the trouble, by rule. They are stored, shown to operators, and sent: nothing in them is secret. Times are ISO 8601. A
  * callback URL may hold a key, so only its origin (`receiver`) is here.
  */
 export interface DetailsOf {
@@ -31,7 +31,7 @@ export interface DetailsOf {
   'subscription-disabled': { subscriptionId: string; owner: string; receiver: string };
 }
 
-/** What a rule found. */
+/** A trouble that a rule found. */
 export type Finding = {
   [Rule in RuleName]: {
     rule: Rule;
@@ -61,5 +61,5 @@ export type StoredAlert = Alert & {
   told: readonly string[];
 };
 
-/** What a rule calls the same trouble. */
+/** The same for findings that are one trouble to a rule. */
 export const keyOf = ({ rule, subject }: Pick<Finding, 'rule' | 'subject'>): string => `${rule} ${subject}`;

@@ -44,7 +44,7 @@ export class AlertsController {
   @AdminOperation({
     id: 'alert_rules_replace',
     summary: 'Replaces the rules.',
-    description: 'What is left out gets its default. Counts within 15 seconds.',
+    description: 'A field that is left out gets its default. Counts within 15 seconds.',
     body: alertRulesInput,
     status: 200,
     answer: alertRulesOutput,
@@ -71,8 +71,8 @@ export class AlertsController {
   @Get('alerts')
   @AdminOperation({
     id: 'alert_list',
-    summary: 'What is wrong, and what was; newest first.',
-    description: 'Alerts that are over are kept for RETENTION_DAYS.',
+    summary: 'Alerts, those that are over as well; newest first.',
+    description: 'Those that are over are kept for RETENTION_DAYS.',
     query: alertQuery,
     status: 200,
     answer: alertPageOutput,

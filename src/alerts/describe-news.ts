@@ -43,7 +43,7 @@ const forOperators: { [Rule in RuleName]: Describe<Rule> } = {
     toDo:
       `Look at them: heraut deliveries list --state failed --subscription ${subscriptionId}, likewise expired and unknown. ` +
       `When the receiver works again: heraut replay start --subscription ${subscriptionId}. ` +
-      'What nobody needs any more: heraut deliveries close-all.',
+      'Those that nobody needs any more: heraut deliveries close-all.',
   }),
   'oldest-due': ({ notificationId, subscriptionId, state }) => ({
     what:
@@ -94,13 +94,13 @@ const forOwners: { [Rule in RuleName]?: Describe<Rule> } = {
   }),
   'endpoint-open': ({ receiver }) => ({
     what: `Calls to your receiver ${receiver} fail, so your deliveries are held.`,
-    toDo: 'Repair the receiver. What is held is sent as soon as it answers again; nothing is lost meanwhile.',
+    toDo: 'Repair the receiver. The held deliveries are sent as soon as it answers again; nothing is lost meanwhile.',
   }),
   'subscription-failing': ({ subscriptionId, receiver, count }) => ({
     what: `Calls for your subscription ${subscriptionId} fail at your receiver ${receiver}, and none has succeeded since: ${tried(count)}.`,
     toDo:
       'Look at what your receiver answers, and repair it. Where it asks for another Authorization, register the callback again ' +
-      'with that (PUT of the abonnement). What waits is tried again by itself, for a day unless it was agreed otherwise.',
+      'with that (PUT of the abonnement). Waiting deliveries are tried again by themselves, for a day unless it was agreed otherwise.',
   }),
   'subscription-disabled': ({ subscriptionId, receiver }) => ({
     what: `Your receiver ${receiver} answered 410 Gone, so nothing is sent for your subscription ${subscriptionId} any more.`,

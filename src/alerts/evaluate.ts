@@ -13,7 +13,7 @@ import {
 } from './look.js';
 import type { BacklogSample, Memory } from './memory.js';
 
-/** What one round saw. What only a disabled rule needs was not looked at, and is empty. */
+/** The state that one round saw. A part that only a disabled rule needs was not looked at, and is empty. */
 export interface Seen {
   /** By Postgres' clock. */
   now: Date;

@@ -7,7 +7,7 @@ export interface BacklogSample {
   dueSince: number;
 }
 
-/** What one round hands on to the next, whichever process has that. Kept small: it is written in each round. */
+/** Data that one round hands on to the next, whichever process has that. Kept small: it is written in each round. */
 export interface Memory {
   /** The oldest first; a dozen. */
   backlog?: BacklogSample[];

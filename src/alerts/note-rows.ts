@@ -66,7 +66,7 @@ export async function claimDue(query: Query, channel: NoteChannel): Promise<Clai
   };
 }
 
-/** Whatever others do with it: it was sent. */
+/** Without regard to what others do with it: it was sent. */
 export const endSent = statement(
   'alert-note-sent',
   'UPDATE alert_note SET sent_at = now(), next_at = NULL, given_up_at = NULL, last_error = NULL WHERE id = $id',

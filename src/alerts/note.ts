@@ -5,7 +5,7 @@ export type NewsKind = 'opened' | 'still-open' | 'resolved';
 export type Audience = 'operator' | 'owner';
 export type NoteChannel = 'webhook' | 'mail';
 
-/** What a note says of one alert. Times are ISO 8601, as it is stored. */
+/** The part of a note about one alert. Times are ISO 8601, as it is stored. */
 export type News = {
   kind: NewsKind;
   alertId: string;
@@ -14,7 +14,7 @@ export type News = {
   resolvedAt: string | null;
 } & Pick<Finding, 'rule' | 'subject' | 'details'>;
 
-/** What is sent to one recipient together. */
+/** News that is sent to one recipient together. */
 export interface NoteContent {
   kind: 'alerts' | 'test';
   audience: Audience;
@@ -39,5 +39,5 @@ export interface NoteToSend extends Recipient {
   content: NoteContent;
 }
 
-/** What came of one try to send a note. `reason`: for operators; it holds no secret. */
+/** The result of one try to send a note. `reason`: for operators; it holds no secret. */
 export type SendResult = { isSent: true } | { isSent: false; reason: string; isRefused: boolean };

@@ -2,7 +2,7 @@ import { Module, type OnModuleInit } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { makeMonthsAhead } from './months-kept.js';
 
-/** What was changed, and by whom: see `AuditLog`. */
+/** Changes, and who made them: see `AuditLog`. */
 @Module({})
 export class AuditModule implements OnModuleInit {
   constructor(private readonly postgres: Postgres) {}

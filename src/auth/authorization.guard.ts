@@ -11,7 +11,7 @@ import { RefusalLimit } from './refusal-limit.service.js';
 import { hasRole, leastRoleFor } from './user-roles.js';
 import { UserSessions, type SessionUser } from './user-sessions.js';
 
-/** What the caller of a route needs. */
+/** The rights that the caller of a route needs. */
 export const Needs = Reflector.createDecorator<Requirement>();
 
 /**

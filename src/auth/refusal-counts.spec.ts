@@ -55,7 +55,7 @@ describe('counts of refusals', () => {
 });
 
 describe('counts of refusals of several processes', () => {
-  /** What Redis would have. */
+  /** The counts that Redis would have. */
   function shared(limit: number, processes: number) {
     const sums = new Map<string, number>();
     let told = 0;

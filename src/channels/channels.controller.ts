@@ -124,7 +124,7 @@ export class ChannelsController {
     id: 'channel_delete',
     summary: 'Removes a channel that no subscription names. Publications on it are refused.',
     description:
-      'Its notifications, and their deliveries, go on as before, and are kept as long as they would have been. Whoever may publish can make a channel of this name again.',
+      'Its notifications, and their deliveries, go on as before, and are kept as long as they would have been. Each application that may publish can make a channel of this name again.',
     honoursIfMatch: true,
     status: 204,
     problems: { ...unknownChannel, 409: '`channel-in-use`: subscriptions name it.' },

@@ -61,7 +61,7 @@ export class ChannelsService {
   }
 
   /**
-   * What its publisher says of it, and the operator's rules for its notifications; an undefined field stays as it is.
+   * Changes its publisher's fields, and the operator's rules for its notifications; an undefined field stays as it is.
    * @param mustFit throws where these changes cannot be made to the channel as it is
    * @throws {NotFoundProblem}
    * @throws {ConflictProblem} where all of them would take more than they may

@@ -88,7 +88,7 @@ export class AdminClient {
     throw refusalOf(response.status, body);
   }
 
-  /** What any caller sees of a path: without a token, and whatever the status. */
+  /** The answer that any caller gets at a path: without a token, and whatever the status. */
   async look<Body>(path: string): Promise<{ status: number; headers: Headers; body: Body }> {
     const signal = AbortSignal.timeout(lookTimeoutMs);
     const response = await this.send('GET', path, { signal }, {});

@@ -36,7 +36,7 @@ export function addConfigurationCommands(program: Command, session: Session): vo
     .action(async ({ file, prune, check }: Options) => {
       const plan = await run(session, { verb: 'plan', file, isPruning: prune === true });
       if (check && plan.changes.length > 0)
-        throw new CommandFailure(exits.failed, `What is there is not as ${file} says.`);
+        throw new CommandFailure(exits.failed, `The installation is not as ${file} says.`);
     });
 
   program
@@ -105,7 +105,7 @@ const removalsOf = ({ changes }: Plan): number => changes.filter(({ action }) =>
 
 type AsLine = (remark: Remark) => string;
 
-/** What the server says is wrong, by the lines of the file. @throws what is no such answer */
+/** The server's remarks, by the lines of the file. @throws an error that is no such answer */
 const linesOf =
   ({ remarksOn }: ConfigurationText, line: AsLine) =>
   (error: unknown): string[] => {

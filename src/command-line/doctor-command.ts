@@ -70,7 +70,8 @@ function compareSettings({ url, environment }: Session, { parts }: Health): Find
       name: 'same-servers',
       verdict: 'failed',
       found: `${url} uses servers that the settings here do not name: ${unset.map((part) => settingOf[part]).join(', ')} not set`,
-      advice: 'Run this with the settings of one of its processes. What is said of servers above is not about its own.',
+      advice:
+        'Run this with the settings of one of its processes. The findings about servers above are not about its own.',
     },
   ];
 }

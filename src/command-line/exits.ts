@@ -1,4 +1,4 @@
-/** What the command line ends with. Documented in docs/command-line.md; scripts depend on them. */
+/** The exit statuses of the command line. Documented in docs/command-line.md; scripts depend on them. */
 export const exits = {
   done: 0,
   /** Refused by the server, or something that was checked is not as it should be. */

@@ -39,7 +39,7 @@ export async function readPages<Item>(
   }
 }
 
-/** What is said below a list that goes on. */
+/** The line below a list that goes on. */
 export function howToGoOn({ nextCursor, searchedTo }: Page<unknown>): string | undefined {
   if (nextCursor === null) return undefined;
   const far = searchedTo === undefined ? 'There are more' : `Looked back to ${searchedTo}, and no further`;

@@ -25,7 +25,7 @@ interface StartOptions extends SelectionOptions {
 const changes = {
   pause: 'Holds it where it is.',
   resume: 'Goes on where it was paused.',
-  cancel: 'Ends it where it is. What it has sent goes on.',
+  cancel: 'Ends it where it is. Deliveries that it has sent go on.',
 } as const;
 
 export function addReplayCommands(program: Command, session: Session): void {

@@ -11,9 +11,9 @@ export interface GlobalOptions {
   url?: string;
 }
 
-/** What every command works with. */
+/** The objects that every command works with. */
 export class Session {
-  /** What the command line ends with when no command fails. */
+  /** The exit status when no command fails. */
   exit: Exit = exits.done;
   private opened: AdminClient | undefined;
 

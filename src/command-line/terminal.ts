@@ -39,7 +39,7 @@ export class Terminal {
     this.streams.stdout.write(`${text}\n`);
   }
 
-  /** What goes with it, for people only. */
+  /** A line beside the output, for people only. */
   note(text: string): void {
     this.streams.stderr.write(`${text}\n`);
   }

@@ -225,7 +225,7 @@ export const settingsSchema = z
       .pipe(z.array(addressOrRange))
       .default([])
       .describe(
-        'CIDR ranges or addresses, comma-separated, that callbacks may use although they are not public. What is refused even with `CALLBACK_NETWORKS=any` is opened only by a range within it, or by the address itself.',
+        'CIDR ranges or addresses, comma-separated, that callbacks may use although they are not public. An address refused even with `CALLBACK_NETWORKS=any` is opened only by a range within it, or by the address itself.',
       ),
     CALLBACK_SCHEMES: commaSeparated
       .pipe(z.array(z.enum(['http', 'https'])).min(1))
@@ -464,7 +464,7 @@ export const settingsSchema = z
 
 export type Settings = z.output<typeof settingsSchema>;
 
-/** What makes no sense, or would be left unsigned, without the other. */
+/** The first setting of each pair makes no sense, or would be left unsigned, without the second. */
 const needs = [
   ['ALERT_WEBHOOK_URL', 'ALERT_WEBHOOK_SECRET'],
   ['ALERT_MAIL_TO', 'EMAIL_HOST'],

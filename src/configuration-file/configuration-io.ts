@@ -49,6 +49,6 @@ export const planOutput = z
     unchanged: perSection(z.int()).describe('Entries that are as they should be.'),
     unnamed: perSection(
       z.strictObject({ count: z.int(), first: z.array(z.string()).describe('Some of them.') }),
-    ).describe('What is there, is not in the configuration, and stays.'),
+    ).describe('Things that are there, are not in the configuration, and stay.'),
   })
   .meta({ id: 'ConfigurationPlan' });

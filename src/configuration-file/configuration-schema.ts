@@ -77,7 +77,9 @@ export const subscriptionEntry = subscriptionSettingsInput
     authorization: z
       .discriminatedUnion('kind', [verbatimEntry, zgwEntry, oauth2Entry])
       .optional()
-      .describe('What makes the `Authorization` header of each call. Replaced as a whole, but for secrets left out.'),
+      .describe(
+        'The source of the `Authorization` header of each call. Replaced as a whole, but for secrets left out.',
+      ),
     tls: tls.nullable().optional().describe('For the receiver. null: none of its own.'),
     headers: headersInput(headerText.nullable())
       .nullable()
@@ -120,7 +122,7 @@ export const configurationSchema = z
   .meta({
     id: 'Configuration',
     description:
-      'What is to be there. What it does not name stays, unless it is pruned; a field that is left out stays as it is.',
+      'The wanted state. A thing it does not name stays, unless it is pruned; a field that is left out stays as it is.',
   });
 
 export type Configuration = z.output<typeof configurationSchema>;

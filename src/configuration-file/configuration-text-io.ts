@@ -14,7 +14,7 @@ export const configurationTextInput = z
     values: z
       .strictObject({ env: given('Name of a variable'), file: given('Path of a file, as the text has it') })
       .prefault({})
-      .describe('What references (`value_from`) lead to, for this request alone. Empty: as if it were not given.'),
+      .describe('The values of references (`value_from`), for this request alone. Empty: as if it were not given.'),
   })
   .meta({ id: 'ConfigurationText' });
 
@@ -31,7 +31,7 @@ export const plannedTextOutput = z
   .strictObject({
     plan: z.strictObject(planOutput.shape).nullable().describe('null: there are problems.'),
     problems: z.array(remark).describe('All that is wrong.'),
-    notes: z.array(remark).describe('What you should know of it, although nothing is wrong.'),
+    notes: z.array(remark).describe('Remarks on it, although nothing is wrong.'),
     references: z
       .array(
         z.strictObject({

@@ -49,7 +49,7 @@ export class ConfigurationTextController {
   @AdminOperation({
     id: 'configuration_text_plan',
     summary:
-      'What applying a text would change, field by field, or all that is wrong with it, by line. Nothing is changed.',
+      'The changes that applying a text would make, field by field, or all that is wrong with it, by line. Nothing is changed.',
     description:
       'References are not followed to variables and files of the server: the request gives their values. Where it gives none the field counts as left out, whatever its `default`: what is there stays, and what is new needs it. The `ETag` of the answer stands for these changes.',
     body: configurationTextInput,

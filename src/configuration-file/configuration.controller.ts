@@ -36,7 +36,7 @@ export class ConfigurationController {
   @Post('plan')
   @AdminOperation({
     id: 'configuration_plan',
-    summary: 'What applying a configuration would change, field by field. Nothing is changed.',
+    summary: 'The changes that applying a configuration would make, field by field. Nothing is changed.',
     description: 'All that is wrong with it is told at once, by its path.',
     body: configurationSchema,
     query: pruneQuery,
@@ -52,7 +52,7 @@ export class ConfigurationController {
     id: 'configuration_apply',
     summary: 'Makes what is there as the configuration says, in one transaction, and answers what was changed.',
     description:
-      'What it does not name stays, unless it is pruned; a field that is left out stays as it is. Applied a second time it changes nothing. No callback is called by way of trial.',
+      'A thing it does not name stays, unless it is pruned; a field that is left out stays as it is. Applied a second time it changes nothing. No callback is called by way of trial.',
     body: configurationSchema,
     query: applyQuery,
     status: 200,

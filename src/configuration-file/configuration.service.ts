@@ -43,7 +43,7 @@ export class ConfigurationService {
   }
 
   /**
-   * What `apply` would do now.
+   * The changes that `apply` would make now.
    * @param input a configuration whose references are resolved
    * @param isPruning whether what it does not name is to go, in the sections that it has
    * @throws {ValidationProblem} with all that is wrong

@@ -13,7 +13,7 @@ import {
   type OpenAbonnement,
 } from './open-notificaties-schema.js';
 
-/** What an operator should know of a place in the file, although nothing is wrong there. */
+/** A remark for the operator on a place in the file, although nothing is wrong there. */
 export interface Note {
   name: string;
   note: string;

@@ -34,7 +34,7 @@ export interface Planned {
   carryOut: (manager: EntityManager, version: number) => Promise<OperationalEvent[]>;
   /** Entries that are as they should be. */
   unchanged: number;
-  /** What is there and not in the configuration, and stays. */
+  /** Things that are there and not in the configuration, and stay. */
   unnamed: { count: number; first: string[] };
 }
 
@@ -42,7 +42,7 @@ export interface Plan {
   changes: PlannedChange[];
   /** Entries that are as they should be. */
   unchanged: Record<SectionName, number>;
-  /** What the configuration does not name, of the sections that it has, and what therefore stays. */
+  /** Things that the configuration does not name, of the sections that it has, and that therefore stay. */
   unnamed: Record<SectionName, Planned['unnamed']>;
 }
 
@@ -64,7 +64,7 @@ export const mostUnnamed = 20;
 
 type NamedChannel = Pick<Channel, 'filters' | 'canonicalFilters'>;
 
-/** What the sections of one plan share. */
+/** The state that the sections of one plan share. */
 export class Planning {
   /** As they will be. A section fills its own for those after it. */
   readonly clientIds = new Set<string>();

@@ -11,11 +11,11 @@ const longestHere = 16_384;
 /** The whole program, built: a thread begins with a file of its own, wherever the build has put this one. */
 const thread = join(dirname(createRequire(import.meta.url).resolve('#package.json')), 'dist/configuration-thread.js');
 
-/** What a thread is given: nothing but data. */
+/** The task of a thread: nothing but data. */
 export interface Reading {
   text: string;
   from: { file: string } | { values: GivenValues };
-  /** What a server has found in the configuration: then the answer is where in the text that is. */
+  /** Remarks of a server on the configuration: then the answer is where in the text those places are. */
   found?: readonly InvalidParam[];
 }
 

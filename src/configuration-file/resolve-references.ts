@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { InvalidParam } from '../infra/http/problem.js';
 
-/** What references may lead to. */
+/** The places that references may lead to. */
 export interface Sources {
   variable(name: string): string | undefined;
   /** @throws what the file system says */
@@ -15,7 +15,7 @@ export interface Sources {
 
 const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
 
-/** What `value_from` may say. An empty variable or file counts as unset. */
+/** The content of `value_from`. An empty variable or file counts as unset. */
 export const referenceSchema = z.union([
   z.strictObject({
     env: z.string().min(1).describe('Name of an environment variable.'),

@@ -9,7 +9,7 @@ export const sourcesBeside = (file: string): Sources => ({
   file: (path) => readFileSync(resolve(dirname(file), path), 'utf8'),
 });
 
-/** What a request gives: of variables, by their names, and of files, by their paths. */
+/** Values that a request gives: of variables, by their names, and of files, by their paths. */
 export interface GivenValues {
   env?: Record<string, string> | undefined;
   file?: Record<string, string> | undefined;

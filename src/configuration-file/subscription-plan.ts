@@ -81,7 +81,7 @@ export class SubscriptionPlan {
     const override = this.overrideAfter();
     const isPaused = wanted.isPaused ?? (stored ? stored.entity.pausedAt !== null : false);
     if (stored?.entity.pausedAt && !isPaused && (await isDropping(planning.manager, wanted.id))) {
-      const reason = 'What it held is still being dropped; resume it in a few seconds.';
+      const reason = 'Its held deliveries are still being dropped; resume it in a few seconds.';
       planning.refuse(`${this.name}.isPaused`, 'subscription-dropping', reason);
     }
     if (planning.problems.length > troublesBefore || !credentials) return undefined;

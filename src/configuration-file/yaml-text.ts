@@ -38,7 +38,6 @@ const mostValues = 500_000;
 /** Each bracket that is not closed is one; what comes after the first ones says nothing new. */
 const mostTroubles = 50;
 
-/** A value as YAML. */
 export const toYaml = (value: unknown): string => stringify(value, { lineWidth: 120, aliasDuplicateObjects: false });
 
 /** Entries of a list that are written at once: some 2 ms, where they are subscriptions. */

@@ -7,7 +7,7 @@ import { OAuth2Tokens } from './oauth2-tokens.js';
 import type { Unavailable } from './unavailable.js';
 import { ZgwTokens } from './zgw-token.js';
 
-/** What a call needs of a subscription to prove itself to its receiver. */
+/** The fields of a subscription with which a call proves itself to its receiver. */
 export interface Authorized {
   readonly auth: string;
   readonly credentials: Credentials;

@@ -42,7 +42,7 @@ const invalidValue: Refused = {
   reason: 'Holds a character that HTTP does not allow.',
 };
 
-/** What is wrong with a subscription's own headers, by their names; empty: they can be sent. */
+/** Faults of a subscription's own headers, by their names; empty: they can be sent. */
 export function checkHeaders(headers: Readonly<Record<string, string>>): InvalidParam[] {
   const seen = new Set<string>();
   return Object.entries(headers).flatMap(([name, value]) => {

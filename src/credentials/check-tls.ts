@@ -6,7 +6,7 @@ import type { TlsIdentity } from '../outbound/outbound.service.js';
 const blocks = /-----BEGIN ([A-Z0-9 ]+)-----[\s\S]+?-----END \1-----/g;
 
 /**
- * What is wrong with a TLS identity, by its fields; empty: it can be used.
+ * Faults of a TLS identity, by its fields; empty: it can be used.
  * @param nowMs milliseconds since 1970
  */
 export function checkTls({ certificate, key, authority }: TlsIdentity, nowMs: number): InvalidParam[] {

@@ -72,7 +72,7 @@ export const credentialChangesInput = z
   .strictObject({
     authorization: z
       .discriminatedUnion('kind', [verbatimInput, zgwInput, oauth2Input])
-      .describe('What makes the `Authorization` header of each call.'),
+      .describe('The source of the `Authorization` header of each call.'),
     tls: identityInput.nullable().describe('For the receiver. null: none of its own.'),
     headers: headersInput(headerText)
       .nullable()
@@ -148,7 +148,7 @@ const identityOutput = z.strictObject({
 /** Without a secret in it: of each it says at most that there is one. */
 export const credentialsOutput = z
   .strictObject({
-    kind: z.enum(['verbatim', 'zgw', 'oauth2']).describe('What makes the `Authorization` header.'),
+    kind: z.enum(['verbatim', 'zgw', 'oauth2']).describe('The source of the `Authorization` header.'),
     clientId: z.string().nullable().describe('null: with `verbatim`.'),
     tokenUrl: z.string().nullable().describe('With `oauth2`.'),
     scope: z.string().nullable().describe('With `oauth2`.'),
@@ -160,7 +160,7 @@ export const credentialsOutput = z
       .nullable()
       .describe('Why the process that answers cannot decrypt its secrets, so that nothing is sent. null: it can.'),
   })
-  .meta({ id: 'Credentials', description: 'What is shown of them. No secret is ever shown.' });
+  .meta({ id: 'Credentials', description: 'The credentials, without their secrets: those are never shown.' });
 
 export function credentialsToShow(
   credentials: Credentials,

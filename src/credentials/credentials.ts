@@ -37,7 +37,7 @@ export interface NamedIdentity extends TlsIdentity {
   readonly expiresAt: number | null;
 }
 
-/** What a subscription's receiver is shown with each call beside the call itself. Secrets are among it. */
+/** Proofs that a subscription's receiver is shown with each call beside the call itself. Secrets are among them. */
 export type Credentials = Authorization & {
   readonly tls?: NamedIdentity;
   /** By lower-case names; none of them is one that Heraut sends itself. */

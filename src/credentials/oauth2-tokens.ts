@@ -28,7 +28,7 @@ const patienceMs = 1000;
 /** By each of the clocks that the age of a token is taken from. */
 type Moment = readonly number[];
 
-/** What is known for one set of credentials, however many subscriptions have it. */
+/** The state of one set of credentials, however many subscriptions have it. */
 interface Known {
   token?: { value: string; askedAt: Moment; refreshAfterMs: number; endsAfterMs: number } | undefined;
   fetching?: { since: number; done: Promise<void> } | undefined;

@@ -12,7 +12,7 @@ export type TokenResult =
   | { kind: 'none'; reason: string; isRefused: boolean };
 
 /**
- * What a token endpoint's answer means (RFC 6749 §5).
+ * The meaning of a token endpoint's answer (RFC 6749 §5).
  * @param secrets are kept out of the reason, should the endpoint repeat them
  */
 export function readToken({ status, text }: TokenAnswer, secrets: readonly string[]): TokenResult {

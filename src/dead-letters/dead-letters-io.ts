@@ -36,7 +36,7 @@ const groupOutput = z
     subscriptionId: z.uuid(),
     subscription: z
       .enum(subscriptionStates)
-      .describe('What is for one that is deleted or disabled cannot be sent again.'),
+      .describe('A delivery for one that is deleted or disabled cannot be sent again.'),
     callbackUrl: z.string().nullable().describe('null: the subscription is deleted.'),
     owner: z.string().nullable().describe('Client id of the application that the subscription belongs to.'),
     state: z.enum(deadStates),

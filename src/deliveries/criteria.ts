@@ -5,7 +5,7 @@ import type { Values } from '../infra/postgres/statement.js';
 import type { DeliveryState } from '../ledger/delivery.js';
 import { errorClassCondition, type ErrorClass } from './error-class.js';
 
-/** What is looked for; all of it must be met. */
+/** All of those that are given must be met. */
 export interface Criteria extends AboutNotification, AboutDelivery {
   notificationId?: string;
   /** The lowest ids of a time: not before the first, and before the second. No notification has either. */

@@ -34,7 +34,9 @@ export const deliveryOutput = z
     replayId: z
       .uuid()
       .nullable()
-      .describe('What last sent it again, cancelled or closed it with others: `GET /admin/v1/replays/{id}`.'),
+      .describe(
+        'The replay that last sent it again, cancelled or closed it with others: `GET /admin/v1/replays/{id}`.',
+      ),
   })
   .meta({ id: 'Delivery' });
 
@@ -46,7 +48,9 @@ export const attemptOutput = z.strictObject({
   connectMs: z
     .int()
     .nullable()
-    .describe('What connecting took, with name lookup and TLS; null: an open connection was used, or none came about.'),
+    .describe(
+      'Time that connecting took, with name lookup and TLS; null: an open connection was used, or none came about.',
+    ),
   firstByteMs: z.int().nullable().describe('From the start to the first byte of the answer; null: not one came.'),
   status: z.int().nullable().describe('HTTP status; null: there was no answer.'),
   error: z.string().nullable(),
@@ -79,7 +83,7 @@ export const deliveryWithAttemptsOutput = z
       })
       .nullable()
       .describe(
-        'What it does at this moment; null: nothing, or its first call was begun less than a second ago, or the live state is lost. Without `REDIS_URL` only the process that sends it knows: null where another process answers.',
+        'Its step at this moment; null: none, or its first call was begun less than a second ago, or the live state is lost. Without `REDIS_URL` only the process that sends it knows: null where another process answers.',
       ),
   })
   .meta({ id: 'DeliveryWithAttempts' });

@@ -1,7 +1,7 @@
 import { statement, type Statement, type Values } from '../infra/postgres/statement.js';
 import type { DeliveryKey } from '../ledger/delivery.js';
 
-/** What is shown of deliveries: `d`, and of their notification. A key whose day was dropped is missing. Newest notification first. */
+/** The shown columns of deliveries, `d`, and of their notifications. A key whose day was dropped is missing. Newest notification first. */
 export function byKeys(keys: readonly DeliveryKey[]): [Statement, Values] {
   return [
     deliveries,

@@ -7,7 +7,7 @@ import type { Criteria } from './criteria.js';
  */
 
 interface StateIndex {
-  /** What is in it. */
+  /** On the rows that are in it. */
   condition: string;
   order: string;
 }

@@ -86,7 +86,7 @@ export const selectionInput = z
     if (subscriptions) refuse('subscriptions', 'everythingFor names the subscription.');
     if (deliveries) refuse('deliveries', 'Everything, or these: not both.');
     for (const name of ['errorClasses', 'groups', 'replay'] as const)
-      if (selection[name]) refuse(name, 'What was not sent has not failed.');
+      if (selection[name]) refuse(name, 'Notifications that were not sent have not failed.');
   })
   .meta({ id: 'Selection' });
 

@@ -6,7 +6,7 @@ import { freshMs } from './chunk-loader.service.js';
 import { notCalled, postponedFor, unreadableFor } from './not-called.js';
 import type { WebhookClient, WebhookRequest, WebhookResponse } from './webhook-client.js';
 
-/** Whoever wants a call. */
+/** The party that wants a call. */
 export interface Caller {
   /** The receiver is called now. */
   begun(): void;

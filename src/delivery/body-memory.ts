@@ -14,7 +14,7 @@ export interface BodyShares {
 export type Share = Pick<Semaphore, 'acquire' | 'release'>;
 
 /**
- * What the large texts of a worker may have of its memory: all together, those of the calls to one origin, and those of the calls to
+ * The memory of a worker that its large texts may have: all together, those of the calls to one origin, and those of the calls to
  * endpoints that are not proven. An endpoint that hangs keeps the texts of its calls for as long as these may take, and without a bound of
  * their own such endpoints would keep those of all others waiting. A text that is larger than a share has it alone.
  */

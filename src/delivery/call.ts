@@ -27,7 +27,7 @@ interface Blame {
   isUntrusted?: boolean;
 }
 
-/** What the calls of a process share. */
+/** The means that the calls of a process share. */
 export interface SharedByCalls {
   /** Knows what of ours a call may wait for. */
   readonly outbound: Pick<Outbound, 'proxyFailingMs' | 'isInLine'>;

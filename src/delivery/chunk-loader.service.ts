@@ -28,7 +28,7 @@ const shares = { origin: largeBytes / 8, unproven: largeBytes / 4, unprovenOrigi
 /** A delivery with the bytes to send. */
 export type Loaded = HandedOut & { body: Buffer };
 
-/** What is to be sent of a chunk. */
+/** The deliveries of a chunk that are to be sent. */
 export interface LoadedChunk {
   deliveries: HandedOut[];
   bodies: LargeBodies;
@@ -69,7 +69,7 @@ export class ChunkLoader {
     return notificationIds.map((id) => bodies.get(id));
   }
 
-  /** What of a chunk is still queued; from then on subscriptions that were deleted before now are known to be. */
+  /** The deliveries of a chunk that are still queued; from then on subscriptions that were deleted before now are known to be. */
   private async stillToSend(chunk: Chunk): Promise<Chunk['deliveries']> {
     const { deliveries, catalogueVersion } = await stillQueued(this.postgres, chunk.deliveries);
     await this.catalogue.reach(catalogueVersion);

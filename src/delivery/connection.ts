@@ -30,7 +30,7 @@ export class Connection {
    * resumes a session that the receiver has accepted before.
    */
   hasAskedForCertificate = false;
-  /** What it is made of so far; once it is made, its socket. */
+  /** The attempt to connect; once that has succeeded, its socket. */
   private made: Pick<Connecting, 'destroy' | 'waitsForOurs'> | undefined;
   private isConnecting = false;
   private hostname = '';

@@ -36,11 +36,11 @@ describe('a delivery that waited in line', () => {
   let asked: string[];
   let isStillQueued: boolean;
   let isStillClaimed: boolean;
-  /** What the wait for its lock takes. */
+  /** Called while it waits for its lock. */
   let onLock: () => void;
-  /** What the wait for its claim takes. */
+  /** Called while it waits for its claim. */
   let onClaim: () => void;
-  /** What came of each call. */
+  /** The outcome of each call. */
   let state: Outcome['state'];
   let steps: string[];
   /** The keys that this process has locked. */

@@ -30,7 +30,7 @@ import { verdictOn } from './verdict-on.js';
 /** A message that finds its delivery locked leaves it alone for the time limit of a call, and this much longer. */
 const lockedSlackMs = 6000;
 
-/** What the deliveries of a chunk have in common. */
+/** The data that the deliveries of a chunk have in common. */
 export interface Surroundings {
   bodies: LargeBodies;
   /** One of them has its place. */
@@ -44,7 +44,7 @@ export interface Surroundings {
   since: number;
 }
 
-/** What becomes of a delivery: it ends without a call, or is sent to its subscription if it has got a place. */
+/** The fate of a delivery: it ends without a call, or is sent to its subscription if it has got a place. */
 type Admitted =
   | { ending: Outcome }
   | { ending?: undefined; subscription: ListedSubscription; place: Place | HeldReason };

@@ -12,7 +12,7 @@ import { heldCounted } from './delivery.counters.js';
 import { Turns } from './turns.service.js';
 import { untilItWorks } from './until-it-works.js';
 
-/** What a worker writes to the ledger of one delivery, repeated until it works. */
+/** The writes of a worker to the ledger about one delivery, repeated until they work. */
 @Injectable()
 export class DeliveryRecords {
   private readonly logger = new Logger('Delivery');

@@ -10,7 +10,7 @@ import { LateLocks } from './late-locks.service.js';
 
 describe('late locks', () => {
   let now: number;
-  /** What the store is asked, and what it was told. */
+  /** The calls to the store, in their order. */
   let steps: string[];
   let answer: () => Promise<{ kind: string; lock?: object }>;
   let locks: LateLocks;

@@ -133,7 +133,7 @@ describe('a call to a receiver', () => {
     expect(requests).toEqual([]);
   });
 
-  /** What comes of a call whose token is there after so long, by the clock of the process. */
+  /** The outcome of a call whose token is there after so long, by the clock of the process. */
   async function sendAfter(waitedMs: number, timeoutSeconds = 30): Promise<WebhookResponse> {
     let now = 0;
     vi.spyOn(performance, 'now').mockImplementation(() => now);

@@ -19,12 +19,12 @@ export interface WebhookRequest {
   keepsAnswer?: boolean;
 }
 
-/** What is known of a call, whatever came of it. */
+/** Facts about a call, whatever came of it. */
 export interface CallFacts {
   /** Until it was known what came of it: of a 2xx, until the head of the answer was complete. */
   durationMs: number;
   /**
-   * What connecting took, name lookup and TLS included; null: a connection that was kept open was used, or none came
+   * Time that connecting took, name lookup and TLS included; null: a connection that was kept open was used, or none came
    * about.
    */
   connectMs: number | null;
@@ -42,7 +42,7 @@ export interface Answered extends CallFacts {
   headers: Record<string, string>;
   /** The first 4 KB of the body as text, as far as it came within a second; of a 2xx as the headers. */
   body: string;
-  /** What the receiver asks to wait with a `Retry-After` that can be read, at most a day; null: it asks nothing. */
+  /** The wait that the receiver asks for with a `Retry-After` that can be read, at most a day; null: it asks for none. */
   askedDelayMs: number | null;
 }
 

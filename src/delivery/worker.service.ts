@@ -104,7 +104,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     }, drainMs);
     const stopped = this.consumptions.map((consumption) => consumption.stop());
     this.pace.stop();
-    this.admission.stop(); // what waits for room would keep its chunk, and so this process, until it was sent
+    this.admission.stop(); // a delivery that waits for room would keep its chunk, and so this process, until it was sent
     await Promise.all(stopped);
     await this.admission.drained();
     clearTimeout(abandon);

@@ -1,6 +1,6 @@
 import { canonicalName } from '../channels/filter-names.js';
 
-/** What a notification can be found by: each mark is of a kind, and has a value. */
+/** A notification can be found by its marks: each is of a kind, and has a value. */
 export const markOf = (kind: MarkKind, value: string): string => `${kind} ${value}`;
 
 export type MarkKind =

@@ -2,8 +2,8 @@ import { Gauge } from 'prom-client';
 import { ageGauge } from '../infra/age-gauge.js';
 
 /*
- * What dispatchers read of the ledger and the queue (measurements.service.ts). Each has a label, and so no value in a process that has
- * not measured. Several dispatchers measure the same ledger: their values are not summed.
+ * Values that dispatchers read of the ledger and the queue (measurements.service.ts). Each has a label, and so no value
+ * in a process that has not measured. Several dispatchers measure the same ledger: their values are not summed.
  */
 
 export const roundAge = ageGauge(

@@ -47,11 +47,11 @@ export interface MadeLook {
 export function allowanceFor({ look, plan }: Planned, probing: ReadonlySet<string>): Allowance | undefined {
   const { subscriptionId } = look;
   if (plan.kind === 'release') return { subscriptionId, window: plan.window, limit: plan.limit };
-  // Whatever the window leaves: deliveries that were released before may hang at the endpoint that is probed.
+  // A probe goes whatever the window leaves: deliveries that were released before may hang at the endpoint that is probed.
   return probing.has(subscriptionId) ? { subscriptionId, window: look.window * 2 + 1, limit: 1 } : undefined;
 }
 
-/** What may share a statement: of small windows many, of large ones few. */
+/** Those that may share a statement: of small windows many, of large ones few. */
 export function inStatements(allowances: readonly Allowance[]): Allowance[][] {
   const statements: Allowance[][] = [];
   let room = 0;

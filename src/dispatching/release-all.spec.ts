@@ -8,7 +8,7 @@ const minuteMs = 60_000;
 describe('a run of the dispatcher releases', () => {
   let nowMs: number;
   let stopping: AbortController;
-  /** What is left held, on its way to its receiver, and in this process. */
+  /** Deliveries that are left held, on their way to their receivers, and in this process. */
   let [held, released, inHand]: number[] = [];
   let isParked: boolean;
   let looks: number;

@@ -88,7 +88,10 @@ export class Releaser {
     return total;
   }
 
-  /** What is left of subscriptions that are not paused. Held for a parked endpoint does not count: it waits until that recovers. */
+  /**
+   * Deliveries that are left of subscriptions that are not paused. One held for a parked endpoint does not count: it
+   * waits until that recovers.
+   */
   async findLeft(): Promise<Left> {
     if (this.openEndpoints.isAnyOpen) await this.openEndpoints.refresh();
     const isParked = (id: string): boolean => {

@@ -6,9 +6,8 @@ export interface Finding {
   /** Stable, for scripts. */
   name: string;
   verdict: Verdict;
-  /** What was found. */
   found: string;
-  /** What to do; only where it is not well. */
+  /** Only where it is not well. */
   advice?: string;
 }
 

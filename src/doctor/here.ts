@@ -6,7 +6,7 @@ import { nearestExisting } from '../infra/postgres/make-directory.js';
 import { adviceAfterMove, findMove } from '../infra/postgres/moved-directory.js';
 import { failed, ok, warning, type Finding } from './finding.js';
 
-/** What is still fixed, by the release plan of Node. */
+/** Versions that still get fixes, by the release plan of Node. */
 const [oldestThatRuns, oldestThatIsFixed] = [
   [20, 19],
   [22, 0],

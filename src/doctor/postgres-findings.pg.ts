@@ -117,7 +117,7 @@ async function timeLimits(client: pg.Client): Promise<Finding> {
   );
 }
 
-/** What a 201 promises depends on these. */
+/** The promise of a 201 depends on these. */
 async function durability(client: pg.Client): Promise<Finding> {
   const { rows } = await client.query<{ name: string; setting: string }>(
     `SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit', 'full_page_writes')`,

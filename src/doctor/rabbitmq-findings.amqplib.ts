@@ -108,6 +108,6 @@ async function queues(model: ChannelModel, { QUEUE_PREFIX, QUEUE_MAX_LENGTH }: S
   return warning(
     name,
     found,
-    `Near the ${QUEUE_MAX_LENGTH} of QUEUE_MAX_LENGTH: start more workers. What does not fit waits in the ledger.`,
+    `Near the ${QUEUE_MAX_LENGTH} of QUEUE_MAX_LENGTH: start more workers. Deliveries that do not fit wait in the ledger.`,
   );
 }

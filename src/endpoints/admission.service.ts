@@ -21,7 +21,10 @@ const tickMs = 50;
 const waitingPart = 3;
 /** Between two probes of an endpoint by one worker: deliveries that were released before it opened come all at once. */
 const betweenProbesMs = 500;
-/** What is due for a subscription while others of it are held asks no more often whether it is alone: there may be thousands, at hundreds of endpoints. */
+/**
+ * A delivery that is due for a subscription while others of it are held asks no more often whether it is alone: there
+ * may be thousands, at hundreds of endpoints.
+ */
 const notAloneForMs = 5000;
 /**
  * Where endpoints that hang have taken the places that they may have, a probe is refused, and was released in vain. Their open calls find

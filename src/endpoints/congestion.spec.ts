@@ -117,7 +117,7 @@ async function serve(endOf: (nowMs: number) => number): Promise<Served> {
   return served;
 }
 
-/** What a call takes there and back. */
+/** The way of a call, there and back. */
 const wayMs = 10;
 
 /** A receiver that serves so many at a time, each for so long, and has the others wait, also those of which we have given up. */

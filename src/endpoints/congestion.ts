@@ -15,7 +15,7 @@ const keptMs = 10 * 60_000;
 export class Congestion {
   /** Answers in a row, up to the latest, that were long. */
   private long = 0;
-  /** What the shortest one took in this period, and in the one before. */
+  /** The time of the shortest one in this period, and in the one before. */
   private leastMs = Infinity;
   private leastBeforeMs = Infinity;
   private periodStart = -Infinity;

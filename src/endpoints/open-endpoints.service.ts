@@ -37,8 +37,8 @@ const pollIntervalMs = 1000;
 const probePauses = { shortestMs: 1000, longestMs: 60_000, fraction: 20, leaseMs: 15_000 };
 
 /**
- * What hangs at the same time is found out, and times out, at the same time: two hundred endpoints are a few statements. They wait for each
- * other, since each of them is found out by a call or a line of its own.
+ * Endpoints that hang at the same time are found out, and time out, at the same time: two hundred endpoints are a few
+ * statements. They wait for each other, since each of them is found out by a call or a line of its own.
  */
 const together = {
   maxItems: 256,
@@ -51,7 +51,7 @@ const together = {
 
 /**
  * The endpoints whose circuit breaker is open, and the subscriptions with a backlog, as the ledger has them: read each
- * second by every process. What a process does not know yet costs a delivery a way through the queue, and nothing else.
+ * second by every process. A row that a process does not know yet costs a delivery a way through the queue, and nothing else.
  */
 @Injectable()
 export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {

@@ -2,7 +2,7 @@ import type { Look } from '../ledger/held-subscriptions.js';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 
-/** What a dispatcher does when it looks at a subscription with held deliveries. */
+/** The choice of a dispatcher when it looks at a subscription with held deliveries. */
 export type ReleasePlan =
   /** Nothing is released before an operator resumes it. */
   | { kind: 'paused'; nextLookInMs: number }

@@ -1,4 +1,4 @@
-/** What one call says of its endpoint. Only HTTP behaviour counts; our own waits say nothing. */
+/** The verdict of one call on its endpoint. Only HTTP behaviour counts; our own waits say nothing. */
 export type Verdict =
   /** Answered, with anything but 429 or 5xx. */
   | { kind: 'well' }

@@ -9,7 +9,7 @@ const heldTexts: Record<HeldReason, string> = {
   order: 'an earlier notification about the same object is not delivered yet',
 };
 
-/** What would become of a delivery, in a sentence; none where there would be no delivery. */
+/** The fate that a delivery would have, in a sentence; none where there would be no delivery. */
 export function describeFate(
   { fate, heldFor, behind }: Pick<Forecast, 'fate' | 'heldFor' | 'behind'>,
   duplicateOf: string | null,

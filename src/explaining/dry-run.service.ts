@@ -17,11 +17,11 @@ import type { ExplanationKey } from './explanation-cursor.js';
 import * as statements from './find-explained.js';
 import { judge, type Judgement } from './judge.js';
 
-/** What would become of a delivery. */
+/** The fates that a delivery may have. */
 export const fates = ['sent', 'held', 'in-line', 'expired', 'duplicate', 'none'] as const;
 export type Fate = (typeof fates)[number];
 
-/** What one subscription would get of a notification that was not sent. */
+/** The outcome for one subscription of a notification that was not sent. */
 export interface Forecast {
   subscription: Subscription;
   judgement: Judgement;
@@ -45,7 +45,7 @@ export interface DryRun {
   next: ExplanationKey | undefined;
 }
 
-/** What one call wants to see of a dry run. */
+/** The part of a dry run that one call wants to see. */
 export interface Wanted {
   /** Only this one. */
   subscriptionId: string | undefined;

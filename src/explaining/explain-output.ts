@@ -100,7 +100,7 @@ const forecastOutput = z
     fate: z
       .enum(fates)
       .describe(
-        'What would become of its delivery: `sent` at once; `held`; `in-line` behind another about the same object; `expired`: too old; `duplicate`: not sent; `none`: there would be none.',
+        'The fate of its delivery: `sent` at once; `held`; `in-line` behind another about the same object; `expired`: too old; `duplicate`: not sent; `none`: there would be none.',
       ),
     heldFor: heldReasonOrNull(),
     behind: z.uuid().nullable().describe('In line: the notification that has the turn.'),

@@ -15,7 +15,7 @@ import { ExplanationReader } from './explanation-reader.service.js';
 
 const start = { part: 'first', after: null } as const;
 
-/** Who gets a notification, who does not, and why. */
+/** The subscriptions that get a notification, those that do not, and why. */
 @ApiTags('notifications')
 @ApiBearerAuth()
 @RequireSuperuser()
@@ -58,7 +58,8 @@ export class ExplainController {
   @ReadsMuch()
   @AdminOperation({
     id: 'notification_dry_run',
-    summary: 'Who would get a notification, and who would not, if it were published now. Nothing is sent or kept.',
+    summary:
+      'The subscriptions that would get a notification, and those that would not, if it were published now. Nothing is sent or kept.',
     description:
       'The body is that of a publisher, checked as a publication is. First the subscriptions that would get it, then the others about its channel; with `subscription`, that one, whatever it is about.',
     query: explainQuery,

@@ -19,7 +19,7 @@ export interface Judgement {
   entries: ComparedEntry[];
 }
 
-/** What of a notification decides who gets it. */
+/** The parts of a notification that decide which subscriptions get it. */
 export interface Matchable {
   channel: string;
   /** By canonical name; undefined: its body was erased. */

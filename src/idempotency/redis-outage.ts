@@ -60,7 +60,7 @@ const reportOutage = statement(
     ${answerFrom('reported')}`,
 );
 
-/** What all processes agree on now; with `report`, after this one has said that it cannot use Redis. */
+/** The store that all processes agree on now; with `report`, after this one has said that it cannot use Redis. */
 export async function storeInUse(postgres: Postgres, times = outageTimes, report = false): Promise<StoreInUse> {
   const { pause, calm, longestCalm } = times;
   const [row] = await postgres.query<{ store: StoreInUse['store']; is_open: boolean; has_keys_in_postgres: boolean }>(

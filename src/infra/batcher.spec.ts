@@ -203,7 +203,7 @@ describe('a batcher', () => {
   describe('with bounds', () => {
     const bytesOf = (item: string) => item.length;
     const tenBytes = { bytesOf, room: { items: 4, bytes: 10 }, turnWithinMs: 1000 };
-    /** What becomes of each: its result, or why it was refused. */
+    /** The end of each: its result, or why it was refused. */
     const told = (results: Promise<string>[]) =>
       results.map((result) => {
         const one: { is?: unknown } = {};

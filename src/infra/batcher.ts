@@ -1,4 +1,4 @@
-/** What a batcher keeps to. Times are in milliseconds. */
+/** The limits of a batcher. Times are in milliseconds. */
 export interface BatcherOptions<Item> {
   /** Items in one batch. */
   maxItems: number;
@@ -14,7 +14,7 @@ export interface BatcherOptions<Item> {
   isolate?: (error: unknown) => boolean;
   /** Room for what waits for its turn. An item that finds none is refused at once; one that finds nothing waiting is not. */
   room: { items: number; bytes?: number };
-  /** What an item takes of the room; without it, room and batches are counted in items alone. */
+  /** The room that an item takes; without it, room and batches are counted in items alone. */
   bytesOf?: (item: Item) => number;
   /** An item that has waited this long for its turn is refused. */
   turnWithinMs: number;
@@ -55,7 +55,7 @@ interface Waiting<Item, Result> {
  * one result per item, in order; it is told when their batch began, as `performance.now()` tells it. A write that fails is not
  * repeated: its callers get the error.
  *
- * What waits is bounded in items, bytes and time: what is written slower than it comes is refused, not collected.
+ * Waiting items are bounded in number, bytes and time: those that come faster than they are written are refused, not collected.
  */
 export class Batcher<Item, Result> {
   private waiting: Waiting<Item, Result>[] = [];

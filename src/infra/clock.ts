@@ -15,8 +15,8 @@ export abstract class Clock {
 const startedAt = Math.max(...Array.from({ length: 10 }, () => Date.now() - performance.now()));
 
 /**
- * What the system's clock said when the process started, and what has passed since: a system's clock that is set while the process
- * runs is not followed.
+ * The time of the system's clock when the process started, and the time that has passed since: a system's clock that is
+ * set while the process runs is not followed.
  */
 export const systemClock: Clock = {
   now: () => startedAt + performance.now(),

@@ -25,7 +25,7 @@ export interface ChangeOptions {
 }
 
 /**
- * What an operator does with one delivery.
+ * The change of one delivery by an operator.
  * @param change returns the new state and generation; nothing where the delivery is in none that is to be changed
  * @returns whether it was changed
  */

@@ -78,7 +78,7 @@ export async function dropExpired(
       );
       await watcher?.afterwards(old, outcome);
       logger.log({ event: `ledger.day-${outcome}`, day: dateOf(old.day), ...(outcome === 'dropped' && size) });
-      // A table has one partition on its way out at a time. What keeps one day from being exported keeps the next one too.
+      // A table has one partition on its way out at a time. The cause that keeps one day from being exported keeps the next one too.
       if (outcome === 'in-use' || outcome === 'not-exported' || stopping.aborted) return;
     }
   });

@@ -41,7 +41,7 @@ export async function isDropping(manager: EntityManager, subscriptionId: string)
   return rows.length > 0;
 }
 
-/** What is to be dropped of a subscription. */
+/** The held deliveries of a subscription that are to be dropped. */
 export interface NotedDrop {
   subscriptionId: string;
   upTo: string;
@@ -49,7 +49,7 @@ export interface NotedDrop {
 
 const findDrops = notedIn('held-drops', 'held_drop', 'up_to');
 
-/** What is still to be dropped, some of it if there are many. */
+/** The drops that are not done yet, some of them if there are many. */
 export async function readDrops(postgres: Postgres, limit: number, after: string | null = null): Promise<NotedDrop[]> {
   const rows = await postgres.query<{ subscription_id: string; up_to: string }>(findDrops, { limit, after });
   return rows.map((row) => ({ subscriptionId: row.subscription_id, upTo: row.up_to }));

@@ -13,7 +13,7 @@ import { notedIn } from './noted.js';
  * being made is not taken back.
  */
 
-/** What becomes of the deliveries: `cancelled` when the subscription was deleted, `failed` when it was disabled. */
+/** The end of the deliveries: `cancelled` when the subscription was deleted, `failed` when it was disabled. */
 export type Ending = 'cancelled' | 'failed';
 
 /** For the operator who finds them failed. */

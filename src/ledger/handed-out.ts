@@ -1,6 +1,6 @@
 import { keyOf, longestInlineBody, type HandedOut, type KeyRow } from './delivery.js';
 
-/** What one statement handed out, or several that belong together. */
+/** Deliveries that one statement handed out, or several that belong together. */
 export interface HandedOutTogether {
   deliveries: HandedOut[];
   /** At least the version any of them was matched with. */

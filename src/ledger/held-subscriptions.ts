@@ -98,7 +98,7 @@ export async function claimLooks(postgres: Postgres, limit: number): Promise<Loo
   }));
 }
 
-/** What a look came to. */
+/** The result of a look. */
 export interface LookedAt {
   subscriptionId: string;
   window: number;

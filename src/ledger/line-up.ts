@@ -9,7 +9,7 @@ import { sameDelivery } from './delivery.js';
  * due.
  */
 
-/** What a subscription that keeps order by object asks of a notification. */
+/** The subscriptions that keep the order of a notification, and the object by which they do. */
 export interface InOrder {
   /** UUID that stands for the object. */
   objectKey: string;

@@ -15,7 +15,7 @@ export const noDeadline: Deadline = { at: Infinity, hasPassed: () => false };
 /** A batch that was not written, because its deadline had passed. */
 export class DeadlinePassed extends Error {}
 
-/** What an accepting statement finds, whether it writes or not. */
+/** The findings of an accepting statement, whether it writes or not. */
 export interface Found {
   version: string;
   is_in_time: boolean;

@@ -17,7 +17,7 @@ export interface OnceKey {
   keepSeconds: number;
 }
 
-/** What the admin API creates under a key. */
+/** The operations with which the admin API creates something under a key. */
 export type CreatingOperation =
   | 'create-application'
   | 'create-subscription'

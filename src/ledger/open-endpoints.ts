@@ -224,7 +224,6 @@ export async function keepProbes(postgres: Postgres, addresses: readonly string[
   await postgres.query(keepProbesItems, { addresses, lease_ms: leaseMs });
 }
 
-/** A probe that has ended. */
 export interface EndedProbe {
   address: string;
   pauseMs: number;

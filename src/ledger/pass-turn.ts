@@ -120,12 +120,14 @@ const isAhead = 'coalesce(d.next_at > now(), false)';
 const isQueuedNow = `$state::text = 'queued' AND NOT mine.is_dropped AND NOT ${isAhead}`;
 
 /**
- * Passes each turn to the delivery that was found to be next, which is handed out, unless it is ahead of its date. Or it is cancelled, where an operator
- * has it dropped with all that its subscription holds (drop-held.ts): handed out it would be held anew by its worker, when the drop may be over. It has
- * ended with the turn then, which is passed on like any other. The one that has the turn may have been sent again meanwhile,
- * and have found its turn still its own: then it has not ended any more, and keeps it. Not `lined_up` tells that: somebody lines up all the time where
- * much is published about the object, and its turn would never be passed on. Whoever has lined up since is behind the next one. One that is no longer in
- * line (cancelled, or ended with its subscription) never is again in that place, so its row goes, and the next one is looked for.
+ * Passes each turn to the delivery that was found to be next, which is handed out, unless it is ahead of its date. Or
+ * it is cancelled, where an operator has it dropped with all that its subscription holds (drop-held.ts): handed out it
+ * would be held anew by its worker, when the drop may be over. It has ended with the turn then, which is passed on like
+ * any other. The one that has the turn may have been sent again meanwhile, and have found its turn still its own: then
+ * it has not ended any more, and keeps it. Not `lined_up` tells that: somebody lines up all the time where much is
+ * published about the object, and its turn would never be passed on. A delivery that has lined up since is behind the
+ * next one. One that is no longer in line (cancelled, or ended with its subscription) never is again in that place, so
+ * its row goes, and the next one is looked for.
  */
 export const passTurnItems = perTwoDays(
   'pass-turns',

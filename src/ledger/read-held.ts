@@ -3,13 +3,13 @@ import { statement } from '../infra/postgres/statement.js';
 import type { HeldReason } from './delivery.js';
 import { timeOfId } from './partitions.js';
 
-/** What is held for a subscription: its oldest deliveries, as many as were counted. */
+/** The held deliveries of a subscription: its oldest, as many as were counted. */
 export interface Held {
   count: number;
   byReason: Partial<Record<HeldReason, number>>;
   /** When the notification of the oldest one was accepted; null: nothing is held. */
   oldestAt: Date | null;
-  /** What it held is being dropped. */
+  /** Its held deliveries are being dropped. */
   isDropping: boolean;
 }
 

@@ -19,11 +19,11 @@ const allowances = rowsOf<Allowance>('item', {
 });
 
 /**
- * Releases the oldest deliveries that are held for each of these subscriptions, under a new generation. Those that wait for their
- * turn (`order`) are not among them. The released ones that are not settled are counted by an index of their own (`state <= 'queued'`: no other index has that
- * condition, migration 24). Nothing is released
- * for a subscription that is paused by now, whatever the dispatcher knows of it: what is accepted after the pause stays. What is held for
- * one that has ended besides goes to a worker, which ends it.
+ * Releases the oldest deliveries that are held for each of these subscriptions, under a new generation. Those that wait
+ * for their turn (`order`) are not among them. The released ones that are not settled are counted by an index of their
+ * own (`state <= 'queued'`: no other index has that condition, migration 24). Nothing is released for a subscription
+ * that is paused by now, whatever the dispatcher knows of it: what is accepted after the pause stays. Deliveries held
+ * for an ended subscription go to a worker as well, which ends them.
  */
 export const releaseItems = statement(
   'release',

@@ -24,7 +24,7 @@ export interface Attempt {
   startedAt: number;
   /** Until it was known what came of it. */
   durationMs: number;
-  /** What connecting took; null: an open connection was used, or none came about. */
+  /** Time that connecting took; null: an open connection was used, or none came about. */
   connectMs: number | null;
   /** From its start to the first byte of an answer; null: not one came. */
   firstByteMs: number | null;

@@ -1,4 +1,4 @@
-/** What a listener asked for; an event that lacks a field does not fit a filter of that field. */
+/** The wish of a listener; an event that lacks a field does not fit a filter of that field. */
 export interface EventFilter {
   event?: string | undefined;
   channel?: string | undefined;

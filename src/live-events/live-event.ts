@@ -1,7 +1,7 @@
 import type { OperationalEvent } from '../operational-events/operational-events.service.js';
 
 /**
- * What those who listen are told of, as it happens. A field that a kind of event does not have is absent; one
+ * An event that listeners are told of as it happens. A field that a kind of event does not have is absent; one
  * that it has is null where there is nothing to say.
  */
 export type LiveEvent =
@@ -27,7 +27,7 @@ export type LiveEvent =
     }
   | OperationalEvent;
 
-/** What listeners are told of the stream itself. */
+/** An event that is about the stream itself. */
 export type StreamEvent =
   /** Some events are not told. `count`: so many; null: it is not known how many, perhaps none. */
   { event: 'events.missed'; count: number | null; reason: 'too-fast' | 'slow-reader' | 'not-kept' | 'not-recorded' };

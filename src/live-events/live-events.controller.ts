@@ -52,7 +52,7 @@ export class LiveEventsController {
   @Answers(streamType)
   @AdminOperation({
     id: 'event_stream',
-    summary: 'What happens, as it happens, in all processes: a stream of server-sent events.',
+    summary: 'Events of all processes, as they happen: a stream of server-sent events.',
     description: `Each event has an id, its kind, and a JSON object as data. They are kept for five minutes: a listener that lost its connection goes on with \`Last-Event-ID\` (an id comes at the start, and every 15 seconds, also without an event), and is told by \`events.missed\` where it missed some. The stream ends after an hour at most, when the process stops, and within seconds of the end of what it was opened with: the session of the user, or the secret or the right of the application. Each process has room for ${mostListeners} listeners. It is a view, not a log: under load events are left out, which is told too.`,
     query: eventsQuery,
     headers: eventsHeaders,

@@ -5,7 +5,7 @@ import { statement } from '../infra/postgres/statement.js';
 /** Of the deliveries of each notification in a list, as many are looked at. */
 export const mostListed = 50;
 
-/** What a list shows of each. Newest first; one whose day was dropped is missing. */
+/** The columns that a list shows. Newest first; one whose day was dropped is missing. */
 export const notificationsOfList = statement(
   'read-notifications',
   `SELECT n.id, n.channel, n.publisher, n.request_key, n.not_before, n.accepted_at, n.content ->> 'hoofdObject' AS main_object,
@@ -49,7 +49,7 @@ export const subscriptionsOf = statement(
   `SELECT id, owner_client_id, callback_url FROM subscription WHERE id = ANY ($ids::uuid[])`,
 );
 
-/** What sent deliveries again, cancelled or closed them, with others. One that ended long ago is missing. */
+/** Replays that sent deliveries again, cancelled or closed them, with others. One that ended long ago is missing. */
 export const workOn = statement(
   'read-work-on-deliveries',
   `SELECT id, kind, note, created_by FROM replay WHERE id = ANY ($ids::uuid[])`,

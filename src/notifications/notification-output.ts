@@ -100,7 +100,7 @@ export const notificationOutput = z
     story: z
       .array(storyEventOutput)
       .describe(
-        'What happened to it and to the deliveries of this page, in order. Of several moments of one kind that a delivery was held or queued, the ledger keeps the last.',
+        'The events of it and of the deliveries of this page, in order. Of several moments of one kind that a delivery was held or queued, the ledger keeps the last.',
       ),
   })
   .meta({ id: 'WholeNotification' });

@@ -150,7 +150,7 @@ export class NotificationReader {
     }));
   }
 
-  /** What the story of each delivery is told from. */
+  /** The sources of the story of each delivery. */
   private async told(shown: readonly ShownDelivery[], since: Date): Promise<StoryOfDelivery[]> {
     const addresses = shown.map(({ delivery: { subscriptionId }, subscription }) => {
       // Its TLS identity is in memory alone, which may not know it yet.

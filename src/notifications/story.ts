@@ -1,7 +1,7 @@
 import type { KnownAttempt, KnownDelivery } from '../deliveries/delivery-reader.service.js';
 
 /*
- * What happened to a notification, told from the rows there are: of it, its deliveries and attempts, the audit log, and the endpoints
+ * The story of a notification, told from the rows there are: of it, its deliveries and attempts, the audit log, and the endpoints
  * that are open now. The ledger keeps the last of several moments of a kind, and forgets some: what it does not know has no time.
  */
 
@@ -63,7 +63,7 @@ export interface Deed {
   stateBefore: string | null;
 }
 
-/** What an operator had done with a selection of deliveries. */
+/** Work on a selection of deliveries that an operator asked for. */
 export interface WorkOnMany {
   id: string;
   kind: 'replay' | 'cancel' | 'close';
@@ -197,7 +197,7 @@ function fromEndpoints({ delivery, openEndpoints }: StoryOfDelivery): StoryEvent
   );
 }
 
-/** What must have happened, of which the moment was not kept. */
+/** Adds the events that must have happened, and whose moments were not kept. */
 function withUntimed(known: readonly StoryEvent[], { delivery, attempts, deeds, work }: StoryOfDelivery): StoryEvent[] {
   const story = [...known];
   const putBefore = (name: StoryEvent['event'], at: number) => story.splice(at, 0, event(name, null));

@@ -17,7 +17,6 @@ export const idempotencyKeyHeader = z
     'However often the request is repeated under the same key, it is carried out once. 1 to 255 printable ASCII characters, quoted or bare; another application may use the same.',
   );
 
-/** A key in a path. */
 export const pathKey = z
   .string()
   .min(1)

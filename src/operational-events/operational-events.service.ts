@@ -1,7 +1,10 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { deadCounted } from './operational-events.counters.js';
 
-/** What an operator may want to be told of, as it happens. `address`: of an endpoint, its origin or its callback URL, with the TLS identity that it is called with. */
+/**
+ * Events that an operator may want to be told of as they happen. `address`: of an endpoint, its origin or its callback
+ * URL, with the TLS identity that it is called with.
+ */
 export type OperationalEvent =
   /** Its circuit breaker opened: its deliveries are held. `failures`: calls that failed one after the other. */
   | { event: 'endpoint.opened'; address: string; reason: string; failures: number }

@@ -7,7 +7,7 @@ import { isWithin, Ranges } from './ranges.js';
 import { AddressRefused } from './refused.js';
 
 /**
- * What is not the public internet (IANA special-purpose registries, RFC 6890 and successors, and multicast; of IPv6 all
+ * The ranges that are not the public internet (IANA special-purpose registries, RFC 6890 and successors, and multicast; of IPv6 all
  * that is outside 2000::/3, where alone addresses are given out, and what is special in there). A caller that could name a URL there
  * would make this server call addresses that only this server can reach.
  */

@@ -37,7 +37,7 @@ export function calledAddress(address: string): string {
 export const withoutZone = (address: string): string => address.split('%', 1)[0] ?? '';
 
 const mapped = '0:0:0:0:0:ffff';
-/** What comes before an IPv4 address in the last 32 bits. */
+/** Prefixes of an IPv4 address in the last 32 bits. */
 const lastFourBytesOf: ReadonlySet<string> = new Set([
   mapped,
   '0:0:0:0:ffff:0', // IPv4-translated, RFC 2765 §2.1

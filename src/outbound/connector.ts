@@ -8,7 +8,7 @@ export interface Connecting {
   on(event: 'connectionAttempt', listener: (address: string, port: number) => void): unknown;
   /** The callback gets the error, unless it was called before. */
   destroy(error?: Error): unknown;
-  /** What of ours it waits for, for which the receiver is not to blame; undefined: for the receiver. */
+  /** The part of ours that it waits for, for which the receiver is not to blame; undefined: it waits for the receiver. */
   readonly waitsForOurs?: string | undefined;
 }
 

@@ -86,7 +86,7 @@ export class Asking {
     request.end();
   }
 
-  /** What of ours it waits for. A proxy that has answered others meanwhile waits for the receiver itself. */
+  /** The part of ours that it waits for. A proxy that has answered others meanwhile waits for the receiver itself. */
   get waitsForOurs(): string | undefined {
     if (!this.hasConnected) return 'connection to the egress proxy';
     return this.proxy.lastAnswerAt < this.startedAt ? 'answer of the egress proxy' : undefined;

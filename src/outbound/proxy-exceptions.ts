@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { loopbackRanges } from './address-guard.js';
 import { Ranges } from './ranges.js';
 
-/** What is called without the egress proxy (setting EGRESS_PROXY_EXCEPTIONS). */
+/** Hosts that are called without the egress proxy (setting EGRESS_PROXY_EXCEPTIONS). */
 export class ProxyExceptions {
   private readonly names: string[];
   private readonly addresses: Ranges;

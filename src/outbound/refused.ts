@@ -1,6 +1,6 @@
 /**
- * What may not be called here, whoever asks. `message` is for strangers: it names the setting that could allow it, and does
- * not tell them where a name leads.
+ * A URL or an address that may not be called here, whoever asks. `message` is for strangers: it names the setting that
+ * could allow it, and does not tell them where a name leads.
  */
 export abstract class Refused extends Error {
   abstract readonly code: string;

@@ -7,7 +7,7 @@ import { ProxyTrouble, UnreachableByProxy, type EgressProxy } from './egress-pro
 /** Of a name that has many. */
 const mostAddresses = 3;
 
-/** What a tunnel is made with. */
+/** The parts that a tunnel is made with. */
 interface TunnelMeans {
   proxy: EgressProxy;
   /** Gives only addresses that may be called. */

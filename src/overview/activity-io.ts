@@ -70,7 +70,9 @@ export const mostTotals = 1000;
 
 export const totalsOutput = z
   .strictObject({
-    since: z.iso.datetime().describe('What happened from then on is counted: the first hour, or minute, as a whole.'),
+    since: z.iso
+      .datetime()
+      .describe('Events from then on are counted: those of the first hour, or minute, as a whole.'),
     totals: z
       .array(
         z.strictObject({

@@ -25,7 +25,7 @@ export class ActivityController {
   @ReadsMuch()
   @AdminOperation({
     id: 'activity_read',
-    summary: 'What was accepted and delivered, minute by minute or hour by hour.',
+    summary: 'Counts of what was accepted and delivered, minute by minute or hour by hour.',
     description:
       'Each process counts in memory and adds it up every ten seconds; what a process that is killed counted last is missing. Minutes are kept for two hours, hours for eight days.',
     query: activityQuery,

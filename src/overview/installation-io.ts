@@ -25,7 +25,7 @@ export const installationOutput = z
           .nullable()
           .describe('Of the whole database; measured every five minutes. null: not yet.'),
       }),
-      queue: server(['rabbitmq', 'in-memory'], 'What moves the work.'),
+      queue: server(['rabbitmq', 'in-memory'], 'The queue that moves the work.'),
       locks: server(['redis', 'database'], 'Where locks and seals are kept.'),
     }),
     settings: z

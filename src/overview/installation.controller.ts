@@ -32,7 +32,7 @@ export class InstallationController {
   @Get()
   @AdminOperation({
     id: 'installation_read',
-    summary: 'What this installation runs on: processes, servers, versions, and settings that are no secret.',
+    summary: 'The parts of this installation: processes, servers, versions, and settings that are no secret.',
     status: 200,
     answer: installationOutput,
   })

@@ -18,7 +18,7 @@ export class MisfitProblem extends ValidationProblem {
   }
 }
 
-/** What a publisher sent, with the channels as they are at this moment. */
+/** Reads the request of a publisher, with the channels as they are at this moment. */
 @Injectable()
 export class PublicationReader {
   private readonly leewaySeconds: number;

@@ -7,7 +7,7 @@ export interface Publication {
   channel: string;
   /** The values that subscriptions filter on, by canonical name. */
   characteristics: ReadonlyMap<string, string>;
-  /** What it is about: a subscription may keep the order of notifications about one. */
+  /** Its subject: a subscription may keep the order of notifications about one. */
   hoofdObject: string;
   /** The exact text every receiver gets. */
   body: string;

@@ -42,7 +42,7 @@ const isOfOneItem = (error: unknown): boolean =>
   isDataError(error) || error instanceof PermissionProblem || error instanceof ThrottledProblem;
 
 const batching = { maxItems: 256, lingerMs: 2, concurrency: 2, isolate: isOfOneItem };
-/** What a delivery takes of memory while its batch is written: as an object, as parameters and as part of a message. */
+/** Memory of one delivery while its batch is written: as an object, as parameters and as part of a message. */
 const bytesOfDelivery = 400;
 
 /**

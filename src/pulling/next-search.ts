@@ -11,7 +11,7 @@ const mostBlocks = 16;
 
 export type Run = <R>(statement: Statement, values: Values) => Promise<R[]>;
 
-/** What is to be searched next for the deliveries of a subscription. */
+/** The next search for the deliveries of a subscription. */
 export interface Search {
   /** In order: behind a notification, up to another one. None: there is nothing of it up to `end`. */
   windows: { after: string; end: string }[];

@@ -29,7 +29,7 @@ export function fromCursor(cursor: string): PullCursor | undefined {
   return { after: after!, seen };
 }
 
-/** What one look found. */
+/** The result of one look. */
 export interface Look {
   /** In the order of their ids; none of them is in `seen` of the cursor. */
   found: readonly { id: string }[];
@@ -40,7 +40,7 @@ export interface Look {
 }
 
 /**
- * What of a look is handed out, and the cursor behind it. Nothing is skipped: the cursor never passes the horizon by itself, and
+ * The part of a look that is handed out, and the cursor behind it. Nothing is skipped: the cursor never passes the horizon by itself, and
  * what lies above it is remembered one by one.
  */
 export function advance(

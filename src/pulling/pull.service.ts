@@ -48,7 +48,7 @@ export interface Wish {
   left: AbortSignal;
 }
 
-/** What a subscriber fetches itself. Through TypeORM's pool, so that it uses no connection of the hot path. */
+/** Notifications that a subscriber fetches itself. Through TypeORM's pool, so that it uses no connection of the hot path. */
 @Injectable()
 export class PullService {
   private readonly limits: PublishingLimits;
@@ -63,8 +63,8 @@ export class PullService {
   }
 
   /**
-   * What was accepted for a subscription after the cursor, in the order of the ids. A page may be empty although there is more: then
-   * a limited range was searched.
+   * The notifications accepted for a subscription after the cursor, in the order of the ids. A page may be empty
+   * although there is more: then a limited range was searched.
    * @throws {TooManyFetchesProblem}
    */
   fetch(fetcher: Fetcher, from: PullCursor, wish: Wish): Promise<FetchedPage> {

@@ -5,6 +5,6 @@ import { Fetches } from './fetches.service.js';
 import { PullController } from './pull.controller.js';
 import { PullService } from './pull.service.js';
 
-/** What subscribers fetch themselves. */
+/** Notifications that subscribers fetch themselves. */
 @Module({ imports: [SubscriptionsModule], controllers: [PullController], providers: [Arrivals, Fetches, PullService] })
 export class PullingModule {}

@@ -12,10 +12,10 @@ export interface Chunk {
 const maxDeliveries = 64;
 const maxBytes = 256 * 1024;
 
-/** What a delivery takes of the memory of a process, beside its text: about. */
+/** Memory of one delivery, beside its text: about. */
 export const deliveryBytes = 500;
 
-/** What a chunk takes of the memory of a process: about. */
+/** Memory of a chunk: about. */
 export function bytesOf({ deliveries }: Chunk): number {
   let bytes = deliveries.length * deliveryBytes;
   let previous: Buffer | null = null;

@@ -23,7 +23,7 @@ const lateAfterMs = 5000;
 export interface HandOverLimits {
   /** Deliveries of one notification: those of one that has more go to other workers too, by the queue. */
   together: number;
-  /** What the worker may have in memory, from the lane `fresh` and from here. */
+  /** The most that the worker may have in memory, from the lane `fresh` and from here. */
   inMemory: () => Memory;
   /** Deliveries in memory from which on a process looks for capacity at its siblings. */
   sharedFrom: number;

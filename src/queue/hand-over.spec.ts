@@ -36,7 +36,7 @@ describe('the way of accepted deliveries', () => {
   let handOver: HandOver;
   let queue: InProcessDeliveryQueue;
   let written: string[];
-  /** What the worker was handed and is not done with. */
+  /** Deliveries that the worker was handed and is not done with. */
   let inHand: { count: number; done: () => void }[];
 
   beforeEach(async () => {

@@ -19,6 +19,6 @@ export function matcherOf({ channels }: Subscription): (notification: StoredNoti
   };
 }
 
-/** What a new delivery of that object is kept in order by; null: its subscription keeps none. */
+/** The key by which a new delivery of that object is kept in order; null: its subscription keeps none. */
 export const objectKeyFor = ({ ordering }: Subscription, mainObject: string): string | null =>
   ordering === 'per-object' ? objectKeyOf(mainObject) : null;

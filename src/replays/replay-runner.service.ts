@@ -42,7 +42,7 @@ const awayPauseMs = 5000;
 
 const dayMs = 86_400_000;
 
-/** What a step has done so far. */
+/** The work that a step has done so far. */
 interface Progress {
   after: Replay['after'];
   found: number;
@@ -237,7 +237,7 @@ export class ReplayRunner {
     progress.done += done;
   }
 
-  /** What is to be sent, or why it is not. */
+  /** The delivery to send, or why it is not sent. */
   private judge({ notificationId, subscriptionId, isNew, objectKey, isErased }: Found): SentAgain | SkipReason {
     const subscription = this.subscriptions.find(subscriptionId);
     if (!subscription) return 'subscriptionDeleted';

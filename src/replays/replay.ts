@@ -1,7 +1,7 @@
 import type { Selection } from '../deliveries/selection.js';
 import type { DeliveryKey, DeliveryState } from '../ledger/delivery.js';
 
-/** What is done with the deliveries of a selection: they are sent again, cancelled, or, where they are dead letters, closed. */
+/** The treatment of the deliveries of a selection: they are sent again, cancelled, or, where they are dead letters, closed. */
 export const replayKinds = ['replay', 'cancel', 'close'] as const;
 export type ReplayKind = (typeof replayKinds)[number];
 

@@ -21,7 +21,7 @@ const confirm = z
   .describe(
     'The `count` of a dry run, to a hundredth; at least half of it where not everything could be counted. Needed where `needsConfirm` of the dry run is true, and checked wherever it is given.',
   );
-const onlyMissed = z.boolean().default(true).describe('What has been delivered is not sent again.');
+const onlyMissed = z.boolean().default(true).describe('Notifications that have been delivered are not sent again.');
 
 export const dryRunInput = z
   .strictObject({ kind: z.enum(replayKinds).default('replay'), selection: selectionInput, onlyMissed })
@@ -71,7 +71,7 @@ export const replaysQuery = z.strictObject({
 });
 
 /**
- * What a selection must be for what is to be done with it.
+ * Checks that a selection fits the treatment that is asked for it.
  * @throws {ValidationProblem}
  */
 export function checkFits(kind: ReplayKind, selection: Selection, missedOnly: boolean): void {
@@ -107,7 +107,7 @@ export const dryRunOutput = z
       .array(z.strictObject({ notificationId: z.uuid(), subscriptionId: z.uuid() }))
       .describe('The oldest twenty.'),
     needsConfirm: z.boolean().describe('It is done only with `confirm`.'),
-    asOf: time().describe('What was accepted later is not meant.'),
+    asOf: time().describe('Notifications accepted later are not meant.'),
   })
   .meta({ id: 'ReplayDryRun' });
 

@@ -61,7 +61,7 @@ export class ReplaysController {
   @ReadsMuch()
   @AdminOperation({
     id: 'replay_dry_run',
-    summary: 'What a selection means: changes nothing.',
+    summary: 'Counts the deliveries or notifications of a selection, and changes nothing.',
     description:
       'Looks at up to two million deliveries, or 200,000 notifications for `everythingFor`, and for up to four seconds; `searchedTo` says how far it came.',
     body: dryRunInput,
@@ -123,7 +123,7 @@ export class ReplaysController {
   @AdminOperation({
     id: 'replay_pause',
     summary: 'Nothing more is sent until it is resumed.',
-    description: 'What it has sent already goes on.',
+    description: 'Deliveries that it has sent already go on.',
     status: 200,
     answer: replayOutput,
     problems: endedReplay,
@@ -150,7 +150,7 @@ export class ReplaysController {
   @AdminOperation({
     id: 'replay_cancel',
     summary: 'Ends a replay where it is.',
-    description: 'What it has sent already goes on: `POST /admin/v1/deliveries/cancel` ends that.',
+    description: 'Deliveries that it has sent already go on: `POST /admin/v1/deliveries/cancel` ends that.',
     status: 200,
     answer: replayOutput,
     problems: endedReplay,

@@ -55,7 +55,7 @@ export interface Wanted {
 
 const unfinished: ReadonlySet<ReplayState> = new Set(unfinishedStates);
 
-/** What operators do with replays. A dispatcher carries them out: `ReplayRunner`. */
+/** The operations of operators on replays. A dispatcher carries them out: `ReplayRunner`. */
 @Injectable()
 export class Replays {
   constructor(

@@ -20,7 +20,7 @@ import {
 
 export const findNotification = perDay('find-notification', (of) => `SELECT FROM ${of('notification')} WHERE id = $id`);
 
-/** What operators ask to have erased. The dispatcher does it: see `ErasureWork`. */
+/** Erasures that operators ask for. The dispatcher does them: see `ErasureWork`. */
 @Injectable()
 export class Erasures {
   constructor(private readonly postgres: Postgres) {}

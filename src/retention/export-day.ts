@@ -7,7 +7,7 @@ import { createGunzip, createGzip } from 'node:zlib';
 import type { DropConnection } from '../infra/postgres/detach-partitions.js';
 import { dateOf, type LedgerTable, type Partition } from '../ledger/partitions.js';
 
-/** What is left free of the disk: an export must not fill it, the ledger may be there too. */
+/** Bytes left free on the disk: an export must not fill it, the ledger may be there too. */
 const leftFreeBytes = 256 * 1024 * 1024;
 /** Text between two looks at the disk. */
 const lookEveryBytes = 16 * 1024 * 1024;

@@ -1,11 +1,11 @@
 import { statement } from '../infra/postgres/statement.js';
 
 /*
- * What retention did, and is doing, with a day: the table `retention_day`. Dates travel as text, which no driver moves to another
+ * The work of retention on a day, done and under way: the table `retention_day`. Dates travel as text, which no driver moves to another
  * time zone.
  */
 
-/** What each day of the ledger is at. */
+/** The stage of each day of the ledger. */
 export const findDays = statement(
   'retention-days',
   `SELECT day::text AS day, erased_channels, walk_channels FROM retention_day WHERE day >= $from::date`,

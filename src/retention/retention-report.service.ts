@@ -51,7 +51,7 @@ export interface RetentionReport {
   days: ReportedDay[];
 }
 
-/** What retention is told to do, and what it did. */
+/** The settings of retention, and its work so far. */
 @Injectable()
 export class RetentionReports {
   constructor(

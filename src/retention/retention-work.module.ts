@@ -5,7 +5,7 @@ import { BodyRetention } from './body-retention.service.js';
 import { DayDropper } from './day-dropper.service.js';
 import { ErasureWork } from './erasure-work.service.js';
 
-/** What a process with the role `dispatcher` does of it. */
+/** The part of retention that a process with the role `dispatcher` does. */
 @Module({
   imports: [IdempotencyModule, AttemptStatesModule],
   providers: [BodyRetention, DayDropper, ErasureWork],

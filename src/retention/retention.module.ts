@@ -5,7 +5,7 @@ import { Erasures } from './erasures.service.js';
 import { RetentionController } from './retention.controller.js';
 import { RetentionReports } from './retention-report.service.js';
 
-/** What operators see of retention, and ask of it. */
+/** Retention, as operators see it and ask for it. */
 @Module({
   imports: [ChannelsModule],
   controllers: [RetentionController, ErasuresController],

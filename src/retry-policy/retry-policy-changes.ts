@@ -58,7 +58,7 @@ export const noteOfOverride = (
   after: { ...after },
 });
 
-/** What can be done to retry policies, within one change of the catalogue. Each is noted in the audit log. */
+/** The changes of retry policies, within one change of the catalogue. Each is noted in the audit log. */
 export class RetryPolicyChanges {
   constructor(
     private readonly manager: EntityManager,

@@ -25,7 +25,7 @@ interface Rewritten extends StoredSecret {
   rewritten: string;
 }
 
-/** What `secret_key_of` says of a secret that is not encrypted; of no secret it says null. */
+/** The answer of `secret_key_of` for a secret that is not encrypted; for no secret it is null. */
 export const plain = '';
 
 const pageLength = 500;

@@ -13,7 +13,7 @@ import { SignIn } from './sign-in.service.js';
 const ticketOutput = z
   .strictObject({
     ticket: z.string(),
-    url: z.url().describe('What to open in a browser on the same machine: it signs in, once.'),
+    url: z.url().describe('To open in a browser on the same machine: it signs in, once.'),
     expiresAt: z.iso.datetime(),
   })
   .meta({ id: 'SignInTicket' });

@@ -12,7 +12,7 @@ const newSecretBytes = 32;
 const [shortest, longest] = [24, 64];
 /** Of an Ed25519 key, its seed and its public key alike. */
 const ed25519Bytes = 32;
-/** What comes before the seed in PKCS#8 (RFC 8410 §7). */
+/** The bytes before the seed in PKCS#8 (RFC 8410 §7). */
 const pkcs8Prefix = Buffer.from('302e020100300506032b657004220420', 'hex');
 
 /** A text that is no secret of its scheme. The message never holds the text. */

@@ -165,7 +165,7 @@ export class CallbackProbe implements OnModuleDestroy {
     }
   }
 
-  /** What the subscriber is not told. */
+  /** Details that the subscriber is not told. */
   private log({ origin }: URL, tried: string[], error: Error): void {
     const addresses = error instanceof AddressRefused ? [error.address] : tried;
     this.logger.log({

@@ -140,7 +140,7 @@ describe('the subscribers of a channel', () => {
       const channel = new Channel();
       for (let nr = 0; nr < count; nr++) channel.subscribe(String(nr), filtersOf(nr));
       const watched = new Watched(Object.entries(characteristics));
-      channel.subscribers.match(watched); // what is made for the first notification of its kind, is made
+      channel.subscribers.match(watched); // makes what the first notification of its kind needs
       watched.reads = 0;
       expect(channel.subscribers.match(watched)).toHaveLength(expected);
       expect(watched.reads).toBeLessThan(10);

@@ -1,11 +1,11 @@
-/** What one application takes of the memory of each process by its subscriptions, or how that changes. */
+/** Memory of each process that the subscriptions of one application take, or a change of it. */
 export interface Share {
   readonly subscriptions: number;
   /** Roughly (`bytesInMemory`). */
   readonly bytes: number;
 }
 
-/** What one subscription takes of the share of its owner. */
+/** The part of one subscription in the share of its owner. */
 export interface Part {
   readonly ownerClientId: string;
   readonly bytes: number;

@@ -13,7 +13,7 @@ export interface ShownSigningKey {
   endsAt: Date | null;
 }
 
-/** What signing needs of a row. */
+/** The columns that signing needs. */
 export interface SigningKeyRow {
   id: string;
   scheme: SigningScheme;

@@ -14,14 +14,14 @@ import { SubscriptionWrites } from './subscription-writes.js';
 import { SubscriptionEntity } from './subscription.entity.js';
 import type { DeliveryGuarantee, Subscription } from './subscription.js';
 
-/** What a subscriber says of it. */
+/** The fields that a subscriber gives. */
 export type SubscriptionInput = Pick<Subscription, 'callbackUrl' | 'auth' | 'channels'> & {
   /** Undefined: as it was; so of the next two. */
   deliveryGuarantee?: DeliveryGuarantee | null | undefined;
   credentials?: CredentialChanges | undefined;
   alertEmail?: string | null | undefined;
 };
-/** What an operator may set. */
+/** The fields that an operator may set. */
 export type SubscriptionSettings = Pick<
   Subscription,
   'deliveryGuarantee' | 'timeoutSeconds' | 'maxConcurrency' | 'ratePerSecond' | 'ordering' | 'alertEmail'
@@ -241,4 +241,7 @@ export const versionOf = ({ id, version }: Pick<SubscriptionEntity, 'id' | 'vers
 });
 
 const stillDropping = () =>
-  new ConflictProblem('subscription-dropping', 'What it held is still being dropped; resume it in a few seconds.');
+  new ConflictProblem(
+    'subscription-dropping',
+    'Its held deliveries are still being dropped; resume it in a few seconds.',
+  );

@@ -55,7 +55,8 @@ const subscribedChannelInput = z.strictObject({
 
 const entries = z.array(subscribedChannelInput).max(mostEntries);
 
-const whatItGets = 'What it gets. Entries are alternatives; the same channel may occur several times.';
+const whatItGets =
+  'The notifications that it gets. Entries are alternatives; the same channel may occur several times.';
 export const channelsInput = atMost(mostEntries, entries).describe(whatItGets);
 
 const callbackUrl = webUrl(longestCallbackUrl).describe(

@@ -5,7 +5,7 @@
 
 // Longer than the standard's first version allowed: callback URLs carry keys, and access tokens outgrew 1000 characters.
 export const longestCallbackUrl = 2048;
-/** What it is about. Entries that demand different names are looked up one by one for each publication on their channel. */
+/** Entries of a subscription. Those that demand different names are looked up one by one for each publication on their channel. */
 export const mostEntries = 500;
 /** Of one entry. */
 export const mostDemands = 100;

@@ -1,4 +1,4 @@
-/* What the operations of the admin API that are about one subscription say alike. */
+/* Texts that the operations of the admin API about one subscription share. */
 
 export const unknownSubscription = { 404: 'There is no such subscription.' };
 

@@ -85,7 +85,7 @@ export class SubscriptionStateController {
     id: 'subscription_drop_held',
     summary: 'Cancels what is held for a paused subscription at this moment.',
     description:
-      'Within seconds, longer where a million is held: `held.isDropping` says whether it goes on. What is accepted later is held as before.',
+      'Within seconds, longer where a million is held: `held.isDropping` says whether it goes on. Notifications accepted later are held as before.',
     status: 202,
     answer: subscriptionWithHeldOutput,
     ...changesSubscription,

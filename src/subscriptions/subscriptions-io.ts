@@ -88,9 +88,11 @@ export const subscriptionWithHeldOutput = subscriptionOutput
           .datetime()
           .nullable()
           .describe('When the oldest of these notifications was accepted. null: nothing is held.'),
-        isDropping: z.boolean().describe('What it held is being dropped; until that is done it cannot be resumed.'),
+        isDropping: z
+          .boolean()
+          .describe('Its held deliveries are being dropped; until that is done it cannot be resumed.'),
       })
-      .describe('What is held for it.'),
+      .describe('Deliveries that are held for it.'),
   })
   .meta({ id: 'SubscriptionWithHeld' });
 

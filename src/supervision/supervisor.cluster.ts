@@ -224,7 +224,7 @@ export class Supervisor {
       case 'announce':
         return this.announces(child, message.process);
       case 'metrics':
-        if (!this.children.has(child.worker.id)) return; // what it had told before is counted already
+        if (!this.children.has(child.worker.id)) return; // the counts that it had told before are added already
         this.totals.tell(child.worker.id, message.scrape, message.metrics);
         // A late answer to an earlier scrape does not end the wait of this one.
         if (message.scrape === this.scrape) child.onMetrics?.();

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 
-/** What only the supervisor knows. It serves no metrics itself: they are told with those of its processes. */
+/** Metrics that only the supervisor knows. It serves none itself: they are told with those of its processes. */
 export function supervisorMetrics() {
   const registry = new Registry();
   return {

@@ -19,7 +19,7 @@ export const testCallOutput = z
       .describe('As deliveries have it. null: it is a success.'),
     wasSent: z.boolean().describe('false: certainly no byte left, so the receiver has not seen it.'),
     at: z.iso.datetime(),
-    timeoutMs: z.int().describe('What the call could take.'),
+    timeoutMs: z.int().describe('The time that the call could take.'),
     durationMs: z.number(),
     connectMs: z
       .number()

@@ -692,7 +692,7 @@ describe('a configuration file', () => {
     expect(await subscribed().get('3a0f6a53-5b0e-4b8c-8a63-1f4f1d9f3c44')).toMatchObject({
       credentials: { kind: 'zgw', clientId: 'notificaties', secret: variables.DWH_SECRET },
     });
-    // What the file does not say stays: theirs would have set it to its default, and ignored the 0.
+    // A field that the file does not name stays: theirs would have set it to its default, and ignored the 0.
     expect((await admin.get('/admin/v1/retry-policy')).json).toMatchObject({
       maxRetries: 0,
       backoffFactor: 3,
@@ -741,7 +741,10 @@ describe('a configuration file', () => {
     const postgres = admin.api.app.get(Postgres);
     await postgres.dataSource.query('INSERT INTO held_drop (subscription_id, up_to) VALUES ($1, $2)', [id, id]);
     const { status, errors } = await heraut('apply', '-f', jsonFile({ subscriptions: [{ id, isPaused: false }] }));
-    expect([status, errors]).toEqual([1, expect.stringContaining('subscriptions.0.isPaused: What it held is still')]);
+    expect([status, errors]).toEqual([
+      1,
+      expect.stringContaining('subscriptions.0.isPaused: Its held deliveries are still'),
+    ]);
   });
 
   it('changes nothing when the last of its changes fails', async () => {

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { HeaderList } from './response-with-headers.js';
 
-/** What our APIs read from a request, and what they say in headers: a browser hides all others from a page. */
+/** The headers that our APIs read from a request, and those that they answer with: a browser hides all others from a page. */
 const [sent, shown] = [
   ['authorization', 'content-type', 'idempotency-key', 'deliver-after', 'if-match', 'if-none-match', 'last-event-id'],
   [

@@ -12,7 +12,7 @@ declare module 'fastify' {
 const authority = /^[\w.-]+(:\d{1,5})?$|^\[[\da-f:.]+\](:\d{1,5})?$/i;
 
 /**
- * What the URLs in answers begin with, without a slash at the end: clients follow only those that start with the base URL they were
+ * The beginning of the URLs in answers, without a slash at the end: clients follow only those that start with the base URL they were
  * configured with. Scheme and host are those of `originOf`; what a proxy removes of the path is there again.
  */
 export const baseUrlOf = (request: FastifyRequest): string => originOf(request) + request.server.pathPrefix;

@@ -1,5 +1,5 @@
 const mebibyte = 1024 * 1024;
-/** What may wait to be written: the lines of some ten busy seconds. */
+/** Bytes that may wait to be written: the lines of some ten busy seconds. */
 export const longestBacklog = 16 * mebibyte;
 /** With less than this waiting, there is room for more. */
 const roomBelow = 16 * 1024;

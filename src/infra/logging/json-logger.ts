@@ -6,7 +6,7 @@ import { isPlain, readableError, withoutSecrets } from './without-secrets.js';
 
 const levels = { log: 'info', error: 'error', warn: 'warn', debug: 'debug', verbose: 'trace', fatal: 'fatal' } as const;
 
-/** What lines have in common. */
+/** The part that lines have in common. */
 interface Source {
   pino: Pino;
   /** The same as pino's bindings: `,"source":"Delivery"`. */

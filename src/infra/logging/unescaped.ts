@@ -44,7 +44,7 @@ const named: Readonly<Record<string, string>> = {
 // Every quantifier is bounded, so the time is that of the length. Of UTF-8, only what a header may have: up to U+00FF.
 const escapes =
   /\\(?:u([0-9a-f]{4})|x([0-9a-f]{2})|(["\\/'t]))|%c([23])%([89ab])([0-9a-f])|%([0-9a-f]{2})|&(?:#x([0-9a-f]{1,6})|#([0-9]{1,7})|([a-z]{2,6}));/gi;
-/** What may be the beginning of one, at the end of a text that was cut off. */
+/** A possible beginning of one, at the end of a text that was cut off. */
 const begun = /(?:\\(?:u[0-9a-f]{0,3}|x[0-9a-f]?)?|%c[23]%[89ab]?|%[0-9a-f]?|&[#0-9a-z]{0,8})$/i;
 
 const highestCode = 0x10_ffff;

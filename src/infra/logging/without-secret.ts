@@ -3,7 +3,7 @@ import { unescaped, withoutBegun } from './unescaped.js';
 /** Shorter ones are ordinary words, and their absence would tell more than they do. */
 const shortestSecret = 8;
 const censored = '[secret]';
-/** What a secret is wrapped in: JSON in JSON in a page, say. */
+/** The layers that a secret is wrapped in: JSON in JSON in a page, say. */
 const mostLayers = 3;
 
 type Range = readonly [from: number, to: number];

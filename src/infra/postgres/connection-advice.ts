@@ -27,7 +27,7 @@ const tlsAdvice =
 
 export const generalAdvice = 'Check DATABASE_URL, the network and Postgres’ own log.';
 
-/** What an operator can do, where Postgres was not reached, let nobody in or can only be read; undefined: the error is of another kind. */
+/** Advice to an operator, where Postgres was not reached, let nobody in or can only be read; undefined: the error is of another kind. */
 export function connectionAdvice(error: unknown): string | undefined {
   const { code, syscall } = (error ?? {}) as { code?: unknown; syscall?: unknown };
   const advice = advices[sqlState(error) ?? String(code)];

@@ -4,7 +4,7 @@ import type { Postgres } from './postgres.js';
 /** How far a partition is detached from its table. A process that dies may leave it at any stage. */
 export type Stage = 'attached' | 'pending' | 'detached';
 
-/** What partitions are dropped on. */
+/** The connection on which partitions are dropped. */
 export type DropConnection = Pick<EntityManager, 'query' | 'transaction'>;
 
 /** A reader of a partition, a backup for example, may go on for hours: the next round tries again. */

@@ -17,7 +17,7 @@ export interface OpenDatabase {
   close: () => Promise<void>;
 }
 
-/** What both kinds tell TypeORM. */
+/** The options of both kinds for TypeORM. */
 export type CommonOptions = Pick<DataSourceOptions, 'entities' | 'migrations' | 'migrationsTransactionMode'> & {
   type: 'postgres';
 };

@@ -1,6 +1,6 @@
 import { Gauge } from 'prom-client';
 
-/** What is read of a pool of pg. */
+/** The fields that are read of a pool of pg. */
 interface Pool {
   totalCount: number;
   idleCount: number;

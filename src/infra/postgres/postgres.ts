@@ -170,7 +170,7 @@ export class Postgres {
 
   /**
    * Gives back the statements that the embedded database has prepared: those of past days (src/ledger/per-day.ts) would pile up in its one
-   * connection, half a megabyte a day. On a real server connections end after an hour. What is needed is prepared again.
+   * connection, half a megabyte a day. On a real server connections end after an hour. A statement that is needed is prepared again.
    */
   async forgetStatements(): Promise<void> {
     if (!this.isEmbedded) return;

@@ -1,13 +1,16 @@
 import { VirtualHostRefused } from './connect.js';
 
-/** What an operator is told where RabbitMQ is reached, and refuses. */
+/** The message to an operator where RabbitMQ is reached, and refuses. */
 export interface Refusal {
   /** Names no host, user or queue: health shows it to anyone. */
   reason: string;
   advice: string;
 }
 
-/** Those of a user, by what was refused without it: class and method of AMQP 0-9-1. What RabbitMQ says of it depends on its version. */
+/**
+ * Those of a user, by what was refused without it: class and method of AMQP 0-9-1. The text of RabbitMQ about it
+ * depends on its version.
+ */
 const permissions: Record<string, string> = {
   '50.10': 'configure', // queue.declare
   '60.20': 'read', // basic.consume
@@ -40,7 +43,7 @@ export function refusalOf(error: unknown): Refusal | undefined {
   };
 }
 
-/** What an operator can do where RabbitMQ was not reached, or let nobody in. */
+/** Advice to an operator where RabbitMQ was not reached, or let nobody in. */
 export const connectionAdvice = (error: unknown): string =>
   refusalOf(error)?.advice ??
   'Is RabbitMQ running, and is this its address? Check AMQP_URL. Publishing goes on meanwhile, delivering does not.';
