@@ -8,7 +8,7 @@ export class StopSignals {
   private came: string | undefined;
   private stop: Stop | undefined;
 
-  /** @param stop what a signal does until `mean` says otherwise */
+  /** @param stop the action of a signal until `mean` says otherwise */
   constructor(stop: Stop) {
     this.stop = stop;
     for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => this.handle(signal));

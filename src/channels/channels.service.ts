@@ -41,7 +41,7 @@ export class ChannelsService {
   }
 
   /**
-   * @param nameField what the caller's API calls the name
+   * @param nameField the field of the name in the caller's API
    * @throws {ValidationProblem} code `unique` when there is a channel of this name
    * @throws {ConflictProblem} where there would be more than there may be
    */

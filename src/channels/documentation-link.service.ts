@@ -35,7 +35,7 @@ export class DocumentationLinkCheck {
   }
 
   /**
-   * @param field what the caller's API calls it
+   * @param field its name in the caller's API
    * @throws {ValidationProblem} code `bad-url` when it must be refused
    * @throws {UnavailableProblem} when it cannot be found out now
    */

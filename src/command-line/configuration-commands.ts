@@ -127,7 +127,7 @@ const furtherLines =
 /** The name that an answer has for the configuration as a whole. */
 const withoutWhole = (name: string): string => (name === 'nonFieldErrors' ? '' : name);
 
-/** Says what is wrong, each in a line. @returns what the command ends with */
+/** Prints the problems, each in a line. @returns the error to end with */
 function wrong(session: Session, file: string, lines: readonly string[]): CommandFailure {
   for (const line of lines) note(session, line);
   const count = lines.length === 1 ? 'an error' : 'errors';

@@ -57,7 +57,7 @@ const paths: Record<ReplayKind, string> = {
 
 /**
  * Says what a selection means, asks, and has it done.
- * @returns what was made; undefined: nothing was, because it was a dry run, or means nothing, or somebody said no
+ * @returns the replay that was made; undefined: none was, because it was a dry run, or means nothing, or somebody said no
  */
 export async function startReplay(session: Session, wanted: Wanted): Promise<Replay | undefined> {
   for (;;) {

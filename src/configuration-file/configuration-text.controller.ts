@@ -116,7 +116,7 @@ function readText(body: unknown): Promise<TextReadAside> {
   return readConfigurationAside(text, { values });
 }
 
-/** @throws what says nothing of the configuration */
+/** @throws errors that say nothing of the configuration */
 async function remarksOf(error: unknown, { remarksOn }: TextReadAside): Promise<Remark[]> {
   if (!(error instanceof ValidationProblem)) throw error;
   return remarksOn(error.extra.invalidParams ?? []);

@@ -58,7 +58,7 @@ export class ConfigurationService {
    * Makes the changes, in one transaction. Several processes may do so at once: one makes the changes, and the others find nothing left to change.
    * @param seen `confirm`: how many are removed, as somebody has seen it; needed where any are. `mustFit` throws where these changes are
    * not to be made
-   * @returns what was done
+   * @returns the changes that were made
    * @throws {ValidationProblem} with all that is wrong; then nothing was changed
    * @throws {ConflictProblem} when another number would be removed; then nothing was changed
    */

@@ -29,7 +29,7 @@ export interface Planned {
   changes: PlannedChange[];
   /**
    * Makes the changes, within a change of the catalogue.
-   * @returns what is reported once that is committed
+   * @returns the events to report once that is committed
    */
   carryOut: (manager: EntityManager, version: number) => Promise<OperationalEvent[]>;
   /** Entries that are as they should be. */

@@ -13,7 +13,7 @@ const longestValue = 200;
 
 /**
  * A plan for people: what is created, changed field by field, and removed; then how much stays as it is.
- * @param verb what was asked for: of `apply`, it has been done
+ * @param verb the command that was given: of `apply`, it has been done
  */
 export function renderPlan({ changes, unchanged, unnamed }: Plan, verb: 'plan' | 'apply'): string {
   const sections = sectionNames.flatMap((section) => {

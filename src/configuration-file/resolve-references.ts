@@ -4,7 +4,7 @@ import type { InvalidParam } from '../infra/http/problem.js';
 /** The places that references may lead to. */
 export interface Sources {
   variable(name: string): string | undefined;
-  /** @throws what the file system says */
+  /** @throws errors of the file system */
   file(path: string): string;
   /**
    * Whether they are not those of the place that the text is for. Then a field whose reference leads to nothing is left out, whatever

@@ -34,7 +34,7 @@ export interface StoredSubscription {
 /** A change of a subscription, and how it is made together with others. */
 export interface SubscriptionStep {
   change: PlannedChange;
-  /** @returns what is reported once that is committed */
+  /** @returns the events to report once that is committed */
   carryOut: (batch: SubscriptionBatch) => Promise<OperationalEvent[]>;
 }
 

@@ -60,7 +60,7 @@ export async function postAuthorized(
 /**
  * Adds the signatures of its subscription, which mostly has no keys.
  * @param at milliseconds since 1970, by the ledger's clock
- * @returns what comes of a call that cannot be signed, and therefore is not made
+ * @returns the outcome of a call that cannot be signed, and therefore is not made
  */
 export function sign(
   { headers, body }: WebhookRequest,

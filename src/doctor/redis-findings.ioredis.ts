@@ -34,7 +34,7 @@ export async function examineRedis({ REDIS_URL }: Settings): Promise<Finding[]> 
   }
 }
 
-/** @param info what INFO answers, by name */
+/** @param info the answer of INFO, by name */
 export function examineInfo(info: ReadonlyMap<string, string>): Finding[] {
   return [server(info), memory(info)];
 }

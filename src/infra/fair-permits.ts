@@ -33,7 +33,7 @@ export class FairPermits {
     });
   }
 
-  /** @param name who acquired it */
+  /** @param name of the party that acquired it */
   release(name: string): void {
     const owner = this.owners.get(name)!;
     owner.held--;

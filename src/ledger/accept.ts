@@ -82,7 +82,7 @@ const insertSomeHeld = statement(
 /**
  * Commits notifications with their deliveries, each only if its keys are free, and says what became of each.
  * @throws {DeadlinePassed} then nothing was written
- * @throws what Postgres says, a missing partition among it (see PartitionKeeper); then nothing was written, unless the
+ * @throws errors of Postgres, that of a missing partition among them (see PartitionKeeper); then nothing was written, unless the
  * connection was lost
  */
 export async function accept(

@@ -179,7 +179,7 @@ export const mostRounds = 100;
 
 /**
  * Passes on the turns of those deliveries that have ended; does nothing for the others.
- * @param handOut what becomes of those that get the turn: queued, they are for the caller to publish
+ * @param handOut the state of those that get the turn: queued, they are for the caller to publish
  * @returns the deliveries that have got it
  */
 export async function passTurns(

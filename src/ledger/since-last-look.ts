@@ -24,7 +24,7 @@ export class SinceLastLook {
   /**
    * @param find finds what has become due or overdue since that time, by Postgres' clock, and deals with it. Where it fails, the next
    * look finds it
-   * @returns what `find` returns
+   * @returns the result of `find`
    */
   async look(find: (sinceMs: number, nowMs: number) => Promise<Looked>): Promise<Looked> {
     const nowMs = this.ledgerNow();

@@ -10,7 +10,7 @@ export class ComputedSeldom<T> {
     private readonly now = () => performance.now(),
   ) {}
 
-  /** @throws what computing it throws, to all who wait; the next one tries again */
+  /** @throws the error of computing it, to all who wait; the next one tries again */
   get(): Promise<T> {
     if (this.last && this.now() - this.last.at < this.forMs) return Promise.resolve(this.last.value);
     this.running ??= this.computeOnce().finally(() => (this.running = undefined));

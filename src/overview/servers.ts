@@ -9,7 +9,7 @@ export interface Server<Kind> {
   isUp: boolean;
 }
 
-/** @throws what Postgres says: without it nothing can be shown */
+/** @throws errors of Postgres: without it nothing can be shown */
 export async function databaseOf({ dataSource, isEmbedded }: Postgres): Promise<Server<'postgresql' | 'embedded'>> {
   const [row] = await dataSource.query<[{ version: string }]>(`SELECT current_setting('server_version') AS version`);
   return { kind: isEmbedded ? 'embedded' : 'postgresql', version: row.version, isUp: true };

@@ -59,7 +59,7 @@ export class PublicationRequests {
   /**
    * @throws {ValidationProblem} when body or headers are not valid
    * @throws {IdempotencyKeyReused}
-   * @throws what `PublishService.publish` throws
+   * @throws the errors of `PublishService.publish`
    */
   async publish(asked: PublicationRequest): Promise<CarriedOut> {
     const { request, caller } = asked;
@@ -84,7 +84,7 @@ export class PublicationRequests {
   /**
    * Under a key of the publisher's: once, and replaceable as long as it waits for its time.
    * @throws {ConflictProblem} when it was sent, with other content
-   * @throws what `publish` throws
+   * @throws the errors of `publish`
    */
   async publishUnder(key: string, asked: PublicationRequest): Promise<CarriedOut> {
     const { request, caller } = asked;

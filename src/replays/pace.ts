@@ -9,7 +9,7 @@ export interface Credit {
   seconds: number;
 }
 
-/** @returns what the rate allows now; at least one whole delivery can be saved up, however slow it is */
+/** @returns the number that the rate allows now; at least one whole delivery can be saved up, however slow it is */
 export const creditNow = (ratePerSecond: number, { credit, seconds }: Credit): number =>
   Math.min(credit + ratePerSecond * seconds, Math.max(1, ratePerSecond * burstSeconds));
 

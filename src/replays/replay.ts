@@ -65,7 +65,7 @@ export const statesOf: Record<ReplayKind, { allowed: readonly DeliveryState[]; u
   close: { allowed: ['failed', 'expired', 'unknown'], usual: ['failed', 'expired', 'unknown'] },
 };
 
-/** @param onlyMissed what has been delivered is not meant */
+/** @param onlyMissed notifications that have been delivered are not meant */
 export function meantBy(kind: ReplayKind, selection: Selection, onlyMissed: boolean): Meant {
   const usual = statesOf[kind].usual;
   const { groups, states = groups ? [...new Set(groups.map(({ state }) => state))] : undefined } = selection;

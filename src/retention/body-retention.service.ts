@@ -79,7 +79,7 @@ export class BodyRetention {
     this.general = settings.BODY_RETENTION_DAYS;
   }
 
-  /** A day that fails keeps no other one waiting. @throws what the first of them failed of */
+  /** A day that fails keeps no other one waiting. @throws the error of the first of them */
   async eraseOld(stopping: AbortSignal): Promise<void> {
     const channels = await readAllBodyDays((statement, values) => this.postgres.query(statement, values));
     const days = (await readDays(this.postgres)).filter(({ isAway }) => !isAway).map(({ day }) => day);

@@ -77,7 +77,7 @@ export class ErasureWork {
     this.settledWithin = settledWithin(settings.DATABASE_TIMEOUT);
   }
 
-  /** One that fails keeps no other one waiting. @throws what the first of them failed of */
+  /** One that fails keeps no other one waiting. @throws the error of the first of them */
   async workOff(stopping: AbortSignal): Promise<void> {
     const open = await this.postgres.query<{ id: string; is_ending: boolean }>(findOpen, { after: this.endingUpTo });
     const ending = open.filter(({ is_ending }) => is_ending);

@@ -52,7 +52,7 @@ export interface ExportOptions {
  * Read page by page, not in one transaction: one that is open for minutes keeps Postgres from cleaning up behind those that
  * deliver. All deliveries of the day have ended, and rows and contents are counted afterwards: of a notification that was erased since its
  * page was read, the file would have what is gone for whoever asked for it.
- * @throws whatever keeps it from being written; then no file is left
+ * @throws the error that keeps it from being written; then no file is left
  */
 export async function exportDay(
   connection: DropConnection,

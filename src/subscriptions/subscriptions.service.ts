@@ -275,7 +275,7 @@ export class SubscriptionsService {
   /**
    * Undefined: it does not exist, or was not to be changed.
    * @throws {ConflictProblem} when its owner would have more than an application may
-   * @param eventOf what operators are told of a change that is committed
+   * @param eventOf the event for operators of a change that is committed
    */
   private async change(
     work: (changing: SubscriptionChanges) => Promise<ChangedSubscription | undefined>,

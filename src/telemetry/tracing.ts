@@ -27,7 +27,7 @@ export interface OpenSpan {
   readonly logFields: TraceFields;
   /** Begins a span within it. */
   begin(name: string, start?: Omit<SpanStart, 'parent'>): OpenSpan | undefined;
-  /** @param error what went wrong, in a few words of a closed list; not given: nothing */
+  /** @param error the failure, in a few words of a closed list; not given: none */
   end(attributes?: Attributes, error?: string): void;
 }
 

@@ -8,7 +8,7 @@ export const entityTagOf = (representation: object): string =>
 /**
  * For a change by somebody who has read the resource before.
  * @param ifMatch header of the request; without it, and with `*`, any state is right
- * @param current what an operation would show of the resource now
+ * @param current the resource as an operation would show it now
  * @throws {ChangedMeanwhileProblem} when it is none of the states that the request names
  */
 export function requireMatch(ifMatch: string | undefined, current: object): void {

@@ -39,7 +39,7 @@ const types = new Map<string, ElementType>([
 
 /**
  * The values as an array of that type, null among them.
- * @returns what the driver is to be given: the bytes, or the values themselves for a type that is only sent as text
+ * @returns the value for the driver: the bytes, or the values themselves for a type that is only sent as text
  * @throws {UnfitValue} for a number that does not fit an `int`, or a text that is no UUID
  */
 export function arrayOf(typeName: string, values: unknown[]): Buffer | unknown[] {
