@@ -71,7 +71,7 @@ async function run() {
   const environmentOf = async (/** @type {string} */ name, /** @type {number} */ ratePerSecond) => {
     lastRun += 1;
     const logs = join(options.logs ? resolve(options.logs) : directory, name);
-    // What a run before has left there would be read as if this one had written it.
+    // A log that a run before has left there would be read as if this one had written it.
     rmSync(logs, { recursive: true, force: true });
     mkdirSync(logs, { recursive: true });
     const settings = await servers.freshPlace();

@@ -54,7 +54,7 @@ async function fuzzTheServer({ log, onEnd }) {
   const { TEST_DATABASE_URL, TEST_AMQP_URL, TEST_REDIS_URL } = servers.environment;
   const port = await freePort();
   const settings = {
-    // What is accepted is not delivered.
+    // Accepted notifications are not delivered.
     ROLES: 'api',
     TEST_CALLBACK_AUTH: 'false',
     CALLBACK_NETWORKS: 'any',

@@ -32,7 +32,7 @@ const rabbitmqConf = new URL('../rabbitmq.conf', import.meta.url).pathname;
  * However this process ends, they end with it.
  * @param {(line: string) => void} [log]
  * @param {object} [options]
- * @param {boolean} [options.fsync] false: PostgreSQL does not wait for the disk. What it wrote survives its own crash all the same,
+ * @param {boolean} [options.fsync] false: PostgreSQL does not wait for the disk. Its writes survive its own crash all the same,
  *   only not that of the machine: for tests, not for measurements
  * @returns {Promise<PrivateServers>}
  */

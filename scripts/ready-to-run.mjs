@@ -83,7 +83,7 @@ export async function buildAnew() {
 async function build() {
   // Sources that change meanwhile are not in it.
   const hash = hashOfSources();
-  // What is no longer in the sources would stay.
+  // Files that are no longer in the sources would stay.
   rmSync(inProject('dist'), { recursive: true, force: true });
   await allEnd(
     runNode('node_modules/typescript/bin/tsc', '--project', 'tsconfig.build.json'),

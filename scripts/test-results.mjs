@@ -1,4 +1,4 @@
-// What the test runners wrote, as a number of passed tests and the names of the failed ones.
+// The results that the test runners wrote, as a number of passed tests and the names of the failed ones.
 import { existsSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';

@@ -10,8 +10,13 @@ const below = (folder: string, ends: RegExp) =>
     .filter((name) => ends.test(name))
     .map((name) => join(folder, name));
 
-const pages = [...readdirSync(project).filter((name) => name.endsWith('.md')), ...below('docs', /\.md$/)];
+const pages = [
+  ...readdirSync(project).filter((name) => name.endsWith('.md')),
+  ...below('docs', /\.md$/),
+  'web/README.md',
+];
 const others = [...below('src', /\.ts$/), ...below('docker', /\.(?:yml|json)$/)];
+const sources = ['migrations', 'scripts', 'test'].flatMap((folder) => below(folder, /\.(?:ts|mjs)$/));
 
 describe('the documentation', () => {
   it('leads from each link to a page, and to a place in it, that is there', () => {
@@ -19,7 +24,26 @@ describe('the documentation', () => {
     expect(links.length).toBeGreaterThan(200);
     expect(links.filter(({ page, place }) => !isThere(page, place))).toEqual([]);
   });
+
+  it('names the subject of each sentence first, in comments and texts as well', () => {
+    const openings = [...pages, ...others, ...sources].flatMap(openingsWithoutNoun);
+    expect(openings.filter(isQuestion).length).toBeGreaterThan(5);
+    expect(openings.filter((opening) => !isQuestion(opening))).toEqual([]);
+  });
 });
+
+interface Opening {
+  from: string;
+  sentence: string;
+}
+
+const fromPronoun = /(?<![\w$])W(?:ho|hat)(?:ever)?(?![\w$])[^]*?(?:[.?!](?![\w/])|\n\s*\n|\*\/|$)/g;
+
+/** Sentences that open with a pronoun in place of a noun: their reader waits for the subject (CONTRIBUTING.md). */
+const openingsWithoutNoun = (from: string): Opening[] =>
+  [...read(from).matchAll(fromPronoun)].map(([sentence]) => ({ from, sentence }));
+
+const isQuestion = ({ sentence }: Opening): boolean => sentence.endsWith('?');
 
 interface Link {
   from: string;
@@ -37,7 +61,10 @@ function linksOfPage(from: string): Link[] {
   }));
 }
 
-/** `docs/PAGE.md`, and `docs/PAGE.md#PLACE`, in comments, messages and settings. What is put together at run time has its own tests. */
+/**
+ * `docs/PAGE.md`, and `docs/PAGE.md#PLACE`, in comments, messages and settings. Links that are put together at run time
+ * have their own tests.
+ */
 const linksOfSource = (from: string): Link[] =>
   [...read(from).matchAll(/\b(docs\/[\w/-]+\.md)(?:#([\w-]+)(?![\w${-]))?/g)].map(([, page, place]) => ({
     from,

@@ -16,7 +16,7 @@ const planSpecs = filesOf('test/integration').filter(
 interface Made {
   name: string;
   file: string;
-  /** What it is made in, at the top of its file. */
+  /** The constant, function or class that it is made in, at the top of its file. */
   by: string;
 }
 

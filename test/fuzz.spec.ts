@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { operationsOf } from '../scripts/fuzz/operations.mjs';
 import { fuzzServer, type Finding } from '../scripts/fuzz/server-side.mjs';
 
-/** What the fuzzer finds in a server that does everything wrong: a check that found nothing here would be none. */
+/** The findings of the fuzzer in a server that does everything wrong: a check that found nothing here would be none. */
 describe('the fuzzer finds', () => {
   const text = { content: { 'application/json': { schema: { type: 'object', required: ['a'] } } } };
   const operation = (operationId: string) => ({ get: { operationId, parameters: [], responses: { 200: text } } });

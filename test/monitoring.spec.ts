@@ -47,7 +47,7 @@ const reference = read('docs/metrics.md');
 /** Of the runbook, those of alerts. */
 const entries = runbook.split(/^#+ /m).flatMap((entry) => (entry.startsWith('<a id="alert-') ? entry.slice(7) : []));
 
-/** What Prometheus itself makes. */
+/** Metrics that Prometheus itself makes. */
 const ofPrometheus = ['up'];
 /** Of one metric, by its kind. */
 const seriesOf = (name: string, type: unknown) =>

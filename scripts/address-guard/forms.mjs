@@ -10,7 +10,7 @@ export const proxyAddress = '127.0.0.3';
  * @property {string} host of a URL
  * @property {'any'} [networks]
  * @property {string[][]} [answers] of the name server, one after the other, over and over
- * @property {string} [shown] what the table says instead of the host
+ * @property {string} [shown] text of the table instead of the host
  */
 
 /** @type {(kind: string, hosts: string[], networks?: 'any') => Form[]} */

@@ -4,7 +4,7 @@ import { inColumns, rounded, whole } from './report.mjs';
 
 /** On the embedded default Heraut shares one thread with its database. */
 const mostRatio = { servers: 1.5, embedded: 2 };
-/** What is held when hanging endpoints are well again, or a burst, against the closed loop. */
+/** The time for held deliveries when hanging endpoints are well again, or for a burst, against the closed loop. */
 const mostTimes = 2;
 /** @type {readonly Isolation['kind'][]} */
 const drained = ['hanging', 'hanging-later', 'answering-late', 'burst'];

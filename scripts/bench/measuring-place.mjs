@@ -75,7 +75,7 @@ export async function startOddReceivers({ onEnd }) {
  * After the last measurement.
  * @param {Awaited<ReturnType<typeof startMeasuringPlace>>} place
  * @param {(line: string) => void} log is told what Heraut logged as a warning or worse
- * @returns {Promise<string[]>} what is wrong with the deliveries, in sentences
+ * @returns {Promise<string[]>} faults of the deliveries, in sentences
  */
 export async function finishMeasuring({ installation, measurements }, log) {
   if (installation.databaseUrl) await untilSettled(installation.databaseUrl, measurements.runs);

@@ -8,7 +8,7 @@ const shown = 5;
  * the id the publisher was told.
  * @param {Run} run
  * @param {Arrivals} arrivals
- * @returns {string[]} what is wrong, in sentences
+ * @returns {string[]} faults, in sentences
  */
 export function reckon({ name, published, mayRepeat = false }, { subscriptions, times, ids }) {
   /** @type {string[]} */

@@ -7,7 +7,7 @@ import { findUnsettled } from './settled.mjs';
 /** The receivers of a process. @typedef {{ call: import('./child.mjs').Child<import('./arrivals.mjs').ArrivalHandlers>['call'] }} Receivers */
 
 /**
- * What was published together.
+ * Notifications that were published together.
  * @typedef {object} Run
  * @property {number} run
  * @property {string} name
@@ -29,7 +29,7 @@ export class Runs {
   /** Those not reckoned yet. @type {Run[]} */
   #kept = [];
   #last = 0;
-  /** What is wrong with those that were reckoned, in sentences. @type {string[]} */
+  /** Faults of those that were reckoned, in sentences. @type {string[]} */
   #wrong = [];
   /** All of those that have had runs. @type {Set<Receivers>} */
   #receivers = new Set();
@@ -107,7 +107,7 @@ export class Runs {
 
   /**
    * After the last measurement.
-   * @returns {Promise<string[]>} what is wrong with all of them, in sentences
+   * @returns {Promise<string[]>} faults of all of them, in sentences
    */
   async findWrong() {
     await sleep(latecomersMs);

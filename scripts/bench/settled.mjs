@@ -20,7 +20,7 @@ const statesOf = `
  * @param {Ledger} ledger
  * @param {Pick<import('./runs.mjs').Run, 'name' | 'published'>} run
  * @param {number} subscriptions that each notification is for
- * @returns {Promise<string[]>} what is wrong, in sentences
+ * @returns {Promise<string[]>} faults, in sentences
  */
 export async function findUnsettled(ledger, { name, published }, subscriptions, patienceMs = settledWithinMs) {
   const ids = published.ids.filter((id) => id !== '').toSorted();

@@ -28,7 +28,7 @@ const sampleMs = 2000;
 export const settlingMinutes = 5;
 /** With fewer, the line says more about the last garbage collection than about growth. */
 export const fewestMinutes = 5;
-/** What garbage collection alone moves the line by in half an hour. */
+/** The share by which garbage collection alone moves the line in half an hour. */
 const flatShare = 0.05;
 
 /**

@@ -17,7 +17,7 @@ const superuser = { clientId: 'faults', secret: 'for these faults only' };
 export class Member {
   /** @type {import('../heraut-process.mjs').HerautProcess | undefined} */
   #process;
-  /** What should end the present process; undefined: nothing should. @type {import('./endings.mjs').Ender | undefined} */
+  /** The part that should end the present process; undefined: none should. @type {import('./endings.mjs').Ender | undefined} */
   #asked;
   /** Ends that were not as they should have been, in words. @type {string[]} */
   wrongEndings = [];

@@ -5,7 +5,7 @@
  * A process that ends before a signal gets to it has ended by itself, also where one was about to end it.
  * @param {Ender | undefined} asked undefined: it should have gone on
  * @param {Ending} ending
- * @returns {string | undefined} what is wrong with it
+ * @returns {string | undefined} its fault
  */
 export function wrongWithEnding(asked, { status, signal }) {
   if (asked === 'SIGKILL' && signal === 'SIGKILL') return undefined;

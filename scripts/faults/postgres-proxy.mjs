@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
 
 /**
- * What commits on the way of a delivery: statements with a transaction of their own, by the names under which Heraut prepares them, those about
- * one day with its number (src/ledger/per-day.ts), and the end of every other transaction.
+ * Statements that commit on the way of a delivery: those with a transaction of their own, by the names under which
+ * Heraut prepares them, those about one day with its number (src/ledger/per-day.ts), and the end of every other
+ * transaction.
  */
 const committing =
   /\0(accept|accept-some-held|accept-on-terms|settle|claim-sending|hold|release|line-up|pass-turns|hand-out-due|end-sending|free-[a-z-]+|put-back|keep-in-hand|leave-to-holder)(?: \d+)?\0|COMMIT/;
@@ -84,7 +85,7 @@ export class PostgresProxy {
       return pair.cut !== 'answered';
     });
     for (const socket of [client, server]) {
-      socket.on('error', () => {}); // what follows is `close`
+      socket.on('error', () => {}); // `close` follows
       socket.on('close', () => {
         this.#pairs.delete(pair);
         end(pair);

@@ -21,7 +21,7 @@ export const processes = [
     learnsAll: true,
     viaProxy: true,
     ...recovery,
-    settings: { ...recovery.settings, CIRCUIT_BREAKER_FAILURES: '1000' }, // what is held goes another way
+    settings: { ...recovery.settings, CIRCUIT_BREAKER_FAILURES: '1000' }, // held deliveries go another way
     breakThings: async (stage) => {
       await stage.receiver.call('refuse', refusedOneIn);
       await killOneByOne(stage, 'dispatcher');

@@ -41,7 +41,7 @@ export function toTable(results) {
 }
 
 /**
- * What a run that is stopped before its table has shown so far: one line for each strategy.
+ * The results so far of a run that is stopped before its table: one line for each strategy.
  * @param {Result} result
  * @returns {string[]}
  */

@@ -132,7 +132,7 @@ export class Stage {
 
   /**
    * Of processes that stand still, and are killed perhaps: what each of them has locked and not sealed. One that was handed over has no
-   * lock at first, but is in the hand of its process. What others have in flight must not come again because of that.
+   * lock at first, but is in the hand of its process. Deliveries that others have in flight must not come again because of that.
    * @param {number[]} pids
    * @returns {Promise<Held>}
    */

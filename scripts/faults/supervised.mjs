@@ -80,7 +80,7 @@ export function readProcesses(lines) {
 /**
  * @param {EndedProcess[]} ended
  * @param {Set<number>} killed pids of those that a scenario has killed
- * @returns {string[]} what is wrong with the ends
+ * @returns {string[]} faults of the ends
  */
 export const wrongWithEnded = (ended, killed) =>
   ended.flatMap(({ pid, ...ending }) => {

@@ -34,7 +34,7 @@ export class Accounts {
   /**
    * After they are answered, all of them.
    * @param {readonly Outcome[]} outcomes
-   * @returns {Promise<string[]>} what is wrong
+   * @returns {Promise<string[]>} faults
    */
   async compare(outcomes) {
     const wrong = [];

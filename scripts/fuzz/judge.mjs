@@ -2,7 +2,7 @@
 /** @typedef {import('./requests.mjs').FuzzedRequest} FuzzedRequest */
 
 /**
- * What an answer says.
+ * The content of an answer.
  * @param {Answer} answer
  * @returns {{ mediaType: string | undefined, body: any, isBroken: boolean }} body: undefined, there is none; isBroken: it is
  *   announced as JSON, and is none
@@ -22,7 +22,7 @@ export function read({ headers, body }) {
 /**
  * @param {FuzzedRequest} request
  * @param {Answer} answer
- * @returns {string | undefined} what is wrong with it
+ * @returns {string | undefined} its fault
  */
 export function judge({ operation, method, mayAlso }, answer) {
   const { status } = answer;
@@ -36,7 +36,7 @@ export function judge({ operation, method, mayAlso }, answer) {
   if (method !== operation.method || !operation.statuses.includes(String(status)))
     return mayAlso.includes(status) ? undefined : `answered ${status}, which the document does not have`;
   const mismatch = operation.mismatch(status, seen.mediaType, seen.body);
-  // What is at another path is another operation's.
+  // An answer at another path is another operation's.
   return mismatch && !mayAlso.includes(status) ? `answered ${status} other than documented: ${mismatch}` : undefined;
 }
 

@@ -78,7 +78,7 @@ class AnswerSchemas {
 }
 
 /**
- * What is only sent is absent from an answer, and what is only answered has to be there.
+ * A property that is only sent is absent from an answer, and one that is only answered has to be there.
  * @param {Schema} schema
  */
 function answered(schema) {

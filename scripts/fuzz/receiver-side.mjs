@@ -16,7 +16,7 @@ import { strangeAnswer } from './strange-answers.mjs';
  */
 
 const atOnce = 32;
-/** What a run may leave behind, however long it is: connections that are kept, compiled code. */
+/** Memory that a run may leave behind, however long it is: connections that are kept, compiled code. */
 const mostKeptBytes = 6e6;
 
 /**
@@ -55,7 +55,7 @@ export async function fuzzReceivers(
   await settled();
   const before = liveBytes();
   await together(calls);
-  // What is still read of an answer ends within a second or two.
+  // The rest of an answer is read within a second or two.
   const giveUpAt = Date.now() + patienceMs;
   do {
     await settled();
@@ -75,7 +75,7 @@ export async function fuzzReceivers(
 
   /**
    * @param {number} nr
-   * @returns {Promise<string | undefined>} what is wrong
+   * @returns {Promise<string | undefined>} a fault
    */
   async function callOnce(nr) {
     const random = new Random(seed, `call ${nr}`);
@@ -111,7 +111,7 @@ const settled = () => pause(200);
 /**
  * @param {WebhookResponse} response
  * @param {number} elapsedMs
- * @returns {string | undefined} what is wrong with it
+ * @returns {string | undefined} its fault
  */
 function malformed(response, elapsedMs) {
   const { durationMs, connectMs, firstByteMs, address } = response;

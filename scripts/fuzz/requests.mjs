@@ -13,7 +13,7 @@ import { asHeader, encode, fittingValue, nastyTexts, toJson, uuid } from './valu
  * @property {Buffer} bytes
  * @property {number[]} mayAlso statuses that it may be answered with beside those of its operation
  * @property {string} requestId that the audit log has for it
- * @property {string[]} twists what was done to it
+ * @property {string[]} twists changes that were made to it
  *
  * @typedef {object} Surroundings
  * @property {readonly Operation[]} operations

@@ -107,7 +107,7 @@ const bodies = [
 ];
 
 /**
- * What a receiver does with a call: bytes that may be an answer, in pieces, with pauses, cut off anywhere.
+ * The reaction of a receiver to a call: bytes that may be an answer, in pieces, with pauses, cut off anywhere.
  * @param {Random} random
  * @returns {{ steps: Step[] }}
  */

@@ -185,7 +185,7 @@ export const otherTwists = {
       'PROPFIND',
       'QUERY',
     ]);
-    // Whatever the path does with that method; another operation may be there.
+    // Any status of the path for that method is right; another operation may be there.
     draft.mayAlso.push(200, 201, 202, 204, 400, 403, 404, 405, 406, 409, 413, 415, 422);
   },
   'a body where none is read': (draft, random) => {

@@ -248,5 +248,5 @@ export const encode = (/** @type {string} */ text) =>
     .replace(/[^\w.~-]/g, percent);
 const percent = (/** @type {string} */ character) =>
   `%${character.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`;
-/** What HTTP lets a header hold. */
+/** The characters that HTTP lets a header hold. */
 export const asHeader = (/** @type {string} */ text) => text.replace(/[^\t\x20-\x7e\x80-\xff]/g, '').slice(0, 2000);

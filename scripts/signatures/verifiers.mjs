@@ -17,7 +17,7 @@ import { isInstalled, VerifyingProgram } from './verifying-program.mjs';
 
 /** A program starts for each call: it looks at some. */
 const oneInOfOpenSsl = 100;
-/** What comes before the 32 bytes of a public key in DER (RFC 8410 §4). */
+/** The bytes before the 32 of a public key in DER (RFC 8410 §4). */
 const publicKeyPrefix = Buffer.from('302a300506032b6570032100', 'hex');
 
 /**

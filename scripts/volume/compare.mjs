@@ -32,7 +32,7 @@ import { WellEndpoint } from './well-endpoint.mjs';
 /** One round of the dispatcher. @typedef {Statements & { failure: string }} Once `failure`: what it wrote if it failed */
 
 /**
- * What is there or not there in a moment.
+ * Rows that are there or not there in a moment.
  * @typedef {object} Volume
  * @property {() => Promise<void>} enter
  * @property {() => Promise<void>} leave

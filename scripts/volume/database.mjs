@@ -14,7 +14,7 @@ export class Database {
       connectionString: url,
       application_name: applicationName,
       max: 2,
-      // What is lost when the server crashes now is not missed.
+      // Rows that are lost when the server crashes now are not missed.
       options: '-c synchronous_commit=off',
     });
     // A connection that the server ends fails its query, if it has one; without listeners this process would end as well.

@@ -1,4 +1,4 @@
-// What the searches of the admin API take on a full ledger: every parameter by itself, and combinations that no index serves.
+// The times of searches of the admin API on a full ledger: every parameter by itself, and combinations that no index serves.
 import { setTimeout as pause } from 'node:timers/promises';
 import { emptyLedger, FilledDays, idleSubscriptions } from './filled-days.mjs';
 
@@ -80,7 +80,7 @@ async function untilDigested(database) {
 }
 
 /**
- * What is sought is what `cases.mjs` makes.
+ * The searches look for what `cases.mjs` makes.
  * @param {number} rows
  * @param {number} days
  * @param {string[]} ids of the subscriptions

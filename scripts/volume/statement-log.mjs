@@ -1,4 +1,4 @@
-// What the statements of Heraut took, from PostgreSQL's own log: it knows the names of prepared statements, needs no extension,
+// The times of the statements of Heraut, from PostgreSQL's own log: it knows the names of prepared statements, needs no extension,
 // and counts the time in the server alone.
 import { applicationName } from './database.mjs';
 
@@ -75,7 +75,7 @@ export function readStatements(log, names) {
   /** @type {Statements} */
   const found = { calls: [], cancelled: [] };
   for (const line of log.split('\n')) {
-    // What is being written just now has no end yet.
+    // A line that is being written just now has no end yet.
     if (!line.endsWith('}')) continue;
     /** @type {{ application_name?: string, backend_type?: string, state_code?: string, message: string, statement?: string }} */
     const { application_name, backend_type, state_code, message, statement = '' } = JSON.parse(line);

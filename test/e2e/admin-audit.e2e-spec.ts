@@ -58,8 +58,8 @@ const operations = [admin.document as Document, nrc].flatMap(({ paths }) =>
   ),
 );
 /**
- * What publishers and receivers do with notifications is no change of the configuration. The others are posted because there is much to
- * say, and change nothing.
+ * Requests of publishers and receivers about notifications are no change of the configuration. The others are posted
+ * because there is much to say, and change nothing.
  */
 const notNoted = new Set([
   'notificaties_create',
@@ -205,7 +205,7 @@ async function signingKeyEnd(pathOf: PathOfKeys): Promise<Call> {
 
 const policy = { maxRetries: 3, backoffFactor: 2, baseFactor: 2, maxDelaySeconds: 100, jitter: 0 };
 
-/** One for each operation that changes something. What it needs is made before the call. */
+/** One for each operation that changes something. Its prerequisites are made before the call. */
 const calls: Record<string, () => Promise<Call>> = {
   application_create: async () => {
     const clientId = randomUUID();

@@ -148,7 +148,7 @@ describe('why a subscription got a notification, or did not', () => {
   it('is told by what the subscription was when the notification was accepted', async () => {
     const [changed, deleted] = [await subscribe({}), await subscribe({})];
     const id = await publish();
-    // As if all of that had been a while ago. What is done within a second of each other, the ledger decides.
+    // As if all of that had been a while ago. The ledger decides the order of events within one second.
     await sql("UPDATE subscription SET created_at = created_at - interval '1 hour'");
     await sql("UPDATE notification SET accepted_at = accepted_at - interval '10 minutes' WHERE id = $1", [id]);
     await sql(

@@ -659,7 +659,7 @@ describe('a paused subscription', () => {
   it('is not resumed while it drops', async () => {
     const { id } = await subscribe();
     await admin.post(`${path}/${id}/pause`);
-    // What is locked is dropped later.
+    // A locked row is dropped later.
     await admin.api.app.get(Postgres).dataSource.transaction(async (manager) => {
       const [newest] = await insertDeliveries(sql, {
         notifications: 1,

@@ -134,7 +134,7 @@ describe('one run of the dispatcher', () => {
     receiver.always((_request, response) => void setTimeout(() => response.writeHead(204).end(), 400));
     const published: string[] = [];
     for (let nr = 0; nr < 6; nr++) published.push((await heraut.publish(channel)).id);
-    // What is accepted without a queue is due in a second; the others wait for their turn.
+    // A notification accepted without a queue is due in a second; the others wait for their turn.
     const dispatched = await eventually(
       async () => dispatchedBy(await dispatch(prepared.settings)),
       'the first to be due',
@@ -249,7 +249,7 @@ describe('one run of the dispatcher', () => {
     expect((await heraut.api.call('POST', `/admin/v1/subscriptions/${subscription}/${verb}`)).status).toBe(200);
   }
 
-  /** What is accepted without a queue is due in a second. */
+  /** A notification accepted without a queue is due in a second. */
   async function allDue(): Promise<void> {
     const ledger = new pg.Client({ connectionString: prepared.settings.DATABASE_URL });
     await ledger.connect();

@@ -79,7 +79,7 @@ describe(`${waiting} deliveries that wait for a retry`, () => {
     expect(await messagesInQueues()).toBe(0);
   });
 
-  /** Puts them into the ledger as they are after a first attempt that failed. @returns what will arrive */
+  /** Puts them into the ledger as they are after a first attempt that failed. @returns the arrivals to come */
   async function letWait(channel: string, subscriptions: string[]): Promise<string[]> {
     const ids = Array.from({ length: waiting / subscriptions.length }, () => uuidv7());
     const body = JSON.stringify({ kanaal: channel, resource: 'case', padding: '.'.repeat(500) });

@@ -224,7 +224,7 @@ describe('an installation that is moved from the embedded database to Postgres',
     // By itself: what was under way at least once. At most once, nobody knows whether it has arrived.
     await heraut.becomes('delivered', ids['hangs']!.notification, ids['hangs']!.subscription);
     await heraut.becomes('unknown', ids['hangs-once']!.notification, ids['hangs-once']!.subscription);
-    // What waits for its time does so still.
+    // A delivery that waits for its time does so still.
     const { subscription, notification } = ids['scheduled']!;
     expect(await heraut.delivery(notification, subscription)).toMatchObject({
       state: 'waiting',

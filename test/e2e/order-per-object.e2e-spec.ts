@@ -86,7 +86,7 @@ describe('a subscription that keeps order by object', () => {
     await eventually(() => new Set(arrived()).size === objects.length * each, 'all of them');
     for (const ids of published) {
       const ofObject = new Set(ids);
-      // What was being sent when the worker was killed may come twice: at least once.
+      // A delivery that was being sent when the worker was killed may come twice: at least once.
       const first = arrived()
         .filter((id) => ofObject.has(id))
         .filter(isFirst);

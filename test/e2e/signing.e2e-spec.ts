@@ -38,7 +38,7 @@ async function subscribe(token?: string, via = api): Promise<Subscribed & { head
   return { id: json.url.split('/').at(-1)!, url: json.url, naam, headers };
 }
 
-/** What the receiver gets of a notification. */
+/** The request that the receiver gets. */
 async function deliver({ naam: kanaal }: Subscribed, via = api): Promise<ReceivedRequest> {
   const [hoofdObject, resourceUrl] = ['http://openzaak:8000/zaken/1', 'http://openzaak:8000/statussen/1'];
   const rest = { resource: 'status', actie: 'create', aanmaakdatum: '2025-01-01T10:00:00Z' };

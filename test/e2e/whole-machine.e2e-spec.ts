@@ -256,7 +256,7 @@ describe('an installation with PROCESSES=2', () => {
     return row!.id;
   }
 
-  /** @returns what may come again because of it: all that the process had in flight when it was killed, and nothing if it ends in order */
+  /** @returns the deliveries that may come again because of it: all that the process had in flight when it was killed, and nothing if it ends in order */
   async function end(pid: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<Set<string>> {
     if (signal === 'SIGTERM') {
       process.kill(pid, signal);
@@ -282,7 +282,7 @@ describe('an installation with PROCESSES=2', () => {
     }
   }
 
-  /** @returns what came a second time and may not, or a third time, when nothing is on its way any more */
+  /** @returns the deliveries that came a second time and may not, or a third time, when nothing is on its way any more */
   async function cameAgainBeside(mayComeAgain: Set<string>): Promise<string[]> {
     await eventually(async () => {
       const unfinished = await deliveries('1', `state IN ('queued', 'waiting', 'held', 'sending')`);
@@ -369,7 +369,7 @@ describe('PROCESSES=2 that cannot start', () => {
 
   afterAll(() => prepared.release());
 
-  /** @returns what it says before it ends by itself */
+  /** @returns its output before it ends by itself */
   async function refusal(settings: Record<string, string>): Promise<string> {
     const started = HerautProcess.start({ settings: { ...prepared.settings, PROCESSES: '2', ...settings } });
     return started.then(

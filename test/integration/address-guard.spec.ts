@@ -25,7 +25,7 @@ describe('an address that callbacks may not use', () => {
     expect(connected).toEqual([]);
     // It would have been noticed.
     for (const way of ways) expect(control.counts[way].allowed).toBeGreaterThan(0);
-    // What is refused does not keep a call from the addresses that are not.
+    // Refused addresses do not keep a call from the allowed ones.
     const mixed = rows.filter(
       ({ kind, form }) => kind === allowed || (kind.startsWith('name') && form.includes('127.0.0.2')),
     );

@@ -92,7 +92,7 @@ describe('alerts', () => {
   });
 
   beforeEach(async () => {
-    // What the test before left behind.
+    // The test before left these behind.
     await admin.put('/admin/v1/alert-rules', { groupSeconds: 0 });
     await sql('DELETE FROM delivery');
     await sql('DELETE FROM endpoint');

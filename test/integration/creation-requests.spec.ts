@@ -34,7 +34,7 @@ describe('a request that creates something under a key', () => {
 
   const startProcess = () => new CreationRequests(postgres, plainCipher, { settings });
   const asked = (input: object) => ({ application: 'operator', operation: 'create-replay', input }) as const;
-  /** What is created has its id alone. */
+  /** The created thing has its id alone. */
   const create = (reserve: Reserve): Promise<string> =>
     postgres.transaction(async (query) => {
       const id = randomUUID();

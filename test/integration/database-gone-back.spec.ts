@@ -47,7 +47,7 @@ describe('a process whose database has gone back', () => {
     await prepared.release();
   });
 
-  /** Everything that is in the catalogue now; @returns what restores it */
+  /** Everything that is in the catalogue now; @returns the function that restores it */
   async function backUp(): Promise<() => Promise<void>> {
     for (const table of everything) await test.sql(`CREATE TABLE backup_of_${table} AS TABLE ${table}`);
     return async () => {

@@ -153,7 +153,7 @@ describe('finding notifications and deliveries', () => {
     );
   }
 
-  /** What a look at each of them finds. */
+  /** The result of a look at each of them. */
   function expected(sought: Sought, criteria: Criteria): string[] {
     return all
       .toReversed()
@@ -503,7 +503,7 @@ describe('a notification for very many subscriptions', () => {
     expect(await keys({ subscriptionId: many!.id })).toEqual([ids[700]]);
     expect(await keys({ subscriptionId: odd })).toEqual([ids[900]]);
 
-    // What is older than all digests, and came back with its day, is found as well.
+    // A notification that is older than all digests, and came back with its day, is found as well.
     await test.sql('DELETE FROM digest WHERE from_id < $1', [ids[900]]);
     expect(await keys({ subscriptionId: many!.id })).toEqual([ids[700]]);
     await test.close();

@@ -651,7 +651,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     const open = () => openEndpoints.list().map(({ address }) => address);
     await unused.close();
     expect(open()).toEqual([origin, url]);
-    // What is disabled is not called either.
+    // A disabled subscription is not called either.
     await test.sql('UPDATE catalogue SET version = version + 1');
     await test.sql('UPDATE subscription SET disabled_at = now(), version = (SELECT version FROM catalogue)');
     await unused.close();

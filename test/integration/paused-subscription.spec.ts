@@ -274,7 +274,7 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
       await enable();
       expect(events.map(({ event }) => event)).toEqual(['subscription.disabled', 'subscription.enabled']);
     }
-    // What had not failed by then is still held.
+    // Deliveries that had not failed by then are still held.
     await apply('subscription-ended');
     expect(await statesOf()).toEqual({ held: 2 });
   });

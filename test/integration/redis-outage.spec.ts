@@ -152,7 +152,7 @@ describe('while Redis cannot be used', () => {
         expect(await acquire(one, requestFor('one', before.theirs.key))).toEqual(lockedBy('other'));
         expect(await one.seal(before.held.key, before.held.token, 'brought', hour)).toBe(true);
         expect(await acquire(other, requestFor('other', before.held.key))).toMatchObject({ outcome: 'brought' });
-        // What a Redis that does not answer has is lost for the time being.
+        // Locks and seals of a Redis that does not answer are lost for the time being.
         const expected = canBeRead ? { outcome: 'before' } : acquired;
         expect(await acquire(other, requestFor('other', before.sealed.key))).toMatchObject(expected);
         expect(await other.release(before.theirs.key, before.theirs.token)).toBe(true);

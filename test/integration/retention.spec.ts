@@ -641,7 +641,7 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       });
       expect(await everythingOf(key)).not.toMatch(/secret|order-4711/);
       expect(await everythingOf(other)).toMatch(/secret.*order-4711/);
-      // Whoever has its message finds its key sealed.
+      // A worker that has its message finds its key sealed.
       expect(await keys.acquire(keyIdOf({ ...key, replays: 0 }))).toMatchObject({ kind: 'sealed' });
       expect(await erasures.get(id)).toMatchObject({ state: 'ending', erased: 1, cancelled: 1, unsettled: 1 });
       // An answer may wait for its turn to be written, and then for its statement.

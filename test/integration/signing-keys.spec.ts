@@ -41,7 +41,7 @@ describe('the signing keys of a subscription', () => {
     await prepared.release();
   });
 
-  /** What a process has in its memory, and how it changes what all have. */
+  /** The memory of a process, and the changes that it makes for all. */
   function startProcess(cipher = plainCipher) {
     const catalogue = new Catalogue(postgres);
     const directory = new SubscriptionDirectory(catalogue, postgres, cipher);

@@ -28,7 +28,7 @@ export interface Begun {
   isUnlucky: boolean;
 }
 
-/** What a process asked for its locks last. */
+/** The last question of a process for its locks. */
 interface Locking {
   asked: { ms: number; event: number };
   answeredAt: number;
@@ -98,7 +98,7 @@ export class Calls {
     return this.first.splice(0);
   }
 
-  /** What is wrong with the calls so far. */
+  /** The first fault of the calls so far. */
   get firstWrong(): string | undefined {
     return this.wrong[0];
   }

@@ -255,7 +255,7 @@ export class Judge {
     }
   }
 
-  /** What came about: a run in which nothing does has shown nothing. */
+  /** Counts of what came about: a run in which nothing does has shown nothing. */
   get tally(): WorldTally {
     const delivered = (guarantee: DeliveryGuarantee) =>
       [...this.rows.values()].filter(

@@ -210,7 +210,7 @@ export class ModelProcess {
       'hand-out': () => this.dispatcher.handOutDue(signal),
       recover: () => this.dispatcher.recover(signal),
       release: () => this.releaser.releaseHeld(signal),
-      // What a process polls for each second.
+      // A process polls for this each second.
       'read-endpoints': () => this.openEndpoints.refresh(),
     }[task]();
     Promise.resolve(round).then(

@@ -44,7 +44,7 @@ export class ModelSupervisor {
 
   /**
    * Takes the `pick`-th of the messages for processes that `mayGo`, and passes it on unless it `isLost`.
-   * @returns what it was, none if there is no such message
+   * @returns a line about the message, none if there is no such one
    */
   pass(pick: number, mayGo: (process: number) => boolean, isLost = false): string[] {
     const routes = this.messages.flatMap((message) =>
@@ -60,7 +60,7 @@ export class ModelSupervisor {
     return [`${message.from} ${message.what} to ${to}${isLost ? ', lost' : ''}`];
   }
 
-  /** What it has sent may still arrive; what is on the way to it is lost. The others are told. */
+  /** Messages that it has sent may still arrive; those on the way to it are lost. The others are told. */
   end(process: number): void {
     this.listeners.delete(process);
     this.messages = this.messages.filter(({ to }) => to !== process);

@@ -34,13 +34,13 @@ export interface AcceptedPublication {
   removed: ReadonlySet<string>;
 }
 
-/** What was published, in which order, and what the publishers were told. */
+/** The publications in their order, and the answers to their publishers. */
 export class Publications {
   private readonly made: Made[] = [];
   private readonly byId = new Map<string, Made>();
   private events = 0;
   readonly accepted: AcceptedPublication[] = [];
-  /** What nothing excuses. */
+  /** Faults that nothing excuses. */
   readonly wrong: string[] = [];
 
   constructor(private readonly time: VirtualTime) {}

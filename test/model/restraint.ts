@@ -8,7 +8,7 @@ export interface RestraintTally {
   probed: number;
 }
 
-/** What a process knows of the endpoints in trouble. */
+/** The endpoints in trouble that a process knows of. */
 type Known = () => ReadonlyMap<string, OpenEndpoint>;
 
 /** Knows which calls have to be left undone: those for a paused subscription, and all but probes of a parked endpoint. */

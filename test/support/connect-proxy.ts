@@ -4,7 +4,7 @@ import * as https from 'node:https';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { certificate, key } from './tls-identity.js';
 
-/** What becomes of a CONNECT: `socket` is that of the client. */
+/** The treatment of a CONNECT: `socket` is that of the client. */
 export type ProxyBehaviour = (socket: Socket, authority: string) => void;
 
 /** The tunnel that was asked for; all addresses lead to this machine. */
@@ -13,7 +13,7 @@ export const tunnel: ProxyBehaviour = (socket, authority) => {
     socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
     socket.pipe(target).pipe(socket);
   });
-  target.on('error', () => {}); // what follows is `close`
+  target.on('error', () => {}); // `close` follows
   target.on('close', () => socket.destroy());
   socket.on('close', () => target.destroy());
 };

@@ -14,7 +14,7 @@ export interface CommandResult {
 export interface Typed {
   /** Whether people look on; machines otherwise. */
   isTerminal?: boolean;
-  /** What is typed when something is asked. */
+  /** Typed when something is asked. */
   answer?: string;
 }
 
@@ -23,7 +23,7 @@ export class CommandLine {
   private readonly handlers = new Set<() => void>();
   /** Types a line, while a command runs. */
   type: (text: string) => void = () => {};
-  /** What has been printed so far by the command that runs. */
+  /** Printed so far by the command that runs. */
   out = '';
   notes = '';
 
@@ -47,7 +47,7 @@ export class CommandLine {
       },
     });
     const exit = await runCommandLine(words.split(' '), terminal, this.environment);
-    await new Promise((resolve) => setImmediate(resolve)); // what was written last is on its way
+    await new Promise((resolve) => setImmediate(resolve)); // the last text written is on its way
     if (!words.startsWith('token')) secretWatch.line(`${this.out}${this.notes}`);
     return { exit, out: this.out, notes: this.notes };
   }

@@ -34,7 +34,7 @@ interface OtlpBody {
   }[];
 }
 
-/** What OTLP/HTTP with JSON sends to `/v1/traces` is kept. */
+/** Keeps the spans that OTLP/HTTP with JSON sends to `/v1/traces`. */
 export class OtlpCollector {
   readonly spans: CollectedSpan[] = [];
   private constructor(private readonly server: Server) {}

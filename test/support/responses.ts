@@ -2,7 +2,7 @@ import type { Answered, CallFacts, WebhookResponse } from '../../src/delivery/we
 
 const facts: CallFacts = { durationMs: 12, connectMs: null, firstByteMs: null, address: null };
 
-/** What a webhook client tells of a call, for tests that make no call. */
+/** The report of a webhook client on a call, for tests that make no call. */
 export const answered = (status: number, parts: Partial<Answered> = {}): Answered => ({
   kind: 'answered',
   status,

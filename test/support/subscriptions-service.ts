@@ -7,7 +7,7 @@ import { SubscriptionAllowance } from '../../src/subscriptions/subscription-allo
 import type { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 
-/** What the default settings allow an application. */
+/** The allowance of an application by the default settings. */
 export const subscriptionAllowance = (catalogue: Catalogue, directory: SubscriptionDirectory): SubscriptionAllowance =>
   new SubscriptionAllowance({ settings: readSettings({}) }, catalogue, directory);
 

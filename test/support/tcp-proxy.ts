@@ -83,7 +83,7 @@ export class TcpProxy {
       [client, server],
       [server, client],
     ] as const) {
-      one.on('error', () => {}); // what follows is `close`
+      one.on('error', () => {}); // `close` follows
       one.on('end', () => other.end());
       one.on('close', () => {
         this.pairs.delete(pair);

@@ -3,7 +3,7 @@ export const testServers = {
   databaseUrl: () => required('TEST_DATABASE_URL'),
   amqpUrl: () => required('TEST_AMQP_URL'),
   redisUrl: () => required('TEST_REDIS_URL'),
-  /** What a test's database is a copy of: migrated-databases.mjs. */
+  /** A test's database is a copy of it: migrated-databases.mjs. */
   databaseTemplate: () => process.env.TEST_DATABASE_TEMPLATE ?? 'template1',
 };
 

@@ -13,7 +13,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   try {
     answer = isGenuine(key, headers, body);
   } catch {
-    // What throws does not accept.
+    // A verifier that throws does not accept.
   }
   console.log(answer ? 'accepted' : 'refused');
 }
