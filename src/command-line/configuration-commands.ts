@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import type { ConfigurationText, Remark } from '../configuration-file/configuration-text.js';
 import type { Plan } from '../configuration-file/planning.js';
 import { AdminRefusal } from './admin-client.js';
@@ -68,7 +68,7 @@ async function run(session: Session, { verb, file, isPruning, isConfirmed = fals
   const { asLine, readConfigurationText } = await import('../configuration-file/configuration-text.js');
   const { sourcesBeside } = await import('../configuration-file/sources.js');
   const { renderPlan } = await import('../configuration-file/render-plan.js');
-  const read = readConfigurationText(readText(file), sourcesBeside(file));
+  const read = readConfigurationText(await readText(session, file), sourcesBeside(file));
   const line = asLine(file);
   const ask = async (what: 'plan' | 'apply', confirm?: number): Promise<Plan> => {
     const query = { prune: isPruning ? true : undefined, confirm };
@@ -134,9 +134,9 @@ function wrong(session: Session, file: string, lines: readonly string[]): Comman
   return new CommandFailure(exits.failed, `${file} has ${count}; nothing was changed.`);
 }
 
-function readText(file: string): string {
+async function readText(session: Session, file: string): Promise<string> {
   try {
-    return readFileSync(file === '-' ? 0 : file, 'utf8');
+    return file === '-' ? await session.terminal.readAll() : await readFile(file, 'utf8');
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     throw new CommandFailure(exits.wrongUse, `${file} cannot be read: ${code ?? message}.`);

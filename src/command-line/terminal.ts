@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 
 type Output = Writable & { isTTY?: boolean; columns?: number };
 
@@ -20,9 +21,10 @@ export class Terminal {
     return this.streams.stdout.isTTY === true;
   }
 
-  /** Whether somebody can answer a question. */
+  /** Whether somebody can answer a question: not after `readAll`, which has read to the end of what is typed. */
   get canAsk(): boolean {
-    return this.streams.stdin.isTTY === true && this.streams.stderr.isTTY === true;
+    const { stdin, stderr } = this.streams;
+    return stdin.isTTY === true && !stdin.readableEnded && stderr.isTTY === true;
   }
 
   get columns(): number {
@@ -32,6 +34,14 @@ export class Terminal {
   /** For progress bars. */
   get notes(): Output {
     return this.streams.stderr;
+  }
+
+  /**
+   * Standard input to its end. Only as a stream: `process.stdin` has made its descriptor one that does not wait, so that a call that reads a file
+   * fails with EAGAIN wherever the writer of the pipe is slower.
+   */
+  readAll(): Promise<string> {
+    return text(this.streams.stdin);
   }
 
   /** The result. */

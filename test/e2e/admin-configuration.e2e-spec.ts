@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { parse } from 'yaml';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { ChannelChanges } from '../../src/channels/channel-changes.js';
@@ -100,6 +101,9 @@ describe('a configuration file', () => {
     const program = inProject('dist/heraut.js');
     const child = execFile(process.execPath, [program, 'plan', '--file', '-'], { env: environment });
     const name = `channel-${randomUUID()}`;
+    // More than a pipe holds: it is written when the program has begun to read, and the rest comes later.
+    const write = promisify((part: string, done: (error?: Error | null) => void) => child.stdin!.write(part, done));
+    await write(`# ${'x'.repeat(300_000)}\n`);
     child.stdin!.end(`channels:\n  - name: ${name}\n`);
     const [output, errors] = await Promise.all([text(child.stdout!), text(child.stderr!)]);
     expect(errors).toBe('');
