@@ -57,6 +57,22 @@ describe('the time limits of Postgres', () => {
       (error: unknown) => error,
     );
 
+  /** Does `work` while another transaction keeps what `lock` locks. */
+  async function whileHeld<T>(lock: string, work: () => Promise<T>): Promise<T> {
+    let letGo: (() => void) | undefined;
+    const holder = postgres.upkeep.transaction(async (manager: EntityManager) => {
+      await manager.query(lock);
+      await new Promise<void>((resolve) => (letGo = resolve));
+    });
+    await eventually(() => letGo, 'the lock to be held');
+    try {
+      return await work();
+    } finally {
+      letGo!();
+      await holder;
+    }
+  }
+
   async function timesCounted(name: string, limit: string): Promise<number> {
     const { values } = await register.getSingleMetric('heraut_postgres_statements_timed_out_total')!.get();
     return values.find(({ labels }) => labels.statement === name && labels.limit === limit)?.value ?? 0;
@@ -107,20 +123,24 @@ describe('the time limits of Postgres', () => {
   });
 
   it('end the waiting for a lock before the statement’s own limit, so that the log says which it was', async () => {
-    let letGo: (() => void) | undefined;
-    const holder = postgres.upkeep.transaction(async (manager: EntityManager) => {
-      await manager.query(raise.text);
-      await new Promise<void>((resolve) => (letGo = resolve));
-    });
-    await eventually(() => letGo, 'the lock to be held');
-    const failures = [await failureOf(postgres.query(raise)), await failureOf(postgres.dataSource.query(raise.text))];
-    letGo!();
-    await holder;
+    const failures = await whileHeld(raise.text, async () => [
+      await failureOf(postgres.query(raise)),
+      await failureOf(postgres.dataSource.query(raise.text)),
+    ]);
     expect(failures.map(isUnavailable)).toEqual([true, true]);
     expect(logged).toMatchObject([
       { statement: 'raise', limit: 'lock', limitMs: 400 },
       { statement: 'other', limit: 'lock' },
     ]);
+  });
+
+  it('end a look at migrations, which gives back the only connection of health checks', async () => {
+    const failure = await whileHeld('LOCK TABLE migrations IN ACCESS EXCLUSIVE MODE', () =>
+      failureOf(postgres.hasPendingMigrations()),
+    );
+    expect(isUnavailable(failure)).toBe(true);
+    await postgres.tryWriting();
+    expect(await postgres.hasPendingMigrations()).toBe(false);
   });
 
   it('end a transaction whose process says nothing more, and free its rows', async () => {
@@ -155,17 +175,13 @@ describe('the time limits of Postgres', () => {
   it('leave migrations and partitions the time they need', async () => {
     const pool = await open(database.url, 0.1);
     await pool.upkeep.query('SELECT pg_sleep(0.4)');
-    let unlock: (() => void) | undefined;
-    const holder = postgres.upkeep.transaction(async (manager: EntityManager) => {
-      await manager.query('SELECT pg_advisory_xact_lock(727272)');
-      await new Promise<void>((resolve) => (unlock = resolve));
+    let migrated: Promise<string[]> | undefined;
+    await whileHeld('SELECT pg_advisory_xact_lock(727272)', async () => {
+      migrated = pool.migrate();
+      await postgres.upkeep.query('SELECT pg_sleep(0.4)');
     });
-    await eventually(() => unlock, 'another process to migrate');
-    const migrated = pool.migrate();
-    await postgres.upkeep.query('SELECT pg_sleep(0.4)');
-    unlock!();
     expect(await migrated).toEqual([]);
-    await Promise.all([holder, pool.close()]);
+    await pool.close();
   });
 });
 
