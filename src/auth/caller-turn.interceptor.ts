@@ -18,7 +18,7 @@ class CallerTurnInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const { clientId } = callerOf(context.switchToHttp().getRequest<FastifyRequest>());
     const answer = () => lastValueFrom(next.handle(), { defaultValue: undefined });
-    return from(this.postgres.turns.run(clientId, answer));
+    return from(this.postgres.turns.searches.run(clientId, answer));
   }
 }
 

@@ -85,6 +85,7 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
    * again, so it must change nothing but the database.
    * @param committed is told of the result as soon as it is committed, also where this process cannot read it then
    * @throws {TooManyRequestsProblem} where too many changes of the author of the request wait already
+   * @throws {UnavailableProblem} where those of others are carried out first, for too long
    * @throws {MaybeDoneProblem} where the change is committed, and cannot be read
    * @throws an error of Postgres; where the change may be committed it says so (`isCommitInDoubt`)
    */
@@ -101,7 +102,7 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
     };
     const change = () => this.postgres.entityTransaction(raise);
     const author = currentAuthor();
-    const result = await (author ? this.postgres.turns.run(callerIn(author), change) : change());
+    const result = await (author ? this.postgres.turns.changes.run(callerIn(author), change) : change());
     committed(result);
     await readBack(() => this.refresh());
     return result;

@@ -33,6 +33,10 @@ export class FairPermits {
     });
   }
 
+  held(name: string): number {
+    return this.owners.get(name)?.held ?? 0;
+  }
+
   /** @param name of the party that acquired it */
   release(name: string): void {
     const owner = this.owners.get(name)!;

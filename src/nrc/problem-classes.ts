@@ -151,7 +151,7 @@ export const problemClasses = {
     codes: ['service_unavailable', 'day-away'],
     title: 'Temporarily unavailable.',
     explanation:
-      'The request was not carried out because something it needs is out of reach. Repeat it after Retry-After.',
+      'The request was not carried out because something it needs is out of reach, or in use by others. Repeat it after Retry-After.',
   },
 } as const satisfies Record<string, Explanation>;
 

@@ -9,7 +9,10 @@ import { Postgres } from '../infra/postgres/postgres.js';
  * subscription, so that its subscriber does not take up all.
  */
 const most = { underWay: 1000, ofApplication: 500, ofSubscription: 4 };
-/** Looks into the ledger at once, in a process. They share the connections of the rest with health checks and the admin API. */
+/**
+ * Looks into the ledger at once, in a process. With the turns of callers (src/infra/postgres/caller-turns.ts) these may be all connections of the rest: whatever else
+ * needs one waits for the end of a look, half a second as a rule.
+ */
 const mostLooks = 4;
 const turnMs = 5000;
 const retryAfterSeconds = 5;

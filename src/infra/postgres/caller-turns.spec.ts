@@ -1,14 +1,16 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { CallerTurns } from './caller-turns.js';
+import { CallerTurns, turnsAt } from './caller-turns.js';
 
-const refused = { status: 429, code: 'too-many-requests', extra: { headers: { 'retry-after': '5' } } };
+const retryAfter = { headers: { 'retry-after': '5' } };
+const refused = { status: 429, code: 'too-many-requests', extra: retryAfter };
+const unavailable = { status: 503, code: 'service_unavailable', extra: retryAfter };
 
 describe('the turns of callers', () => {
   let turns: CallerTurns;
   let ends: (() => void)[];
   beforeEach(() => {
     vi.useFakeTimers();
-    turns = new CallerTurns(8, 5000);
+    turns = turnsAt(8, 5000).searches;
     ends = [];
   });
   afterEach(() => {
@@ -17,13 +19,14 @@ describe('the turns of callers', () => {
 
   /** Runs until `ends` is told. */
   const run = (caller: string) => turns.run(caller, () => new Promise<void>((resolve) => ends.push(resolve)));
+  const asItIs = (error: unknown) => error;
   const settle = () => vi.advanceTimersByTimeAsync(0);
 
   it('leave a quarter of the connections to others, and half of the rest to other callers', async () => {
     const all = [...Array(10).fill('one'), ...Array(10).fill('two')].map(run);
     await settle();
     expect(ends).toHaveLength(6);
-    const alone = new CallerTurns(8, 5000);
+    const alone = turnsAt(8, 5000).changes;
     let running = 0;
     for (let nr = 0; nr < 10; nr++) void alone.run('one', () => new Promise<void>(() => running++));
     await settle();
@@ -61,6 +64,28 @@ describe('the turns of callers', () => {
     await settle();
     ends[0]!();
     await next;
+  });
+
+  it('are not said to be taken by a caller that asks for no more than it may have', async () => {
+    const running = ['one', 'two'].flatMap((caller) => [1, 2, 3].map(() => run(caller)));
+    await settle();
+    expect(ends).toHaveLength(6);
+    const late = ['three', 'four', 'four', 'four', 'four', 'one'].map((caller) => run(caller).catch(asItIs));
+    await vi.advanceTimersByTimeAsync(5000);
+    const four = [refused, unavailable, unavailable, unavailable];
+    expect(await Promise.all(late)).toMatchObject([unavailable, ...four, refused]);
+    for (const end of ends) end();
+    await Promise.all(running);
+  });
+
+  it('are those of changes, or of searches, where there are too few to share', async () => {
+    for (const connections of [1, 2, 3]) {
+      const { changes, searches } = turnsAt(connections, 5000);
+      const search = searches.run('one', () => new Promise<void>((resolve) => ends.push(resolve)));
+      expect(await changes.run('one', () => Promise.resolve('done'))).toBe('done');
+      ends.pop()!();
+      await search;
+    }
   });
 
   it('are given back where the work fails', async () => {

@@ -35,6 +35,11 @@ new Gauge({
   },
 });
 
+export const requestsInLine = new Gauge({
+  name: 'heraut_postgres_requests_in_line',
+  help: 'Changes and searches of callers that wait for their turn at a connection of the pool `rest`.',
+});
+
 /** Counts these until what is returned is called. */
 export function countPools(pools: Pools): () => void {
   open.add(pools);

@@ -4,7 +4,7 @@ import type pg from 'pg';
 import type { DataSource, EntityManager, EntitySchema } from 'typeorm';
 import { migrations } from '../../../migrations/index.js';
 import type { Settings } from '../../config/settings.js';
-import { CallerTurns } from './caller-turns.js';
+import { turnsAt } from './caller-turns.js';
 import { markCommit } from './commit-in-doubt.js';
 import { orSayWhyNot } from './connection-advice.js';
 import { migrationNames } from './migration-names.js';
@@ -53,7 +53,7 @@ export class Postgres {
   /** An error of the start, for an operator where the database is the cause and can be mended; any other one as it is. */
   readonly explain: (error: unknown) => unknown;
   /** For those on whose behalf requests use `dataSource`. */
-  readonly turns: CallerTurns;
+  readonly turns: ReturnType<typeof turnsAt>;
   private readonly pool: pg.Pool;
   private readonly closeServer: () => Promise<void>;
 
@@ -66,7 +66,7 @@ export class Postgres {
     this.checks = checks;
     this.pool = pool;
     const { max, connectionTimeoutMillis: longestMs = 0 } = poolOf(dataSource).options;
-    this.turns = new CallerTurns(max, longestMs); // as long as one waits for a connection
+    this.turns = turnsAt(max, longestMs); // as long as one waits for a connection
     this.isEmbedded = isEmbedded;
     this.explain = explain;
     this.closeServer = close;
