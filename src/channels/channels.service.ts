@@ -67,10 +67,11 @@ export class ChannelsService {
    * @throws {ConflictProblem} where all of them would take more than they may
    */
   async update(id: string, changes: ChangesOfChannel, mustFit?: (before: Channel) => void): Promise<Channel> {
-    await this.catalogue.changeIfNeeded((manager, version) =>
+    const changed = await this.catalogue.changeIfNeeded((manager, version) =>
       this.allowance.within(manager, () => new ChannelChanges(manager, version).update(id, changes, mustFit)),
     );
-    return this.known(id);
+    // Where there was nothing to change, another process may have made this change a moment ago.
+    return changed === undefined ? this.get(id) : this.known(changed);
   }
 
   /**

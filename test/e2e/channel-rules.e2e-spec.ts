@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { AdminApi } from '../support/admin-api.js';
 import type { ApiAnswer } from '../support/api.js';
 import { createDatabase } from '../support/database.js';
@@ -59,6 +60,22 @@ async function counted(name: string, labels = ''): Promise<number> {
 }
 
 describe('the rules of a channel', () => {
+  it('are answered as they are where another process has made the same change a moment before', async () => {
+    const { path } = await newChannel();
+    const asked: ReturnType<AdminApi['patch']>[] = [];
+    await admin.api.app.get(Postgres).upkeep.transaction(async (manager) => {
+      await manager.query('UPDATE catalogue SET version = version + 1');
+      asked.push(admin.patch(path, { maxAgeSeconds: 60 }));
+      await eventually(async () => {
+        const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+        return (await manager.query<object[]>(waiting)).length > 0;
+      }, 'the change to wait');
+      const change = 'UPDATE channel SET max_age = 60, version = catalogue.version FROM catalogue WHERE id = $1';
+      await manager.query(change, [path.split('/').at(-1)]);
+    });
+    expect(await Promise.all(asked)).toMatchObject([{ status: 200, json: { maxAgeSeconds: 60 } }]);
+  });
+
   it('count in every process from when they are set, also in one that has not read them yet', async () => {
     const database = await createDatabase();
     const [here, other] = await Promise.all([
