@@ -23,7 +23,8 @@ export class ChannelChanges {
   ) {}
 
   /**
-   * A channel that was removed is made again under the id that it had: notifications name it, and are kept as long as it says.
+   * A channel that was removed is made again under the id that it had: notifications name it. Their bodies are kept as long as it said, unless the
+   * input says otherwise: a publisher, who may make it, could keep what is to be erased.
    * @returns its id
    * @throws a unique violation when there is a channel of this name
    */
@@ -35,7 +36,7 @@ export class ChannelChanges {
     const id = removed?.id ?? randomUUID();
     if (removed)
       await manager.update(ChannelEntity, id, {
-        ...{ bodyRetentionDays: null, ...columns },
+        ...columns,
         deletedAt: null,
         createdAt: await timeIn(manager),
         version,
@@ -45,7 +46,7 @@ export class ChannelChanges {
       action: 'channel.created',
       subject: `channel/${id}`,
       before: null,
-      after: { ...columns },
+      after: { ...(removed?.bodyRetentionDays && { bodyRetentionDays: removed.bodyRetentionDays }), ...columns },
     });
     return id;
   }

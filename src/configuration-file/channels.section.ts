@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { IsNull } from 'typeorm';
 import { isDeepStrictEqual } from 'node:util';
 import { ChannelAllowance } from '../channels/channel-allowance.service.js';
 import { ChannelChanges, type ChannelInput } from '../channels/channel-changes.js';
@@ -53,8 +52,9 @@ export class ChannelsSection implements Section {
   constructor(private readonly allowance: ChannelAllowance) {}
 
   async plan(planning: Planning): Promise<Planned> {
-    const found = await planning.manager.findBy(ChannelEntity, { deletedAt: IsNull() });
-    const stored = new Map(found.map((one) => [one.name, one]));
+    const found = await planning.manager.find(ChannelEntity);
+    const known = new Map(found.map((one) => [one.name, one]));
+    const stored = new Map([...known].filter(([, one]) => isThere(one)));
     for (const [name, channel] of stored) know(planning, name, channel.filters);
     const entries = planning.configuration.channels;
     if (!entries) return nothingPlanned;
@@ -63,7 +63,7 @@ export class ChannelsSection implements Section {
     const steps: Step[] = [];
     for (const entry of entries) {
       if (!planning.isFirst(seen, entry.wanted.name, `${entry.name}.name`)) continue;
-      const step = this.planEntry(planning, entry, stored.get(entry.wanted.name), after);
+      const step = this.planEntry(planning, entry, known.get(entry.wanted.name), after);
       if (step) steps.push(step);
     }
     for (const { code, reason } of this.allowance.refusals(roomOf(stored.values()), roomOf(after.values())))
@@ -74,16 +74,19 @@ export class ChannelsSection implements Section {
   }
 
   /**
+   * @param known the channel as it is, or as it was when it was removed
    * @param all channels as they will be; gets this one
    * @returns undefined: it is as it should be
    */
   private planEntry(
     planning: Planning,
     { name, wanted }: Entry<ConfiguredChannel>,
-    stored: ChannelEntity | undefined,
+    known: ChannelEntity | undefined,
     all: Map<string, ChannelInput>,
   ): Step | undefined {
-    const before = stored ? fieldsOf(stored) : ofNew;
+    const stored = known && isThere(known) ? known : undefined;
+    // Of one that was removed, the days stay.
+    const before = stored ? fieldsOf(stored) : { ...ofNew, bodyRetentionDays: known?.bodyRetentionDays ?? null };
     const { documentationLink, filters, deduplication, maxAgeSeconds, bodyRetentionDays } = wanted;
     const after: Fields = {
       documentationLink: documentationLink ?? before.documentationLink,
@@ -95,9 +98,9 @@ export class ChannelsSection implements Section {
     know(planning, wanted.name, after.filters);
     all.set(wanted.name, { name: wanted.name, ...after });
     // Only what is to change: publishers can take away filters by a call.
-    const known = planning.channels.get(wanted.name)!;
+    const named = planning.channels.get(wanted.name)!;
     if (!isDeepStrictEqual([before.filters, before.deduplication], [after.filters, after.deduplication]))
-      for (const param of unknownCharacteristics(after.deduplication?.fields ?? [], known))
+      for (const param of unknownCharacteristics(after.deduplication?.fields ?? [], named))
         planning.refuse(`${name}.${param.name}`, param.code, param.reason);
     const shown = (fields: Fields) => ({ fields: { ...fields }, secrets: {} });
     const fields = fieldsThatDiffer(stored ? shown(before) : null, shown(after));
@@ -114,6 +117,8 @@ export class ChannelsSection implements Section {
     };
   }
 }
+
+const isThere = ({ deletedAt }: ChannelEntity): boolean => deletedAt === null;
 
 function know({ channels }: Planning, name: string, filters: readonly string[]): void {
   channels.set(name, { filters, canonicalFilters: new Set(filters.map(canonicalName)) });

@@ -46,17 +46,22 @@ export const retentionOutput = z
     bodyRetentionDays: z.int().nullable().describe('null: as long as the rows.'),
     exportDirectory: z.string().nullable().describe('null: days are dropped without being exported.'),
     channels: z
-      .array(z.strictObject({ name: z.string(), bodyRetentionDays: z.int() }))
-      .describe('Those that have days of their own.'),
+      .array(
+        z.strictObject({
+          name: z.string(),
+          bodyRetentionDays: z.int(),
+          isRemoved: z.boolean().describe('Its notifications are kept as long as it said.'),
+        }),
+      )
+      .describe('Those that have days of their own, or had when they were removed.'),
     days: z
       .array(dayOutput)
       .describe('Of which something was erased, exported, dropped or kept; newest first, at most 500.'),
   })
   .meta({ id: 'Retention' });
 
-export const reportToShow = ({ channels, days, ...rest }: RetentionReport): z.output<typeof retentionOutput> => ({
+export const reportToShow = ({ days, ...rest }: RetentionReport): z.output<typeof retentionOutput> => ({
   ...rest,
-  channels: channels.map(({ name, bodyRetentionDays }) => ({ name, bodyRetentionDays: bodyRetentionDays! })),
   days: days.map(dayToShow),
 });
 

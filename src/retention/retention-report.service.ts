@@ -1,10 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { Catalogue } from '../catalogue/catalogue.service.js';
-import { ChannelDirectory } from '../channels/channel-directory.service.js';
+import { readAllBodyDays } from '../channels/read-body-days.js';
 import { Config } from '../config/config.module.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
-import type { BodyDays } from './due-channels.js';
 
 /** More than there are days in a year. */
 const mostDays = 500;
@@ -45,8 +43,8 @@ export interface RetentionReport {
   retentionDays: number;
   bodyRetentionDays: number | null;
   exportDirectory: string | null;
-  /** Those that have days of their own. */
-  channels: BodyDays[];
+  /** Those that have days of their own, or had when they were removed. */
+  channels: { name: string; bodyRetentionDays: number; isRemoved: boolean }[];
   /** The newest first. */
   days: ReportedDay[];
 }
@@ -56,22 +54,19 @@ export interface RetentionReport {
 export class RetentionReports {
   constructor(
     private readonly postgres: Postgres,
-    private readonly catalogue: Catalogue,
-    private readonly channels: ChannelDirectory,
     private readonly config: Config,
   ) {}
 
   async read(): Promise<RetentionReport> {
-    await this.catalogue.refresh();
+    const channels = await readAllBodyDays((read, values) => this.postgres.query(read, values));
     const { RETENTION_DAYS, BODY_RETENTION_DAYS, EXPORT_DIR } = this.config.settings;
     return {
       retentionDays: RETENTION_DAYS,
       bodyRetentionDays: BODY_RETENTION_DAYS ?? null,
       exportDirectory: EXPORT_DIR ?? null,
-      channels: this.channels
-        .list()
-        .filter(({ bodyRetentionDays }) => bodyRetentionDays !== null)
-        .map(({ name, bodyRetentionDays }) => ({ name, bodyRetentionDays })),
+      channels: channels.flatMap(({ bodyRetentionDays, ...channel }) =>
+        bodyRetentionDays === null ? [] : { ...channel, bodyRetentionDays },
+      ),
       days: await this.postgres.query<ReportedDay>(reportDays),
     };
   }

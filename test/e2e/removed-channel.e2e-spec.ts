@@ -1,12 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { ChannelDirectory } from '../../src/channels/channel-directory.service.js';
 import { ConfigurationService } from '../../src/configuration-file/configuration.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { createPartition, partitionsBetween } from '../../src/ledger/partitions.js';
+import { BodyRetention } from '../../src/retention/body-retention.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { AdminApi } from '../support/admin-api.js';
 import { eventually } from '../support/eventually.js';
+import { insertNotifications } from '../support/insert-deliveries.js';
 import { protectedReceiver, Receiver } from '../support/receiver.js';
 
 const auth = 'Bearer letmein';
@@ -85,7 +89,7 @@ describe('a channel that an operator removes', () => {
   });
 
   it('is a new one when it is made again, under the address that it had', async () => {
-    await admin.patch(path, { maxAgeSeconds: 60, bodyRetentionDays: 3, deduplication: { fields: ['actie'] } });
+    await admin.patch(path, { maxAgeSeconds: 60, deduplication: { fields: ['actie'] } });
     await admin.delete(path);
     const again = await admin.api.post('/kanaal', { naam, filters: ['other'] });
     expect(again).toMatchObject({ status: 201, json: { url, filters: ['other'], documentatieLink: '' } });
@@ -94,6 +98,38 @@ describe('a channel that an operator removes', () => {
     await admin.delete(path);
     await admin.api.app.get(ConfigurationService).apply({ channels: [{ name: naam, maxAgeSeconds: 5 }] }, false);
     expect((await admin.get(path)).json).toMatchObject({ filters: [], ...rules, maxAgeSeconds: 5 });
+  });
+
+  it('keeps bodies for as long as it said, whoever makes it again, unless an operator says otherwise', async () => {
+    const postgres = admin.api.app.get(Postgres);
+    const at = Date.now() - 9 * 86_400_000;
+    for (const partition of partitionsBetween(at, at)) await postgres.dataSource.query(createPartition(partition));
+    const old = uuidv7({ msecs: at });
+    await insertNotifications((text, values) => postgres.dataSource.query(text, values), [old], { channel: naam });
+    const shownDays = async () => {
+      const { channels } = (await admin.get('/admin/v1/retention')).json as unknown as { channels: { name: string }[] };
+      return channels.filter(({ name }) => name === naam);
+    };
+    const rule = { name: naam, bodyRetentionDays: 3 };
+    await admin.patch(path, { bodyRetentionDays: 3 });
+    expect(await shownDays()).toEqual([{ ...rule, isRemoved: false }]);
+    await admin.delete(path);
+    expect(await shownDays()).toEqual([{ ...rule, isRemoved: true }]);
+
+    await admin.api.post('/kanaal', { naam, filters: ['other'] });
+    expect((await admin.get(path)).json).toMatchObject({ filters: ['other'], bodyRetentionDays: 3 });
+    await admin.api.app.get(BodyRetention).eraseOld(new AbortController().signal);
+    const bodies = await postgres.dataSource.query('SELECT body FROM notification WHERE id = $1', [old]);
+    expect(bodies).toEqual([{ body: null }]);
+
+    await admin.delete(path);
+    const configuration = admin.api.app.get(ConfigurationService);
+    const { changes } = await configuration.apply({ channels: [{ name: naam }] }, false);
+    expect(changes).toMatchObject([{ fields: [{ name: 'bodyRetentionDays', before: null, after: 3 }] }]);
+    expect((await admin.get(path)).json).toMatchObject({ bodyRetentionDays: 3 });
+    await admin.delete(path);
+    await configuration.apply({ channels: [{ name: naam, bodyRetentionDays: null }] }, false);
+    expect((await admin.get(path)).json).toMatchObject({ bodyRetentionDays: null });
   });
 
   it('is not removed by somebody who has seen another state of it', async () => {

@@ -7,8 +7,6 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { v7 as uuidv7 } from 'uuid';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
-import { Catalogue } from '../../src/catalogue/catalogue.service.js';
-import { ChannelDirectory } from '../../src/channels/channel-directory.service.js';
 import { InProcessAttemptStates } from '../../src/delivery/attempt-states.in-process.js';
 import { deliveryKeys, keyIdOf } from '../../src/delivery/delivery-keys.js';
 import { Idempotency } from '../../src/idempotency/idempotency.service.js';
@@ -54,8 +52,6 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
   let prepared: PreparedStack;
   let test: TestLedger;
   let directory: string;
-  let catalogue: Catalogue;
-  let directoryOfChannels: ChannelDirectory;
   let keys: ReturnType<typeof deliveryKeys>;
   let erasures: Erasures;
   let work: ErasureWork;
@@ -78,8 +74,6 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
     await test.sql(
       'DELETE FROM retention_day; DELETE FROM kept_body; DELETE FROM erasure; DELETE FROM erased_delivery; DELETE FROM channel',
     );
-    catalogue = new Catalogue(test.postgres);
-    directoryOfChannels = new ChannelDirectory(catalogue, test.postgres);
     await setDays({ cases: null });
   });
   afterAll(async () => {
@@ -111,7 +105,7 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
 
   /** Of these days; other tests leave theirs. */
   async function report(...days: number[]) {
-    const { days: all } = await new RetentionReports(test.postgres, catalogue, directoryOfChannels, test.config).read();
+    const { days: all } = await new RetentionReports(test.postgres, test.config).read();
     return all.filter(({ day }) => days.some((at) => dateOf(Math.floor(at / dayMs)) === day));
   }
 
