@@ -1,8 +1,12 @@
-import type { Page } from '@playwright/test';
+import type { Page, Route } from '@playwright/test';
 import type { Installation } from '../../test/support/installation.js';
-import { expect, retype, signIn, test } from './harness.js';
+import { asTimePasses, atOnce, expect, retype, signIn, test } from './harness.js';
 
 const fault = { status: 500, json: { status: 500, code: 'error', title: 'Internal error', detail: 'Of this test' } };
+const unavailable = (detail: string) => ({
+  status: 503,
+  json: { status: 503, code: 'service_unavailable', title: 'Not available', detail },
+});
 const comeBackTo = (page: Page) => page.evaluate(() => void dispatchEvent(new Event('visibilitychange')));
 const endSession = (page: Page, url: string) =>
   page.request.delete(`${url}/console/session`, { headers: { 'X-Heraut-Console': '1' } });
@@ -43,6 +47,64 @@ test('a page of a list that fails is asked for once, and again when somebody wan
   await page.getByRole('button', { name: 'Try again' }).click();
   await expect(page.getByRole('row').filter({ hasText: 'of-page-2' })).toBeVisible();
   await expect(page.getByRole('alert')).toHaveCount(0);
+});
+
+test('an answer that Heraut cannot do it now is shown, stays while it is asked again, and goes with an answer', async ({
+  open,
+  page,
+}) => {
+  let answer = (route: Route): void => void route.fulfill(unavailable('The database is out of reach.'));
+  await page.route('**/admin/v1/dead-letters*', (route) => answer(route));
+  await open('dead-letters');
+  const alert = page.getByRole('alert');
+  await expect(alert).toContainText('service_unavailable');
+  await expect(page.getByText('Heraut does not answer')).toHaveCount(0);
+  const again = alert.getByRole('button', { name: 'Try again' });
+  const asked = new Promise<Route>((resolve) => (answer = resolve));
+  await again.click();
+  const waiting = await asked;
+  await expect(again).toBeFocused();
+  await waiting.continue();
+  await expect(alert).toHaveCount(0);
+});
+
+test('where nothing answers for one of several things, the page says so until that is answered', async ({
+  open,
+  page,
+}) => {
+  await page.clock.install();
+  let isAnswered = true;
+  await page.route('**/admin/v1/dead-letters*', (route) =>
+    isAnswered ? route.continue() : route.fulfill({ status: 504, body: 'of a proxy' }),
+  );
+  await open('dead-letters');
+  const notice = page.getByText('Heraut does not answer. What you see is as it was at');
+  await expect(page.getByRole('combobox', { name: 'State' })).toBeVisible();
+  await expect(page.locator('[aria-busy="true"]')).toHaveCount(0);
+  isAnswered = false;
+  await asTimePasses(page, () => expect(notice).toBeVisible(atOnce));
+  const before = await notice.textContent();
+  const others = page.waitForResponse('**/console/session');
+  await comeBackTo(page);
+  await others;
+  expect(await notice.textContent()).toBe(before);
+  isAnswered = true;
+  await asTimePasses(page, () => expect(notice).toHaveCount(0, atOnce));
+});
+
+test('a live tail that is refused for now says why, and begins by itself', async ({ open, page }) => {
+  let isFull = true;
+  await page.route('**/admin/v1/events*', (route) =>
+    isFull ? route.fulfill(unavailable('50 listen already.')) : route.continue(),
+  );
+  await open('tail');
+  const alert = page.getByRole('alert');
+  await expect(alert).toContainText('50 listen already.');
+  await expect(page.getByText('Connection lost')).toHaveCount(0);
+  await expect(page.getByText('Nothing has happened since you opened this page')).toHaveCount(0);
+  isFull = false;
+  await expect(page.getByText('Live', { exact: true })).toBeVisible();
+  await expect(alert).toHaveCount(0);
 });
 
 test('what was typed for one channel is asked about before another is opened, and does not go there', async ({

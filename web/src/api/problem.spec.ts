@@ -1,16 +1,20 @@
 import { expect, it } from 'vitest';
-import { isUnanswered, mayBeDone, readProblem, Unreachable } from './problem.ts';
+import { isRefusedForNow, isUnanswered, mayBeDone, readProblem, Unreachable } from './problem.ts';
 
 const of = (status: number, body?: object) => readProblem(new Response(null, { status }), body);
 
 it.each([
-  ['nothing answers', new Unreachable(new Error('reset')), true],
-  ['a proxy did not get an answer', of(504), true],
-  ['a proxy got a broken answer', of(502), true],
-  ['it was refused', of(400, { code: 'invalid' }), false],
-  ['Heraut says that it has too much to do', of(429, { code: 'throttled' }), false],
-])('where %s, it is known whether the answer may have been lost', (_, error, expected) => {
-  expect(isUnanswered(error)).toBe(expected);
+  ['nothing answers', new Unreachable(new Error('reset')), 'unanswered'],
+  ['a proxy did not get an answer', of(504), 'unanswered'],
+  ['a proxy got a broken answer', of(502), 'unanswered'],
+  ['a proxy has nobody to ask', of(503), 'unanswered'],
+  ['Heraut says that it has too much to do', of(429, { code: 'throttled' }), 'refused for now'],
+  ['Heraut says that a statement took too long', of(503, { code: 'service_unavailable' }), 'refused for now'],
+  ['it was refused', of(400, { code: 'invalid' }), 'neither'],
+  ['Heraut is at fault', of(500, { code: 'error' }), 'neither'],
+])('where %s, it is known whether that is an answer, and whether one of this moment', (_, error, expected) => {
+  expect(isUnanswered(error)).toBe(expected === 'unanswered');
+  expect(isRefusedForNow(error)).toBe(expected === 'refused for now');
 });
 
 it.each([

@@ -45,20 +45,26 @@ export class Unreachable extends Error {
 export const isProblem = (error: unknown, code?: string): error is ApiProblem =>
   error instanceof ApiProblem && (code === undefined || error.code === code);
 
-/** Whether the same request may succeed in a moment: nothing answered, or the API says that its fault is its own. */
-export const isPassing = (error: unknown): boolean =>
-  error instanceof Unreachable || (error instanceof ApiProblem && [429, 502, 503, 504].includes(error.status));
+/** Of an answer that is no problem of the API: the error page of a proxy, for example. */
+const codeOfStatus = (status: number): string => `http-${status}`;
 
-/** Whether the answer of Heraut may have been lost on its way: what was asked for may be done. */
+/** Whether Heraut did not answer, as far as is known, but at most a proxy in its place: what was asked for may be done. */
 export const isUnanswered = (error: unknown): boolean =>
-  error instanceof Unreachable || (error instanceof ApiProblem && [502, 504].includes(error.status));
+  error instanceof Unreachable ||
+  (error instanceof ApiProblem &&
+    ([502, 504].includes(error.status) || (error.status === 503 && error.code === codeOfStatus(503))));
+
+/** Whether Heraut answered that it cannot do this now: it may in a moment, or never, as where a statement takes too long each time. */
+export const isRefusedForNow = (error: unknown): boolean =>
+  error instanceof ApiProblem && [429, 503].includes(error.status) && !isUnanswered(error);
 
 /** Whether what was asked for may be done, or be under way: nothing says that it is not. */
 export const mayBeDone = (error: unknown): boolean =>
   !(error instanceof ApiProblem) || error.status >= 500 || error.code === 'idempotency-key-in-flight';
 
-/** Whether Heraut itself is at fault: the same request may succeed later. */
-export const isFault = (error: unknown): boolean => error instanceof ApiProblem && error.status >= 500;
+/** Whether the same request may succeed later: Heraut itself is at fault, or has too much to do. */
+export const mayPass = (error: unknown): boolean =>
+  error instanceof ApiProblem && (error.status >= 500 || error.status === 429);
 
 export function readProblem(response: Response, body: unknown): ApiProblem {
   const given = (typeof body === 'object' && body !== null ? body : {}) as Partial<Problem>;
@@ -66,7 +72,7 @@ export function readProblem(response: Response, body: unknown): ApiProblem {
   return new ApiProblem(
     {
       status: response.status,
-      code: given.code ?? `http-${response.status}`,
+      code: given.code ?? codeOfStatus(response.status),
       title: given.title ?? response.statusText,
       detail: given.detail ?? '',
       invalidParams: given.invalidParams ?? [],

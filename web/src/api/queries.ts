@@ -1,25 +1,47 @@
-import { MutationCache, QueryCache, QueryClient } from '@tanstack/react-query';
-import { isFault, isPassing } from './problem.ts';
+import { MutationCache, QueryCache, QueryClient, type Query } from '@tanstack/react-query';
+import { ApiProblem, isRefusedForNow, isUnanswered, mayPass } from './problem.ts';
 import { noteRefusal } from './session.ts';
 
 /** Longest wait between two tries while Heraut does not answer. */
 const longestWaitMs = 10_000;
-const faultAgainMs = 10_000;
+/** An error that is shown is asked about again after this time. */
+const againMs = 10_000;
+/** What Heraut cannot do now is often over within a second; what is not has to be shown. */
+const mostRepeats = 2;
+
+function waitBefore(repeat: number, error: unknown): number {
+  const askedMs = error instanceof ApiProblem ? (error.problem.retryAfterSeconds ?? 0) * 1_000 : 0;
+  return Math.min(Math.max(500 * 2 ** repeat, askedMs), longestWaitMs);
+}
 
 export const queries: QueryClient = new QueryClient({
   queryCache: new QueryCache({ onError: (error) => noteRefusal(queries, error) }),
   mutationCache: new MutationCache({ onError: (error) => noteRefusal(queries, error) }),
   defaultOptions: {
     queries: {
-      // What passes is tried again for as long as the page is open; what the API refuses stays refused.
-      retry: (_failures, error) => isPassing(error),
-      retryDelay: (failures) => Math.min(500 * 2 ** failures, longestWaitMs),
+      // While nothing answers it is tried again for as long as the page is open; what the API refuses stays refused.
+      retry: (failures, error) => isUnanswered(error) || (isRefusedForNow(error) && failures < mostRepeats),
+      retryDelay: waitBefore,
       // Also where the browser believes to be offline: Heraut may run on this very machine.
       networkMode: 'always',
       // An error of Heraut itself is shown, and asked about again: the page comes back by itself.
-      refetchInterval: ({ state: { status, error } }) => (status === 'error' && isFault(error) ? faultAgainMs : false),
+      refetchInterval: ({ state: { status, error } }) => (status === 'error' && mayPass(error) ? againMs : false),
       staleTime: 5_000,
     },
     mutations: { retry: false, networkMode: 'always' },
   },
+});
+
+/** The last error of a query without data, while somebody looks at it. */
+const shownErrors = new WeakMap<Query, Error>();
+
+// Asked again, such a query would wait as if for the first time: the error, with the button that has the focus, would go and come.
+queries.getQueryCache().subscribe((event) => {
+  const { query } = event;
+  if (event.type === 'observerRemoved' && query.getObserversCount() === 0) shownErrors.delete(query);
+  if (event.type !== 'updated') return;
+  const error = shownErrors.get(query);
+  if (query.state.data !== undefined) shownErrors.delete(query);
+  else if (event.action.type === 'error') shownErrors.set(query, event.action.error as Error);
+  else if (event.action.type === 'fetch' && error) query.setState({ status: 'error', error });
 });

@@ -2,7 +2,6 @@ import { Badge, Code, Group, Paper, ScrollArea, Skeleton, Stack, Table, Text, Ti
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { answerOf, api } from '../api/client.ts';
-import { isPassing } from '../api/problem.ts';
 import { useFormat } from '../i18n/format.ts';
 import { defineTexts } from '../i18n/i18n.ts';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
@@ -95,7 +94,7 @@ export function Installation() {
     queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/installation', { signal })),
     refetchInterval: everyMs,
   });
-  const problem = error && !isPassing(error) && <ProblemAlert error={error} onRetry={() => void refetch()} />;
+  const problem = error && <ProblemAlert error={error} onRetry={() => void refetch()} />;
   if (!data && problem) return problem;
   if (!data)
     return (

@@ -1,37 +1,43 @@
 import { Alert } from '@mantine/core';
 import { TbPlugConnectedX } from 'react-icons/tb';
-import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
-import { isPassing } from '../api/problem.ts';
+import { notifyManager, useQueryClient, type QueryClient } from '@tanstack/react-query';
+import { useCallback, useSyncExternalStore } from 'react';
+import { isUnanswered } from '../api/problem.ts';
 import { useFormat } from '../i18n/format.ts';
 import { useShellTexts } from './texts.ts';
 
-/** Says that Heraut does not answer, and since when what is shown is old; gone as soon as anything is answered. */
+/** Nothing of what is asked for was read yet. */
+const neverRead = 0;
+
+/** When the oldest of what is shown was read, of that which nothing answers for; undefined: there is an answer for everything. */
+function unansweredSince(client: QueryClient): number | undefined {
+  const unanswered = client
+    .getQueryCache()
+    .findAll({ type: 'active' })
+    .map(({ state }) => state)
+    .filter(
+      ({ fetchStatus, fetchFailureCount, fetchFailureReason }) =>
+        fetchStatus !== 'idle' && fetchFailureCount > 0 && isUnanswered(fetchFailureReason),
+    );
+  if (unanswered.length === 0) return undefined;
+  const readAt = unanswered.map(({ dataUpdatedAt }) => dataUpdatedAt).filter((at) => at !== neverRead);
+  return readAt.length === 0 ? neverRead : Math.min(...readAt);
+}
+
+/** Says that Heraut does not answer, and how old what is shown may be; gone as soon as everything that is asked for was answered. */
 export function ConnectionNotice() {
   const t = useShellTexts();
   const format = useFormat();
   const client = useQueryClient();
-  const [since, setSince] = useState<number>();
-  useEffect(
-    () =>
-      client.getQueryCache().subscribe(({ type, query }) => {
-        if (type !== 'updated') return;
-        if (query.state.fetchFailureCount > 0 && isPassing(query.state.fetchFailureReason))
-          setSince((known) => known ?? Date.now());
-        else if (
-          query.state.status === 'success' &&
-          query.state.fetchFailureCount === 0 &&
-          query.state.fetchStatus === 'idle'
-        )
-          setSince(undefined);
-      }),
-    [client],
+  const since = useSyncExternalStore(
+    useCallback((onChange) => client.getQueryCache().subscribe(notifyManager.batchCalls(onChange)), [client]),
+    () => unansweredSince(client),
   );
   return (
     <div role="status">
       {since !== undefined && (
         <Alert color="orange" variant="light" icon={<TbPlugConnectedX aria-hidden />} mb="md" p="xs">
-          {t('unreachable', { since: format.clock(since) })}
+          {since === neverRead ? t('unreachable') : t('unreachableSince', { since: format.clock(since) })}
         </Alert>
       )}
     </div>

@@ -22,7 +22,7 @@ const SignInAgain = lazy(() =>
 export function Shell() {
   const t = useShellTexts();
   const [isOpen, { toggle, close }] = useDisclosure(false);
-  const { data: session, error } = useSession();
+  const { data: session, error, refetch } = useSession();
   const isOver = useIsOver();
   const navigate = useNavigate();
   const location = useRouterState({ select: ({ location: { pathname, href } }) => ({ pathname, href }) });
@@ -81,7 +81,7 @@ export function Shell() {
       </AppShell.Navbar>
       <AppShell.Main id="main" ref={main} tabIndex={-1} className={classes.main}>
         <ConnectionNotice />
-        {error && <ProblemAlert error={error} />}
+        {error && <ProblemAlert error={error} onRetry={() => void refetch()} />}
         {session && (
           <Suspense>
             <Outlet />

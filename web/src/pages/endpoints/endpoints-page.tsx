@@ -4,7 +4,7 @@ import { TbSearch } from 'react-icons/tb';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
-import { isPassing, isProblem } from '../../api/problem.ts';
+import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
@@ -37,7 +37,7 @@ export function EndpointsPage() {
     <>
       <PageHeader title={t('title')} description={t('description')} />
       <Stack gap="md">
-        {error && !isPassing(error) && <ProblemAlert error={error} onRetry={() => void refetch()} />}
+        {error && <ProblemAlert error={error} onRetry={() => void refetch()} />}
         <TextInput
           type="search"
           label={t('filter')}

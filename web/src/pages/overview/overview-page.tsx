@@ -3,7 +3,6 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { answerOf, api } from '../../api/client.ts';
-import { isPassing } from '../../api/problem.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { Details, Parts } from './details.tsx';
@@ -32,7 +31,7 @@ export function OverviewPage() {
   return (
     <>
       <PageHeader title={t('title')} />
-      {error && !isPassing(error) && <ProblemAlert error={error} onRetry={() => void refetch()} />}
+      {error && <ProblemAlert error={error} onRetry={() => void refetch()} />}
       {data ? <Shown overview={data} /> : !error && <Waits />}
     </>
   );

@@ -1,7 +1,7 @@
 import { EventParser } from '../../../../src/command-line/event-parser.ts';
 import { isActive } from '../../api/activity.ts';
 import { apiRoot } from '../../api/client.ts';
-import { ApiProblem, readProblem } from '../../api/problem.ts';
+import { ApiProblem, isUnanswered, mayPass, readProblem } from '../../api/problem.ts';
 
 /** An event as it came; those of the stream itself have no id. */
 export interface LiveEvent {
@@ -16,6 +16,8 @@ export type Connection =
   | { kind: 'live' }
   /** It is made again by itself. */
   | { kind: 'lost'; since: number }
+  /** Likewise: the API refuses it for now, because too many listen for example. */
+  | { kind: 'waiting'; error: ApiProblem }
   /** It is not: the API refuses it. */
   | { kind: 'refused'; error: ApiProblem };
 
@@ -43,6 +45,7 @@ export async function follow({ query, after, onEvents, onConnection, signal }: F
   let lostAt: number | undefined;
   onConnection({ kind: 'connecting' });
   while (!signal.aborted) {
+    let refusal: ApiProblem | undefined;
     try {
       for await (const { events, id } of connection(query, last, signal)) {
         last = id ?? last;
@@ -52,12 +55,12 @@ export async function follow({ query, after, onEvents, onConnection, signal }: F
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof ApiProblem && error.status < 500 && error.status !== 429)
-        return onConnection({ kind: 'refused', error });
+      if (error instanceof ApiProblem && !mayPass(error)) return onConnection({ kind: 'refused', error });
+      if (error instanceof ApiProblem && !isUnanswered(error)) refusal = error;
     }
     if (signal.aborted) return;
     lostAt ??= Date.now();
-    onConnection({ kind: 'lost', since: lostAt });
+    onConnection(refusal ? { kind: 'waiting', error: refusal } : { kind: 'lost', since: lostAt });
     await pause(Math.min(firstWaitMs * 2 ** failures, longestWaitMs), signal);
     failures += 1;
   }

@@ -41,6 +41,7 @@ export function TailPage() {
   const columns = useMemo(() => columnsFor({ t, format }), [t, format]);
   const isFiltered = Object.keys(filter).length > 0;
   const waiting = tail.waiting.length;
+  const refusal = connection.kind === 'refused' || connection.kind === 'waiting' ? connection.error : undefined;
 
   const choices = [
     {
@@ -133,10 +134,8 @@ export function TailPage() {
           </Alert>
         )}
       </div>
-      {connection.kind === 'refused' && connection.error.status !== 401 && (
-        <ProblemAlert error={connection.error} onRetry={again} />
-      )}
-      {tail.rows.length === 0 && connection.kind !== 'refused' && (
+      {refusal && refusal.status !== 401 && <ProblemAlert error={refusal} onRetry={again} />}
+      {tail.rows.length === 0 && !refusal && (
         <EmptyState title={isFiltered ? t('noneFiltered') : t('none')}>{t('noneDetail')}</EmptyState>
       )}
       {tail.rows.length > 0 && (

@@ -56,7 +56,7 @@ export function useTail(filter: EventFilter): Following {
         if (come.length > 0) timer ??= setTimeout(draw, drawEveryMs);
       },
       onConnection: (next) => {
-        setConnection((known) => (known.kind === next.kind ? known : next));
+        setConnection((known) => (known.kind === next.kind && next.kind !== 'waiting' ? known : next));
         if (next.kind !== 'refused' || next.error.code !== 'not-signed-in') return;
         // The shell leads to the sign-in, and back; it may have happened in another tab.
         void client.invalidateQueries({ queryKey: sessionKey }).then(() => {
