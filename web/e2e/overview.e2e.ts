@@ -71,9 +71,17 @@ test('the verdict says what is wrong, of Heraut and of receivers, the worst firs
     'heraut notRead',
     'heraut alerts',
   ]);
+  expect(verdict({ backlog: null })).toEqual(['warn', 'heraut neverMeasured']);
+  expect(verdict({ deadLetters: null })).toEqual(['warn', 'heraut neverMeasured']);
   const down = { status: 'unavailable', parts: [{ name: 'postgres', status: 'down', error: 'no answer' }] } as const;
   expect(
-    verdict({ health: { ...down, parts: [...down.parts] }, processes: null, activity: null, deadLetters: dead }),
+    verdict({
+      health: { ...down, parts: [...down.parts] },
+      processes: null,
+      activity: null,
+      backlog: null,
+      deadLetters: dead,
+    }),
   ).toEqual(['bad', 'heraut part', 'receivers deadLetters']);
   const open = { address: 'https://a', reason: 'down', openedAt: since, nextProbeAt: now };
   expect(verdict({ endpoints: { openCount: 1, longest: [open] }, deadLetters: dead })).toEqual([
@@ -81,6 +89,22 @@ test('the verdict says what is wrong, of Heraut and of receivers, the worst firs
     'receivers endpoints',
     'receivers deadLetters',
   ]);
+});
+
+test('what could not be read is not said to be well', async ({ open, page }) => {
+  const unread = {
+    ...fine,
+    backlog: null,
+    deadLetters: null,
+    alerts: null,
+    replays: null,
+    subscriptions: { ...fine.subscriptions, troubled: null },
+  };
+  await page.route('**/admin/v1/overview', (route) => route.fulfill({ json: unread }));
+  await open('overview?welcome=no');
+  await expect(page.getByRole('status').filter({ hasText: '2 things need attention' })).toBeVisible();
+  for (const name of ['Open alerts', 'Replays under way', 'Subscriptions with most that is not delivered'])
+    await expect(page.getByRole('region', { name })).toContainText('Not known');
 });
 
 test('the overview shows what goes on and what is wrong, and leads to where it is mended', async ({

@@ -15,7 +15,8 @@ interface PanelProps {
   search?: Record<string, string>;
   /** What is shown where there is none. */
   none: string;
-  children: ReactNode[];
+  /** undefined: it is not known what there is. */
+  children: ReactNode[] | undefined;
 }
 
 /** The few that matter most; the page behind it has all. */
@@ -36,12 +37,12 @@ function Panel({ title, to, search, none, children }: PanelProps) {
           {t('seeAll')}
         </Anchor>
       </Group>
-      {children.length === 0 ? (
-        <Text size="sm" c="dimmed" mih={60}>
-          {none}
-        </Text>
-      ) : (
+      {children !== undefined && children.length > 0 ? (
         <ul className={classes.list}>{children}</ul>
+      ) : (
+        <Text size="sm" c="dimmed" mih={60}>
+          {children === undefined ? t('notKnown') : none}
+        </Text>
       )}
     </Paper>
   );
@@ -80,7 +81,7 @@ export function Details({ overview }: { overview: Overview }) {
         ))}
       </Panel>
       <Panel title={t('troubled')} to="/subscriptions" none={t('noTroubled')}>
-        {(subscriptions.troubled?.most ?? []).map(({ id, receiver, unsent, dead }) => (
+        {subscriptions.troubled?.most.map(({ id, receiver, unsent, dead }) => (
           <li key={id} className={classes.line}>
             <div>
               <Anchor size="sm" renderRoot={(props) => <Link to={`/subscriptions/${id}`} {...props} />}>
@@ -116,7 +117,7 @@ export function Details({ overview }: { overview: Overview }) {
         ))}
       </Panel>
       <Panel title={t('openAlerts')} to="/alerts" none={t('noAlerts')}>
-        {(alerts?.latest ?? []).map(({ id, title, what, since }) => (
+        {alerts?.latest.map(({ id, title, what, since }) => (
           <li key={id} className={classes.line}>
             <div>
               <Text size="sm" fw={500}>
@@ -133,7 +134,7 @@ export function Details({ overview }: { overview: Overview }) {
         ))}
       </Panel>
       <Panel title={t('replays')} to="/replays" none={t('noReplays')}>
-        {(replays ?? []).map(({ kind, state, replays: count, done, left }) => (
+        {replays?.map(({ kind, state, replays: count, done, left }) => (
           <li key={`${kind} ${state}`} className={classes.line}>
             <Text size="sm">
               {format.number(count)} × {t(`kind-${kind}`)}, {t(`state-${state}`)}

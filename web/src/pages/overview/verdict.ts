@@ -9,6 +9,7 @@ export type ReasonKey =
   | 'part'
   | 'silent'
   | 'notMeasured'
+  | 'neverMeasured'
   | 'notRead'
   | 'late'
   | 'stuck'
@@ -58,7 +59,8 @@ export function reasonsIn(overview: Overview): Reason[] {
 /** The worst of them. */
 export const severityOf = (reasons: readonly Reason[]): Severity | 'fine' => reasons[0]?.severity ?? 'fine';
 
-function ofHeraut({ computedAt, health, processes, activity, backlog, replays, alerts }: Overview): Reason[] {
+function ofHeraut(overview: Overview): Reason[] {
+  const { computedAt, health, processes, activity, backlog, deadLetters, replays, alerts } = overview;
   const now = Date.parse(computedAt);
   const installation = { to: '/settings', search: { tab: 'installation' } };
   const reasons: Reason[] = [];
@@ -91,6 +93,9 @@ function ofHeraut({ computedAt, health, processes, activity, backlog, replays, a
   const isPostgresDown = health.parts.some(({ name, status }) => name === 'postgres' && status === 'down');
   const isAnyNotRead = [processes, activity, replays, alerts].some((part) => part === null);
   if (isAnyNotRead && !isPostgresDown) add({ key: 'notRead', severity: 'warn', count: 1, ...installation });
+  // Whether anything is late, or was given up, is read nowhere else.
+  if ((backlog === null || deadLetters === null) && !isPostgresDown)
+    add({ key: 'neverMeasured', severity: 'warn', count: 1, ...installation });
   if (alerts && alerts.openCount > 0) add({ key: 'alerts', severity: 'warn', count: alerts.openCount, to: '/alerts' });
   return reasons;
 }
