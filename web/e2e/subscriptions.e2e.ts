@@ -65,6 +65,38 @@ test('subscriptions are listed with how they stand, and found by what is known o
   await expect(page.getByRole('searchbox')).toHaveValue(one.id);
 });
 
+test('how a subscription stands is not said before it is known', async ({ open, page, heraut, receiver }) => {
+  const { id, url, channel } = await subscribe(heraut, receiver.url);
+  let isMended = false;
+  await page.route('**/admin/v1/subscriptions/situations*', (route) =>
+    isMended ? route.continue() : route.fulfill({ status: 500, json: { status: 500, code: 'error', title: 'Error' } }),
+  );
+  await open(`subscriptions?text=${channel}`);
+  const row = page.getByRole('table', { name: 'Subscriptions' }).getByRole('row').filter({ hasText: url });
+  await expect(row).toContainText('not known');
+  await expect(page.getByRole('alert')).toContainText('error');
+  const asked = page.getByRole('dialog', { name: 'Delete this subscription?' });
+  const askToDelete = async () => {
+    await page.getByRole('button', { name: 'More actions' }).click();
+    await page.getByRole('menuitem', { name: 'Delete' }).click();
+  };
+  await row.getByRole('link', { name: url }).click();
+  await askToDelete();
+  await expect(asked).toContainText('it is not known how many there are');
+  await asked.getByRole('button', { name: 'Cancel' }).click();
+  await page.goBack();
+  await expect(page.getByRole('alert')).toContainText('error');
+  isMended = true;
+  await expect(row).toContainText('enabled');
+  await expect(page.getByRole('alert')).toHaveCount(0);
+  await admin(heraut, 'POST', `subscriptions/${id}/pause`);
+  await heraut.becomes('held', (await heraut.publish(channel)).id, id);
+  await row.getByRole('link', { name: url }).click();
+  await expect(figure(page, 'Held')).toHaveText('1');
+  await askToDelete();
+  await expect(asked).toContainText('At least 1 delivery that has not ended is cancelled.');
+});
+
 test('a subscription is made for an application; what was typed stays when its callback is refused', async ({
   open,
   heraut,

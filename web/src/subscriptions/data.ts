@@ -38,6 +38,8 @@ function untilNextStep(): number {
   return left < refreshMs / 10 ? left + refreshMs : left;
 }
 
+export const situationKey = ['situation'] as const;
+
 /** What is held, waits or failed; null: there is no such subscription any more. */
 export const situationQuery = (id: string) =>
-  queryOptions({ queryKey: ['situation', id], queryFn: () => loadSituation(id), refetchInterval: untilNextStep });
+  queryOptions({ queryKey: [...situationKey, id], queryFn: () => loadSituation(id), refetchInterval: untilNextStep });

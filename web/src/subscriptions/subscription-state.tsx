@@ -1,17 +1,25 @@
 import { Badge, Group } from '@mantine/core';
-import { TbCheck, TbKeyOff, TbPlayerPause, TbPlugConnectedX, TbPlugX } from 'react-icons/tb';
+import { TbCheck, TbKeyOff, TbPlayerPause, TbPlugConnectedX, TbPlugX, TbQuestionMark } from 'react-icons/tb';
 import { defineTexts } from '../i18n/i18n.ts';
 import type { Situation, Subscription } from './data.ts';
 
 export const useSubscriptionStateTexts = defineTexts(
   'subscription-state',
-  { enabled: 'enabled', paused: 'paused', disabled: 'disabled', unreadable: 'unreadable', parked: 'parked' },
+  {
+    enabled: 'enabled',
+    paused: 'paused',
+    disabled: 'disabled',
+    unreadable: 'unreadable',
+    parked: 'parked',
+    notKnown: 'not known',
+  },
   {
     enabled: 'actief',
     paused: 'gepauzeerd',
     disabled: 'uitgeschakeld',
     unreadable: 'onleesbaar',
     parked: 'geparkeerd',
+    notKnown: 'niet bekend',
   },
 );
 
@@ -21,11 +29,12 @@ const looks = {
   disabled: ['red', TbPlugX],
   unreadable: ['red', TbKeyOff],
   parked: ['orange', TbPlugConnectedX],
+  notKnown: ['gray', TbQuestionMark],
 } as const;
 
 type State = keyof typeof looks;
 
-/** All that keeps deliveries from going out, or that nothing does. */
+/** All that keeps deliveries from going out, or that nothing does; nobody is told so before it is known of its endpoint. */
 export function statesOf(
   { pausedAt, disabledAt, credentials }: Subscription,
   situation: Situation | null | undefined,
@@ -35,7 +44,7 @@ export function statesOf(
   if (pausedAt) states.push('paused');
   if (credentials.unreadable !== null) states.push('unreadable');
   if (situation?.endpoint) states.push('parked');
-  return states.length === 0 ? ['enabled'] : states;
+  return states.length === 0 ? [situation ? 'enabled' : 'notKnown'] : states;
 }
 
 interface Props {

@@ -28,7 +28,6 @@ type Verb = 'pause' | 'resume' | 'enable';
 
 /** More are not counted. */
 const mostHeld = 10_000;
-const mostWaiting = 1_000;
 
 export function Actions({ subscription, tag, situation, onDeleted }: Props) {
   const { held, ...described } = subscription;
@@ -126,14 +125,8 @@ export function Actions({ subscription, tag, situation, onDeleted }: Props) {
   const counted = (count: number, most: number) =>
     count >= most ? t('atLeast', { count: format.number(most) }) : format.number(count);
   const heldShown = { count: held.count, formatted: counted(held.count, mostHeld) };
-  const unsent = held.count + (situation?.waiting ?? 0);
-  const unsentShown = {
-    count: unsent,
-    formatted:
-      held.count >= mostHeld || (situation?.waiting ?? 0) >= mostWaiting
-        ? t('atLeast', { count: format.number(unsent) })
-        : format.number(unsent),
-  };
+  // Neither what is queued is counted, nor what waits for longer than a week.
+  const unsent = situation && held.count + situation.waiting;
   const endpoint = situation?.endpoint;
   return (
     <>
@@ -259,7 +252,9 @@ export function Actions({ subscription, tag, situation, onDeleted }: Props) {
         now={described}
         readAgain={() => queries.invalidateQueries({ queryKey: ['subscription', id] })}
       >
-        {t('deleteHelp', unsentShown)}
+        {!unsent
+          ? t(unsent === 0 ? 'deleteHelp' : 'deleteHelpUnknown')
+          : t('deleteHelpAtLeast', { count: unsent, formatted: format.number(unsent) })}
       </ConfirmOver>
     </>
   );

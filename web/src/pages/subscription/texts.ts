@@ -39,10 +39,13 @@ export const useSubscriptionTexts = defineTexts(
     dropHelp: 'They are cancelled and not sent any more. What is accepted later is held as before.',
     dropAction: 'Drop {{formatted}}',
     deleteTitle: 'Delete this subscription?',
-    deleteHelp_one:
-      'It gets nothing any more. {{formatted}} delivery that has not ended is cancelled. This cannot be undone.',
-    deleteHelp_other:
-      'It gets nothing any more. {{formatted}} deliveries that have not ended are cancelled. This cannot be undone.',
+    deleteHelp: 'It gets nothing any more. Deliveries of it that have not ended are cancelled. This cannot be undone.',
+    deleteHelpUnknown:
+      'It gets nothing any more. Deliveries of it that have not ended are cancelled; it is not known how many there are. This cannot be undone.',
+    deleteHelpAtLeast_one:
+      'It gets nothing any more. At least {{formatted}} delivery that has not ended is cancelled. This cannot be undone.',
+    deleteHelpAtLeast_other:
+      'It gets nothing any more. At least {{formatted}} deliveries that have not ended are cancelled. This cannot be undone.',
     deleteAction: 'Delete',
     resetTitle_one: 'Reset the circuit breaker, with {{formatted}} delivery held?',
     resetTitle_other: 'Reset the circuit breaker, with {{formatted}} deliveries held?',
@@ -211,10 +214,14 @@ export const useSubscriptionTexts = defineTexts(
       'Ze worden geannuleerd en niet meer verstuurd. Wat later wordt aangenomen, wordt vastgehouden zoals eerst.',
     dropAction: 'Laat {{formatted}} vallen',
     deleteTitle: 'Dit abonnement verwijderen?',
-    deleteHelp_one:
-      'Het krijgt niets meer. {{formatted}} aflevering die nog niet klaar is, wordt geannuleerd. Dit kan niet ongedaan worden gemaakt.',
-    deleteHelp_other:
-      'Het krijgt niets meer. {{formatted}} afleveringen die nog niet klaar zijn, worden geannuleerd. Dit kan niet ongedaan worden gemaakt.',
+    deleteHelp:
+      'Het krijgt niets meer. Afleveringen die nog niet klaar zijn, worden geannuleerd. Dit kan niet ongedaan worden gemaakt.',
+    deleteHelpUnknown:
+      'Het krijgt niets meer. Afleveringen die nog niet klaar zijn, worden geannuleerd; het is niet bekend hoeveel dat er zijn. Dit kan niet ongedaan worden gemaakt.',
+    deleteHelpAtLeast_one:
+      'Het krijgt niets meer. Minstens {{formatted}} aflevering die nog niet klaar is, wordt geannuleerd. Dit kan niet ongedaan worden gemaakt.',
+    deleteHelpAtLeast_other:
+      'Het krijgt niets meer. Minstens {{formatted}} afleveringen die nog niet klaar zijn, worden geannuleerd. Dit kan niet ongedaan worden gemaakt.',
     deleteAction: 'Verwijderen',
     resetTitle_one: 'De ontvanger weer toelaten, met {{formatted}} vastgehouden aflevering?',
     resetTitle_other: 'De ontvanger weer toelaten, met {{formatted}} vastgehouden afleveringen?',

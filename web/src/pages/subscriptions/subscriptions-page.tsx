@@ -23,6 +23,7 @@ import { refreshMs, situationQuery, type Situation, type Subscription } from '..
 import { NewSubscription, type Created } from '../../subscriptions/new-subscription.tsx';
 import { SecretOnce } from '../../subscriptions/secret-once.tsx';
 import { SubscriptionState, useSubscriptionStateTexts } from '../../subscriptions/subscription-state.tsx';
+import { SituationsProblem } from './situations-problem.tsx';
 import { useSubscriptionsTexts } from './texts.ts';
 
 const states = ['enabled', 'paused', 'disabled', 'unreadable'] as const;
@@ -76,6 +77,7 @@ export function SubscriptionsPage() {
           {count === undefined ? '' : t('count', { count, formatted: format.number(count) })}
         </Text>
         {list.error && <ProblemAlert error={list.error} onRetry={tryAgain(list)} />}
+        {rows[0] && <SituationsProblem id={rows[0].id} />}
         {list.data && rows.length === 0 ? (
           isFiltered ? (
             <EmptyState
@@ -281,12 +283,15 @@ function Pace({ ratePerSecond, maxConcurrency }: Subscription) {
   );
 }
 
+/** In a cell: what is not read, or could not be read, is not nothing. */
+const notKnown = '…';
 /** More are not counted. */
 const mostCounted = 1000;
 
 function Held({ situation }: { situation: Situation | null | undefined }) {
   const format = useFormat();
-  if (!situation || situation.held === 0) return '–';
+  if (!situation) return notKnown;
+  if (situation.held === 0) return '–';
   return (
     <Stack gap={0}>
       <span>{situation.held >= mostCounted ? `≥ ${format.number(mostCounted)}` : format.number(situation.held)}</span>
@@ -312,7 +317,8 @@ function Success({ id }: { id: string }) {
 
 function LastFailure({ situation }: { situation: Situation | null | undefined }) {
   const plain = usePlainError();
-  const failure = situation?.lastFailure;
+  if (!situation) return notKnown;
+  const failure = situation.lastFailure;
   if (!failure) return '–';
   const error = plain(failure.error) ?? (failure.status === null ? '–' : `HTTP ${failure.status}`);
   return (
