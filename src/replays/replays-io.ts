@@ -19,7 +19,7 @@ const confirm = z
   .min(0)
   .optional()
   .describe(
-    'The `count` of a dry run, to a hundredth; at least half of it where not everything could be counted. Needed where `needsConfirm` of the dry run is true, and checked wherever it is given.',
+    'The `count` of a dry run, to a hundredth; at least half of it where not everything could be counted. To cancel, any higher number will do: what is unfinished is delivered meanwhile. Needed where `needsConfirm` of the dry run is true, and checked wherever it is given.',
   );
 const onlyMissed = z.boolean().default(true).describe('Notifications that have been delivered are not sent again.');
 

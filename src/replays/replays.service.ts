@@ -88,7 +88,7 @@ export class Replays {
     if (stopAt && stopAt.getTime() <= asOf)
       throw new ValidationProblem([{ name: 'stopAt', code: 'invalid', reason: 'Has passed.' }]);
     const isWhole = searchedTo === undefined;
-    if (confirm === undefined ? needsConfirm : !isConfirmed(confirm, count, isWhole)) {
+    if (confirm === undefined ? needsConfirm : !isConfirmed(kind, confirm, count, isWhole)) {
       const which = isWhole ? 'means' : 'means at least';
       throw new ConflictProblem(
         'selection-not-confirmed',
@@ -197,9 +197,14 @@ export class Replays {
   }
 }
 
-/** A count that is not whole depends on how much was looked at in its time: the one that was confirmed may have been more, or less. */
-const isConfirmed = (confirm: number, count: number, isWhole: boolean): boolean =>
-  isWhole ? Math.abs(count - confirm) <= count * tolerance : confirm >= count / 2;
+/**
+ * A count that is not whole depends on how much was looked at in its time: the one that was confirmed may have been more, or less. There are
+ * fewer to cancel with each second that somebody takes to confirm them: they are delivered.
+ */
+const isConfirmed = (kind: ReplayKind, confirm: number, count: number, isWhole: boolean): boolean => {
+  if (!isWhole) return confirm >= count / 2;
+  return (kind === 'cancel' && count < confirm) || Math.abs(count - confirm) <= count * tolerance;
+};
 
 const subjectOf = ({ id }: Replay): string => `replay/${id}`;
 

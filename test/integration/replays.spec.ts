@@ -548,6 +548,18 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       expect((await create(all, { confirm: 151 })).counted).toBe(150);
     });
 
+    it('of what is cancelled may mean fewer than were confirmed, which were delivered meanwhile, but not more', async () => {
+      const id = await newSubscription();
+      const ids = await notifications(150);
+      await dead(ids, id, { ended_at: 'NULL', next_at: 'now()' }, 'waiting');
+      const selection = { subscriptions: [id] };
+      for (const confirm of [0, 148])
+        await expect(create(selection, { kind: 'cancel', confirm })).rejects.toMatchObject({
+          code: 'selection-not-confirmed',
+        });
+      expect((await create(selection, { kind: 'cancel', confirm: 15_000 })).counted).toBe(150);
+    });
+
     it('that could not be counted to the end is confirmed by another count of that kind', async () => {
       const id = await newSubscription();
       await dead(await notifications(60), id);

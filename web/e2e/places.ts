@@ -48,7 +48,10 @@ export function placesOf(day: BadDay): Record<string, Place[]> {
     ],
     '/dead-letters': one('dead-letters', 'Dead letters'),
     '/replays': one('replays', 'Replays'),
-    '/replays/new': one('replays/new', 'New replay'),
+    '/replays/new': [
+      ...one('replays/new', 'New replay'),
+      ...one('replays/new?what=unfinished&count=yes', 'Cancel deliveries'),
+    ],
     '/replays/$id': [...one(`replays/${day.replay}`, 'Send again'), ...one(`replays/${day.scheduled}`, 'Send again')],
     '/channels': one('channels', 'Channels'),
     '/channels/$id': one(`channels/${day.channel}`, 'zaken'),

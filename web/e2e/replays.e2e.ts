@@ -49,6 +49,47 @@ test('a selection of everything is confirmed by its count, typed', async ({ open
   await receiver.stop();
 });
 
+test('what was published by mistake is cancelled from the list that shows it, and what comes later is not', async ({
+  open,
+  heraut,
+}) => {
+  const channel = await heraut.createChannel();
+  const receiver = await Receiver.start();
+  const subscriptionId = await heraut.subscribe({ channel, url: receiver.url });
+  await heraut.api.call('POST', `/admin/v1/subscriptions/${subscriptionId}/pause`);
+  const publish = async () => {
+    const { id } = await heraut.publish(channel);
+    await heraut.becomes('held', id, subscriptionId);
+    return id;
+  };
+  const mistakes = [await publish(), await publish()];
+  const page = await open(`notifications?channel=${channel}&publisher=test-superuser`);
+  const list = page.getByRole('table', { name: 'Notifications found' });
+  await expect(list.getByRole('row')).toHaveCount(3);
+  const toCancel = page.getByRole('link', { name: 'Cancel what is unfinished' });
+  // A selection cannot be narrowed by a publisher: more would be cancelled than is shown.
+  await expect(toCancel).toHaveCount(0);
+  await page.getByRole('button', { name: /^Remove filter .*test-superuser/ }).click();
+  await toCancel.click();
+  await expect(page.getByRole('heading', { level: 1, name: 'Cancel deliveries' })).toBeVisible();
+  const result = page.getByRole('region', { name: 'What this means' });
+  await expect(result.getByText('2 deliveries of 2 notifications are meant.')).toBeVisible();
+  await lookAt(page, 'cancel-unfinished');
+  const later = await publish();
+  await result.getByRole('textbox', { name: 'Note' }).fill('published by mistake');
+  await result.getByRole('button', { name: 'Cancel 2 deliveries' }).click();
+  await expect(page.getByText('2 of 2')).toBeVisible();
+  await expect(page.getByText('published by mistake')).toBeVisible();
+  for (const id of mistakes) await heraut.becomes('cancelled', id, subscriptionId);
+  expect((await heraut.delivery(later, subscriptionId)).state).toBe('held');
+
+  // All that is unfinished, whatever it is of, is confirmed by its count.
+  await page.goto(page.url().replace(/replays\/.*/, 'replays/new?what=unfinished&count=yes'));
+  await expect(result.getByRole('textbox', { name: /^Type \d+ to confirm$/ })).toBeVisible();
+  await expect(result.getByRole('button', { name: /^Cancel \d+ deliver(y|ies)$/ })).toBeDisabled();
+  await receiver.stop();
+});
+
 test('a replay is scheduled, paused, resumed and cancelled, and found again in the list', async ({ open, heraut }) => {
   const channel = await heraut.createChannel();
   const receiver = await Receiver.start();

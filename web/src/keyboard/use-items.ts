@@ -15,6 +15,7 @@ const useTexts = defineTexts(
   {
     welcome: 'First steps',
     newReplay: 'New replay',
+    cancelUnfinished: 'Cancel unfinished deliveries',
     help: 'Keyboard shortcuts',
     light: 'Light appearance',
     dark: 'Dark appearance',
@@ -27,6 +28,7 @@ const useTexts = defineTexts(
   {
     welcome: 'Eerste stappen',
     newReplay: 'Nieuwe herverzending',
+    cancelUnfinished: 'Onafgemaakte afleveringen annuleren',
     help: 'Sneltoetsen',
     light: 'Lichte weergave',
     dark: 'Donkere weergave',
@@ -64,6 +66,11 @@ export function useItems(typed: string, onHelp: () => void): { items: Item[]; is
   const actions = [
     action('first steps welcome', t('welcome'), () => void navigate({ to: '/welcome' })),
     action('new replay', t('newReplay'), () => void navigate({ to: '/replays/new' })),
+    action(
+      'cancel unfinished deliveries',
+      t('cancelUnfinished'),
+      () => void navigate({ to: '/replays/new', search: { what: 'unfinished' } }),
+    ),
     action('keyboard shortcuts help', t('help'), onHelp),
     action('light theme', t('light'), () => setColorScheme('light')),
     action('dark theme', t('dark'), () => setColorScheme('dark')),

@@ -27,15 +27,21 @@ import { useWrongTimes } from '../parts/use-wrong-times.ts';
 import { useMay } from '../shell/session.tsx';
 import { useActTexts } from './act-texts.ts';
 import { DryRunResult } from './dry-run-result.tsx';
-import type { DryRun, Replay, Selection } from './selection.ts';
+import { untilCounted, type DryRun, type Replay, type Selection } from './selection.ts';
 
 const usualRate = 100;
+
+const textsOf = {
+  replay: { action: 'send', hint: 'sendHint' },
+  close: { action: 'close', hint: 'closeHint' },
+  cancel: { action: 'cancelThem', hint: 'cancelHint' },
+} as const satisfies Record<Replay['kind'], object>;
 
 /** What is asked for. It may be counted anew before it is tried again, and is the same nevertheless. */
 const withoutCount = (body: object): string => JSON.stringify({ ...body, confirm: undefined });
 
 interface Props {
-  kind: 'replay' | 'close';
+  kind: Replay['kind'];
   selection: Selection;
   /** Also what has been delivered is sent again. */
   isWithDelivered?: boolean;
@@ -81,7 +87,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
     onBusy?.(true);
     setError(undefined);
     try {
-      const work = await create(count);
+      const work = await create(count, dryRun.data!.asOf);
       readListsAnew(client);
       void client.invalidateQueries();
       onDone(work);
@@ -96,8 +102,16 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
       onBusy?.(false);
     }
   };
-  const create = (confirm: number): Promise<Replay> => {
+  const create = (confirm: number, asOf: string): Promise<Replay> => {
     const said = note.trim() || undefined;
+    if (kind === 'cancel') {
+      const body = { selection: untilCounted(selection, asOf), confirm, note: said };
+      return once(
+        body,
+        (sent, header) => answerOf(api.POST('/admin/v1/deliveries/cancel', { params: { header }, body: sent })),
+        withoutCount({ ...body, selection }),
+      );
+    }
     if (kind === 'close') {
       const body = { selection, confirm, note: note.trim() };
       return once(
@@ -131,7 +145,8 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
     counted.count > 0 &&
     isTypedRight &&
     !times.isWrong &&
-    (kind === 'close' ? note.trim() !== '' : Number(rate) >= 0.1);
+    (kind !== 'close' || note.trim() !== '') &&
+    (kind !== 'replay' || Number(rate) >= 0.1);
   return (
     <form
       onSubmit={(event) => {
@@ -209,8 +224,10 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
               </Stack>
             </Collapse>
           </>
-        ) : (
+        ) : kind === 'close' ? (
           <NoteField label={t('reason')} description={t('reasonHint')} value={note} onChange={setNote} isRequired />
+        ) : (
+          <NoteField label={t('note')} description={t('noteHint')} value={note} onChange={setNote} />
         )}
         {counted?.needsConfirm && counted.count > 0 && (
           <TextInput
@@ -223,7 +240,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
           />
         )}
         <Text size="sm" c="dimmed">
-          {kind === 'replay' ? t('sendHint') : t('closeHint')}
+          {t(textsOf[kind].hint)}
         </Text>
         {error !== undefined && <ProblemAlert error={error} isOnce />}
         {!may && (
@@ -241,9 +258,9 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
             type="submit"
             loading={isBusy}
             disabled={!isReady || !may}
-            color={kind === 'close' ? 'red' : undefined}
+            color={kind === 'replay' ? undefined : 'red'}
           >
-            {t(kind === 'close' ? 'close' : 'send', {
+            {t(textsOf[kind].action, {
               count: counted?.count ?? 0,
               shown: counted ? format.number(counted.count) : '…',
             })}

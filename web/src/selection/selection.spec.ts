@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { criteriaOf, selectionOf, singly } from './selection.ts';
+import { criteriaOf, selectionOf, singly, untilCounted, type Selection } from './selection.ts';
 
 it.each([
   [{ subscription: 'abc' }, { subscriptions: ['abc'] }],
@@ -19,4 +19,13 @@ it('what is done to all of a list that shows one subscription is done to that on
 
 it('a time of an address is a moment, whatever its zone', () => {
   expect(criteriaOf({ acceptedFrom: '2026-11-28T02:00:00+01:00' }).acceptedFrom).toBe('2026-11-28T01:00:00.000Z');
+});
+
+it.each([
+  [{ all: true }, { acceptedTo: '2026-11-28T02:00:00.001Z' }],
+  [{ channels: ['cases'] }, { channels: ['cases'], acceptedTo: '2026-11-28T02:00:00.001Z' }],
+  [{ acceptedTo: '2026-11-28T03:00:00Z' }, { acceptedTo: '2026-11-28T02:00:00.001Z' }],
+  [{ acceptedTo: '2026-11-28T01:00:00Z' }, { acceptedTo: '2026-11-28T01:00:00Z' }],
+] as const)('what is accepted after it was counted is not meant: %j', (selection, meant) => {
+  expect(untilCounted(selection as Selection, '2026-11-28T02:00:00.000Z')).toEqual(meant);
 });

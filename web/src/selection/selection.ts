@@ -13,6 +13,7 @@ export type Group = NonNullable<Selection['groups']>[number];
 export type DeliveryKey = NonNullable<Selection['deliveries']>[number];
 
 export const deadStates = ['failed', 'expired', 'unknown'] as const;
+export const unfinishedStates = ['queued', 'waiting', 'held', 'sending'] as const;
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
@@ -79,6 +80,18 @@ export function selectionOf(criteria: Partial<Criteria>, more: Partial<Selection
   });
   const states = withoutEmpty({ states: criteria.states });
   return Object.keys(narrowing).length === 0 ? { all: true, ...states } : { ...narrowing, ...states };
+}
+
+/**
+ * Without what is accepted after a selection was counted: what is still being published while somebody reads how much it means is not meant.
+ * @param asOf of the count, which has what was accepted at that very millisecond
+ */
+export function untilCounted(given: Selection, asOf: string): Selection {
+  const { all: _, ...selection } = given;
+  const end = Date.parse(asOf) + 1;
+  const { acceptedTo } = selection;
+  if (acceptedTo !== undefined && Date.parse(acceptedTo) <= end) return selection;
+  return { ...selection, acceptedTo: new Date(end).toISOString() };
 }
 
 function withoutEmpty<T extends object>(given: T): Partial<T> {

@@ -2,23 +2,27 @@ import { Button, Checkbox, Group, Paper, SegmentedControl, SimpleGrid, Stack, Te
 import { useMediaQuery } from '@mantine/hooks';
 import { TbCalculator } from 'react-icons/tb';
 import { PageHeader } from '../../parts/page-header.tsx';
-import { DeliveryStateBadge } from '../../parts/delivery-state.tsx';
+import { DeliveryStateBadge, type DeliveryState } from '../../parts/delivery-state.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
 import { useGoOn } from '../../parts/use-go-on.ts';
 import { ActOnSelection } from '../../selection/act-on-selection.tsx';
 import { ChannelsField, ErrorsField, SubscriptionField, SubscriptionsField } from '../../selection/fields.tsx';
-import { criteriaOf, selectionOf, type Criteria, type Selection } from '../../selection/selection.ts';
+import { criteriaOf, selectionOf, unfinishedStates, type Criteria, type Selection } from '../../selection/selection.ts';
 import { useSelectionTexts } from '../../selection/texts.ts';
 import { TimeField } from '../../parts/time-field.tsx';
 import { useWrongTimes, type WrongTimes } from '../../parts/use-wrong-times.ts';
 import { useNewReplayTexts } from './texts.ts';
 
-/** What a replay may be asked for; `failed` and `expired` where nothing is said. */
-const sendable = ['failed', 'expired', 'unknown', 'cancelled', 'delivered'] as const;
+const ways = ['missed', 'everything', 'unfinished'] as const;
+type Way = (typeof ways)[number];
 
-const ways = ['missed', 'everything'] as const;
+/** That may be asked for. Where nothing is said, `failed` and `expired` are sent again, and all that is unfinished is cancelled. */
+const statesFor = {
+  missed: ['failed', 'expired', 'unknown', 'cancelled', 'delivered'],
+  unfinished: unfinishedStates,
+} as const satisfies Partial<Record<Way, readonly DeliveryState[]>>;
 
-/** Says which deliveries are meant, has them counted, and sends them again. */
+/** Says which deliveries are meant, has them counted, and sends them again or cancels them. */
 export function NewReplayPage() {
   const t = useNewReplayTexts();
   const goOn = useGoOn();
@@ -32,9 +36,13 @@ export function NewReplayPage() {
   const problem = times.isWrong ? 'wrongTime' : problemOf(way, criteria);
   const selection = problem === undefined ? selectionFor(way, criteria) : undefined;
   const counted = state['count'] === undefined ? undefined : selection;
+  const kind = way === 'unfinished' ? 'cancel' : 'replay';
   return (
     <>
-      <PageHeader title={t('title')} description={t('description')} />
+      <PageHeader
+        title={t(kind === 'cancel' ? 'titleCancel' : 'title')}
+        description={t(kind === 'cancel' ? 'descriptionCancel' : 'description')}
+      />
       <Stack gap="md" maw={860}>
         <Paper withBorder p="md">
           <form
@@ -50,19 +58,20 @@ export function NewReplayPage() {
                 orientation={isNarrow ? 'vertical' : 'horizontal'}
                 data={ways.map((each) => ({ value: each, label: t(each) }))}
                 value={way}
-                onChange={(what) => set({ what })}
+                // Unfinished deliveries are in other states than those that are sent again.
+                onChange={(what) => set({ what, state: undefined })}
               />
               <Text size="sm" c="dimmed">
-                {t(way === 'missed' ? 'missedHint' : 'everythingHint')}
+                {t(`${way}Hint`)}
               </Text>
-              {way === 'missed' ? (
-                <MissedFields criteria={criteria} set={set} />
-              ) : (
+              {way === 'everything' ? (
                 <SubscriptionField
                   label={t('forWhom')}
                   value={criteria.subscriptions[0]}
                   onChange={(subscription) => set({ subscription })}
                 />
+              ) : (
+                <DeliveryFields way={way} criteria={criteria} set={set} />
               )}
               <Window criteria={criteria} set={set} times={times} />
               <Group gap="sm">
@@ -87,8 +96,8 @@ export function NewReplayPage() {
               {t('result')}
             </Title>
             <ActOnSelection
-              key={JSON.stringify(counted)}
-              kind="replay"
+              key={`${kind} ${JSON.stringify(counted)}`}
+              kind={kind}
               selection={counted}
               isWithDelivered={counted.states?.includes('delivered')}
               onDone={({ id }) => void goOn({ to: '/replays/$id', params: { id } })}
@@ -105,9 +114,16 @@ interface FieldsProps {
   set: ReturnType<typeof useUrlState>[1];
 }
 
-function MissedFields({ criteria, set }: FieldsProps) {
+const hints: Partial<Record<DeliveryState, 'unknownHint' | 'cancelledHint' | 'deliveredHint' | 'sendingHint'>> = {
+  unknown: 'unknownHint',
+  cancelled: 'cancelledHint',
+  delivered: 'deliveredHint',
+  sending: 'sendingHint',
+};
+
+function DeliveryFields({ way, criteria, set }: FieldsProps & { way: keyof typeof statesFor }) {
   const t = useNewReplayTexts();
-  const hints = { unknown: 'unknownHint', cancelled: 'cancelledHint', delivered: 'deliveredHint' } as const;
+  const states: readonly DeliveryState[] = statesFor[way];
   return (
     <>
       <SimpleGrid cols={{ base: 1, sm: 2 }}>
@@ -116,21 +132,21 @@ function MissedFields({ criteria, set }: FieldsProps) {
         <ErrorsField value={criteria.errorClasses} onChange={(errorClass) => set({ errorClass })} />
       </SimpleGrid>
       <Checkbox.Group
-        label={t('states')}
-        description={t('statesHint')}
+        label={t(way === 'missed' ? 'states' : 'statesNow')}
+        description={t(way === 'missed' ? 'statesHint' : 'statesNowHint')}
         value={criteria.states}
         // With the first that is chosen here, what an address had that cannot be chosen goes.
-        onChange={(states) => set({ state: sendable.filter((each) => states.includes(each)) })}
+        onChange={(chosen) => set({ state: states.filter((each) => chosen.includes(each)) })}
       >
         <Stack gap="xs" mt="xs">
-          {sendable.map((each) => (
+          {states.map((each) => (
             <Checkbox
               key={each}
               value={each}
               label={
                 <Group gap="xs">
                   <DeliveryStateBadge state={each} />
-                  {each in hints && <Text size="sm">{t(hints[each as keyof typeof hints])}</Text>}
+                  {hints[each] && <Text size="sm">{t(hints[each])}</Text>}
                 </Group>
               }
             />
@@ -158,14 +174,14 @@ function Window({ criteria, set, times }: FieldsProps & { times: WrongTimes }) {
   );
 }
 
-function problemOf(way: (typeof ways)[number], { subscriptions, acceptedFrom, acceptedTo }: Criteria) {
+function problemOf(way: Way, { subscriptions, acceptedFrom, acceptedTo }: Criteria) {
   if (way === 'everything' && subscriptions.length === 0) return 'needsSubscription';
   if (acceptedFrom !== undefined && acceptedTo !== undefined && acceptedFrom >= acceptedTo) return 'windowOrder';
   return undefined;
 }
 
-function selectionFor(way: (typeof ways)[number], criteria: Criteria): Selection {
-  if (way === 'missed') return selectionOf(criteria);
+function selectionFor(way: Way, criteria: Criteria): Selection {
+  if (way !== 'everything') return selectionOf(criteria);
   const { subscriptions, acceptedFrom, acceptedTo } = criteria;
   return selectionOf({ acceptedFrom, acceptedTo }, { everythingFor: subscriptions[0] });
 }

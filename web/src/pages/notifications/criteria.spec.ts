@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { filtersOf, queryOf, readTyped, readValue } from './criteria.ts';
+import { filtersOf, queryOf, readTyped, readValue, unfinishedOf } from './criteria.ts';
 
 const id = '01890a5d-ac96-774b-bcce-b302099a8057';
 
@@ -16,4 +16,19 @@ it('a replay is sought by its id alone', () => {
 
 it('a time with a year of two digits is none, and seeks nothing', () => {
   expect(readValue('acceptedFrom', '0026-11-28T02:00')).toEqual({ wrong: 'badTime' });
+});
+
+it.each([
+  [
+    { channel: 'cases', state: 'queued', acceptedFrom: '2026-11-28T02:00:00.000Z' },
+    { what: 'unfinished', channel: 'cases', state: 'queued', acceptedFrom: '2026-11-28T02:00:00.000Z', count: 'yes' },
+  ],
+  // The list is of the first one.
+  [{ channel: ['cases', 'decisions'] }, { what: 'unfinished', channel: 'cases', count: 'yes' }],
+  [{ channel: 'cases', publisher: 'a' }, undefined],
+  [{ channel: 'cases', characteristic: 'kind:permit' }, undefined],
+  [{ channel: 'cases', state: 'failed' }, undefined],
+  [{}, undefined],
+])('what is unfinished of a list can be cancelled where a selection can mean the same: %j', (address, search) => {
+  expect(unfinishedOf(address)).toEqual(search);
 });

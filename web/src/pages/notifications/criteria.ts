@@ -1,5 +1,6 @@
 import { momentOf } from '../../parts/moment.ts';
 import { allOf, oneOf, type UrlState } from '../../parts/url-state.ts';
+import { unfinishedStates } from '../../selection/selection.ts';
 
 /** What notifications can be sought by: the parameters of the API by their own names, so that an address can be read. */
 export const criteria = [
@@ -56,6 +57,27 @@ export function queryOf(state: UrlState): Record<string, string | string[]> {
       return value === undefined ? [] : [[criterion, value]];
     }),
   );
+}
+
+/** That a selection of deliveries can be narrowed by as well. */
+const ofSelections = new Set<string>([
+  'channel',
+  'subscription',
+  'errorClass',
+  'acceptedFrom',
+  'acceptedTo',
+] satisfies Criterion[]);
+
+/**
+ * The search of the page on which the unfinished deliveries of these notifications are cancelled. Undefined where a filter cannot be said
+ * there: more would be meant than is shown.
+ */
+export function unfinishedOf(state: UrlState): UrlState | undefined {
+  const query = queryOf(state);
+  const isSaid = ([name, value]: [string, string | string[]]) =>
+    name === 'state' ? unfinishedStates.some((each) => each === value) : ofSelections.has(name);
+  const filters = Object.entries(query);
+  return filters.length > 0 && filters.every(isSaid) ? { what: 'unfinished', ...query, count: 'yes' } : undefined;
 }
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

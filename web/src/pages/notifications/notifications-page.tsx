@@ -1,5 +1,5 @@
 import { Anchor, Button, Group, Text } from '@mantine/core';
-import { TbArrowUp } from 'react-icons/tb';
+import { TbArrowUp, TbBan } from 'react-icons/tb';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { useFormat } from '../../i18n/format.ts';
@@ -10,7 +10,8 @@ import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { useUrlState } from '../../parts/url-state.ts';
 import { columnsFor } from './columns.tsx';
-import { filtersOf, queryOf } from './criteria.ts';
+import { useMay } from '../../shell/session.tsx';
+import { filtersOf, queryOf, unfinishedOf } from './criteria.ts';
 import { FilterBar } from './filter-bar.tsx';
 import { useFoundNotifications, useNewer } from './found-notifications.ts';
 import { useSearchTexts } from './search-texts.ts';
@@ -25,6 +26,8 @@ export function NotificationsPage() {
   const newer = useNewer(query, found.data);
   const columns = useMemo(() => columnsFor(t), [t]);
   const isFiltered = filtersOf(state).length > 0;
+  const may = useMay('operator');
+  const unfinished = may ? unfinishedOf(state) : undefined;
   const isEmpty = found.isSuccess && rows.length === 0;
   const isDone = found.isSuccess && !found.hasNextPage;
   const searchOn = (
@@ -53,6 +56,15 @@ export function NotificationsPage() {
             </Button>
           )}
         </div>
+        {unfinished && (
+          <Button
+            variant="default"
+            leftSection={<TbBan size={16} aria-hidden />}
+            renderRoot={(props) => <Link to="/replays/new" search={unfinished} {...props} />}
+          >
+            {t('cancelUnfinished')}
+          </Button>
+        )}
       </PageHeader>
       <FilterBar />
       {!isFiltered && (

@@ -45,7 +45,7 @@ export function Outcome({ work }: { work: Replay }) {
             size="sm"
             renderRoot={(props) => <Link to="/notifications" search={{ replay: work.id }} {...props} />}
           >
-            {t('deliveries')}
+            {t(work.kind === 'replay' ? 'deliveries' : 'deliveriesEnded')}
           </Anchor>
           {work.kind !== 'cancel' && (
             <Anchor

@@ -1,5 +1,5 @@
 import { Anchor, Button, Group, Select, Stack, Text } from '@mantine/core';
-import { TbPlus } from 'react-icons/tb';
+import { TbBan, TbPlus } from 'react-icons/tb';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { answerOf, api } from '../../api/client.ts';
@@ -87,6 +87,14 @@ export function ReplaysPage() {
   return (
     <>
       <PageHeader title={t('title')} description={t('description')}>
+        <Button
+          variant="default"
+          leftSection={<TbBan size={16} aria-hidden />}
+          disabled={!may}
+          renderRoot={(props) => <Link to="/replays/new" search={{ what: 'unfinished' }} {...props} />}
+        >
+          {t('cancelUnfinished')}
+        </Button>
         <Button
           leftSection={<TbPlus size={16} aria-hidden />}
           disabled={!may}

@@ -7,6 +7,7 @@ import { channelsQuery } from '../../parts/catalogue.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { usePlainError } from '../../parts/plain-error.ts';
 import { useRelative } from '../../parts/relative-time.tsx';
+import { useMay } from '../../shell/session.tsx';
 import { type Situation, type SubscriptionWithHeld } from '../../subscriptions/data.ts';
 import { Figures } from './figures.tsx';
 import { flowOf, heldBecause } from './flow.ts';
@@ -19,6 +20,7 @@ interface Props {
 
 export function OverviewTab({ subscription, situation }: Props) {
   const t = useSubscriptionTexts();
+  const may = useMay('operator');
   return (
     <Stack gap="md">
       <WhatKeepsIt subscription={subscription} situation={situation} />
@@ -44,6 +46,11 @@ export function OverviewTab({ subscription, situation }: Props) {
         <To to="/audit" search={{ subject: `subscription/${subscription.id}` }}>
           {t('audit')}
         </To>
+        {may && (
+          <To to="/replays/new" search={{ what: 'unfinished', subscription: subscription.id }}>
+            {t('cancelUnfinished')}
+          </To>
+        )}
       </Group>
     </Stack>
   );
