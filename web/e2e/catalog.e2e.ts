@@ -54,6 +54,43 @@ test('a channel is added, and changed by two operators at once', async ({ open, 
   await expect(page.getByRole('row').filter({ hasText: name })).toBeVisible();
 });
 
+test('a channel is removed once no subscription names it, by its name typed', async ({ open, heraut, receiver }) => {
+  const name = await heraut.createChannel();
+  const subscriptionId = await heraut.subscribe({ channel: name, url: receiver.url });
+  const page = await open('channels');
+  await page.getByRole('link', { name, exact: true }).click();
+  const remove = page.getByRole('button', { name: 'Remove', exact: true });
+  await remove.click();
+  const asked = page.getByRole('dialog', { name: `Remove the channel ${name}?` });
+  const confirmed = asked.getByRole('button', { name: 'Remove', exact: true });
+  await asked.getByLabel(`Type ${name} to confirm`).fill(name);
+  await expect(asked.getByRole('alert')).toContainText('1 subscription names this channel, so it cannot be removed.');
+  await expect(confirmed).toBeDisabled();
+  await lookAt(page, 'channel-in-use');
+  await asked.getByRole('link', { name: 'All of them' }).click();
+  await expect(page).toHaveURL(new RegExp(`/subscriptions\\?channel=${name}$`));
+  await heraut.api.call('DELETE', `/admin/v1/subscriptions/${subscriptionId}`);
+  await page.goBack();
+  await page.reload();
+  await remove.click();
+  await asked.getByLabel(`Type ${name} to confirm`).fill(name);
+  await expect(confirmed).toBeEnabled();
+
+  // Somebody subscribes meanwhile: the API refuses it, and the dialog says why in its own words.
+  const other = await heraut.subscribe({ channel: name, url: receiver.url });
+  await confirmed.click();
+  await expect(asked.getByRole('alert')).toHaveText(/^1 subscription names this channel, so it cannot be removed\./);
+  await expect(confirmed).toBeDisabled();
+  await heraut.api.call('DELETE', `/admin/v1/subscriptions/${other}`);
+  await page.reload();
+  await remove.click();
+  await asked.getByLabel(`Type ${name} to confirm`).fill(name);
+  await confirmed.click();
+  await expect(page).toHaveURL(/\/console\/channels$/);
+  const { body } = await heraut.api.call('GET', `/admin/v1/channels?text=${name}`);
+  expect(body).toMatchObject({ channels: [] });
+});
+
 test('an application is added, changed, given a new secret, and removed by its name', async ({ open, heraut }) => {
   const clientId = newName('case-system');
   const page = await open('applications');

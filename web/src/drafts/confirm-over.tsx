@@ -21,7 +21,7 @@ const useTexts = defineTexts(
   },
 );
 
-interface Props extends Omit<ConfirmProps, 'isSaid'> {
+interface Props extends ConfirmProps {
   /** What it is done to, as it is now as far as the page knows: `onConfirm` sends the tag of that. */
   now: object;
   readAgain: () => Promise<unknown>;
@@ -35,7 +35,7 @@ const isRefusal = (error: unknown): boolean => isProblem(error, 'changed-meanwhi
  * Asks before something is done to what others may change at the same time, or one's own try whose answer was lost. Then it is read again,
  * the dialog shows what is other than when it was opened, and is confirmed over that.
  */
-export function ConfirmOver({ now, readAgain, remark, opened, onConfirm, children, ...confirm }: Props) {
+export function ConfirmOver({ now, readAgain, remark, opened, onConfirm, isSaid, children, ...confirm }: Props) {
   const [before, setBefore] = useState<object>();
   const [isRefused, setRefused] = useState(false);
   const [isBusy, setBusy] = useState(false);
@@ -59,7 +59,12 @@ export function ConfirmOver({ now, readAgain, remark, opened, onConfirm, childre
     }
   };
   return (
-    <Confirm {...confirm} opened={opened} onConfirm={tryIt} isSaid={isRefusal}>
+    <Confirm
+      {...confirm}
+      opened={opened}
+      onConfirm={tryIt}
+      isSaid={(error) => isRefusal(error) || isSaid?.(error) === true}
+    >
       <Stack gap="sm">
         {typeof children === 'string' ? <Text size="sm">{children}</Text> : children}
         {/* Until the answer is there it may be one's own. */}

@@ -12,6 +12,7 @@ import { ChannelFields, valuesOf } from '../channels/channel-fields.tsx';
 import { channelKey, channelsKey, readChannel, writeChannel, type Channel } from '../channels/channels.ts';
 import { useChannelTexts } from '../channels/texts.ts';
 import { Listeners } from './listeners.tsx';
+import { RemoveChannel } from './remove-channel.tsx';
 import { Volume } from './volume.tsx';
 
 export function ChannelPage() {
@@ -125,7 +126,12 @@ function Description({ current }: { current: Tagged<Channel> }) {
         error={draft.error}
         isReadOnly={!mayChange}
       />
-      {mayChange && <DraftBar draft={draft} />}
+      {mayChange && (
+        <>
+          <DraftBar draft={draft} />
+          <RemoveChannel current={current} />
+        </>
+      )}
     </Stack>
   );
 }

@@ -64,6 +64,17 @@ export const useChannelTexts = defineTexts(
     disabled: 'disabled',
     about: 'Description',
     loading: 'Loading',
+    remove: 'Remove',
+    removeTitle: 'Remove the channel {{name}}?',
+    removeDetail:
+      'New notifications on it are refused from then on. Those of before are delivered, found and kept as they would have been. A publisher can make a channel of this name again, without the rules of this one.',
+    inUse_one:
+      '{{count}} subscription names this channel, so it cannot be removed. Change the filters of that subscription, or delete it; one that is paused or disabled counts as well.',
+    inUse_other:
+      '{{count}} subscriptions name this channel, so it cannot be removed. Change their filters, or delete them; those that are paused or disabled count as well.',
+    lately_one: '{{count}} notification was accepted on it in the last 24 hours.',
+    lately_other: '{{count}} notifications were accepted on it in the last 24 hours.',
+    latelyUnknown: 'How much was published on it lately is not known.',
     volumeLabel: '{{accepted}} accepted, of which {{duplicates}} duplicates',
   },
   {
@@ -128,6 +139,17 @@ export const useChannelTexts = defineTexts(
     disabled: 'uitgeschakeld',
     about: 'Beschrijving',
     loading: 'Bezig met laden',
+    remove: 'Verwijderen',
+    removeTitle: 'Het kanaal {{name}} verwijderen?',
+    removeDetail:
+      'Nieuwe notificaties erop worden vanaf dan geweigerd. Eerdere worden afgeleverd, gevonden en bewaard zoals anders ook. Een publicerende applicatie kan een kanaal met deze naam opnieuw maken, zonder de regels van dit kanaal.',
+    inUse_one:
+      '{{count}} abonnement noemt dit kanaal, en daarom kan het niet verwijderd worden. Wijzig de filters van dat abonnement, of verwijder het; ook een gepauzeerd of uitgeschakeld abonnement telt mee.',
+    inUse_other:
+      '{{count}} abonnementen noemen dit kanaal, en daarom kan het niet verwijderd worden. Wijzig hun filters, of verwijder ze; ook gepauzeerde en uitgeschakelde tellen mee.',
+    lately_one: 'In de laatste 24 uur is er {{count}} notificatie op aangenomen.',
+    lately_other: 'In de laatste 24 uur zijn er {{count}} notificaties op aangenomen.',
+    latelyUnknown: 'Hoeveel er onlangs op gepubliceerd is, is niet bekend.',
     volumeLabel: '{{accepted}} aangenomen, waarvan {{duplicates}} dubbel',
   },
 );

@@ -1,0 +1,78 @@
+import { Alert, Anchor, Button, Stack, Text } from '@mantine/core';
+import { useQueryClient } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { useState } from 'react';
+import { TbPlugConnected } from 'react-icons/tb';
+import { isProblem } from '../../api/problem.ts';
+import { ConfirmOver } from '../../drafts/confirm-over.tsx';
+import type { Tagged } from '../../drafts/use-resource-draft.ts';
+import { useTotals } from '../../parts/activity.ts';
+import { useSubscriptionsOf } from '../../parts/subscriptions.ts';
+import { useGoOn } from '../../parts/use-go-on.ts';
+import { valuesOf } from '../channels/channel-fields.tsx';
+import { channelKey, channelsKey, removeChannel, type Channel } from '../channels/channels.ts';
+import { useChannelTexts } from '../channels/texts.ts';
+
+/** Asks first, and says what that means for those who publish on it; not while subscriptions name it. */
+export function RemoveChannel({ current: { data: channel, tag } }: { current: Tagged<Channel> }) {
+  const { id, name } = channel;
+  const t = useChannelTexts();
+  const client = useQueryClient();
+  const goOn = useGoOn();
+  const [isAsking, setAsking] = useState(false);
+  // It is a moment old where another process made a subscription: the API decides.
+  const inUse = useSubscriptionsOf({ channel: name }, 1).data?.count ?? 0;
+  return (
+    <>
+      <Button variant="light" color="red" w="fit-content" onClick={() => setAsking(true)}>
+        {t('remove')}
+      </Button>
+      <ConfirmOver
+        opened={isAsking}
+        onClose={() => setAsking(false)}
+        title={t('removeTitle', { name })}
+        action={t('remove')}
+        word={name}
+        isMoot={inUse > 0}
+        onConfirm={async () => {
+          await removeChannel(id, tag);
+          void goOn({ to: '/channels' });
+          await client.invalidateQueries({ queryKey: channelsKey });
+        }}
+        isSaid={(error) => inUse > 0 && isProblem(error, 'channel-in-use')}
+        now={valuesOf(channel)}
+        readAgain={() =>
+          Promise.all([
+            client.invalidateQueries({ queryKey: channelKey(id) }),
+            client.invalidateQueries({ queryKey: ['subscriptions'] }),
+          ])
+        }
+      >
+        <Stack gap="xs">
+          {inUse > 0 && (
+            <Alert color="orange" variant="light" role="alert" icon={<TbPlugConnected aria-hidden />}>
+              <Text size="sm">
+                {t('inUse', { count: inUse })}{' '}
+                <Anchor
+                  inherit
+                  renderRoot={(props) => <Link to="/subscriptions" search={{ channel: name }} {...props} />}
+                >
+                  {t('allListeners')}
+                </Anchor>
+              </Text>
+            </Alert>
+          )}
+          <Text size="sm">{t('removeDetail')}</Text>
+          <Lately name={name} />
+        </Stack>
+      </ConfirmOver>
+    </>
+  );
+}
+
+/** How much would be refused, if it goes on as it did. */
+function Lately({ name }: { name: string }) {
+  const t = useChannelTexts();
+  const accepted = useTotals('channel').of(name)?.accepted;
+  return <Text size="sm">{accepted === undefined ? t('latelyUnknown') : t('lately', { count: accepted })}</Text>;
+}
