@@ -51,6 +51,7 @@ export const arrows = {
     'subscriptions',
     'auth',
     'audit',
+    'catalogue',
     'ledger',
     'liveness',
     'operational-events',

@@ -3,11 +3,7 @@ import { isStorable } from '../infra/postgres/storable-text.js';
 import type { Pace } from '../ledger/held-subscriptions.js';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
 import type { Subscription } from '../subscriptions/subscription.js';
-import { longestCallbackUrl } from '../subscriptions/subscription-limits.js';
-import { endpointsOf } from './origin.js';
-
-/** That of a callback URL, and what is said of a TLS identity. */
-const longestAddress = longestCallbackUrl + 100;
+import { endpointsOf, longestAddress } from './origin.js';
 
 export const endpointResetInput = z
   .strictObject({

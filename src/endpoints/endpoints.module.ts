@@ -5,10 +5,11 @@ import { EndpointsController } from './endpoints.controller.js';
 import { HoldRule } from './hold-rule.service.js';
 import { SituationsController } from './situations.controller.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
+import { SubscriptionListController } from './subscription-list.controller.js';
 
 @Module({
   imports: [SubscriptionsModule],
-  controllers: [EndpointsController, SituationsController],
+  controllers: [EndpointsController, SituationsController, SubscriptionListController],
   providers: [OpenEndpoints, HoldRule, Admission],
   exports: [OpenEndpoints, HoldRule, Admission],
 })

@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { longestCallbackUrl } from '../subscriptions/subscription-limits.js';
 
 /** Parsing a URL costs more than all else that is done to find an endpoint. */
 const known = new LRUCache<string, string>({ max: 10_000 });
@@ -18,6 +19,9 @@ export interface Callback {
   readonly callbackUrl: string;
   readonly credentials: { readonly tls?: { readonly id: string } };
 }
+
+/** Of an endpoint: that of a callback URL, and what is said of a TLS identity. */
+export const longestAddress = longestCallbackUrl + 100;
 
 /** Of a hash: enough to tell the identities apart that one URL is called with. */
 const shownOfIdentity = 10;

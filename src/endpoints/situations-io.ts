@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
 import { failuresOfDays, mostCounted, type Situation } from '../ledger/read-situations.js';
-import { subscriptionIds } from '../subscriptions/subscription-list.js';
+import { subscriptionIds } from './subscription-list.js';
 
 export const situationsQuery = z.strictObject({ ids: subscriptionIds });
 

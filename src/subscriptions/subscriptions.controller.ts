@@ -1,4 +1,4 @@
-import { Body, Controller, Delete, Get, Header, Headers, Param, Patch, Post, Query, Req, Res } from '@nestjs/common';
+import { Body, Controller, Delete, Get, Header, Headers, Param, Patch, Post, Req, Res } from '@nestjs/common';
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
@@ -6,7 +6,6 @@ import { ApplicationDirectory } from '../auth/application-directory.service.js';
 import type { Application } from '../auth/application.js';
 import { CurrentApplication, RequireSuperuser } from '../auth/auth.decorators.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
-import { KeptLists } from '../catalogue/kept-lists.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { Config } from '../config/config.module.js';
 import { credentialChangesInput, readCredentialChanges } from '../credentials/credentials-io.js';
@@ -28,14 +27,8 @@ import {
   readNewSubscription,
   subscriptionChangesInput,
 } from './subscription-input.js';
-import { pageOfSubscriptions, subscriptionListQuery } from './subscription-list.js';
 import { changesSubscription, unknownSubscription } from './subscription-operation.js';
-import {
-  createdSubscriptionOutput,
-  subscriptionListOutput,
-  subscriptionOutput,
-  subscriptionWithHeldOutput,
-} from './subscriptions-io.js';
+import { createdSubscriptionOutput, subscriptionOutput, subscriptionWithHeldOutput } from './subscriptions-io.js';
 import { SubscriptionsService } from './subscriptions.service.js';
 
 const overShare = {
@@ -56,38 +49,9 @@ export class SubscriptionsController {
     private readonly probe: CallbackProbe,
     private readonly answers: SubscriptionAnswers,
     private readonly catalogue: Catalogue,
-    private readonly lists: KeptLists,
     private readonly heartbeat: Heartbeat,
     private readonly config: Config,
   ) {}
-
-  @Get()
-  @AdminOperation({
-    id: 'subscription_list',
-    summary: 'The subscriptions, the oldest first.',
-    query: subscriptionListQuery,
-    status: 200,
-    answer: subscriptionListOutput,
-  })
-  async list(
-    @Query() query: Record<string, string>,
-    @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<z.output<typeof subscriptionListOutput> | Buffer> {
-    const asked = checkInput(subscriptionListQuery, query);
-    if (asked.limit !== undefined) {
-      const { subscriptions, ...page } = pageOfSubscriptions(await this.subscriptions.list(), asked);
-      return { ...page, subscriptions: subscriptions.map((subscription) => this.answers.show(subscription)) };
-    }
-    return this.lists.answer(`subscriptions ${JSON.stringify(asked)}`, reply, () => {
-      const { subscriptions, count, nextCursor } = pageOfSubscriptions(this.subscriptions.listKnown(), asked);
-      return {
-        before: `{"count":${count},"nextCursor":${JSON.stringify(nextCursor)},"subscriptions":[`,
-        items: subscriptions,
-        present: (subscription) => this.answers.show(subscription),
-        after: ']}',
-      };
-    });
-  }
 
   @Post()
   @Header('cache-control', 'no-store')

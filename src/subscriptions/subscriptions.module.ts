@@ -30,6 +30,6 @@ import { SubscriptionsService } from './subscriptions.service.js';
     SubscriptionDirectory,
     SubscriptionsService,
   ],
-  exports: [SigningKeys, SubscriptionAllowance, SubscriptionDirectory, SubscriptionsService],
+  exports: [SigningKeys, SubscriptionAllowance, SubscriptionAnswers, SubscriptionDirectory, SubscriptionsService],
 })
 export class SubscriptionsModule {}

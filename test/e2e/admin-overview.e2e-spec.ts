@@ -66,7 +66,21 @@ describe('open endpoints, as an operator sees them', () => {
       },
       expect.objectContaining({ address: `${other}/1`, subscriptionCount: 1 }),
     ]);
+    const leadingTo = async (query: object) => {
+      const found = await admin.get(`/admin/v1/subscriptions?${new URLSearchParams({ ...query })}`);
+      return (found.json['subscriptions'] as { id: string; callbackUrl?: string }[]).map(
+        ({ callbackUrl }) => callbackUrl,
+      );
+    };
+    const there = [`${origin}/1`, `${origin}/2`, `${origin}/2`];
+    expect(await leadingTo({ endpoint: origin })).toEqual(there);
+    expect(await leadingTo({ endpoint: `${origin}/2`, limit: '1' })).toEqual([`${origin}/2`]);
+    expect(await leadingTo({ endpoint: `${origin}/2`, state: 'paused' })).toEqual([]);
+    expect(await leadingTo({ state: 'parked' })).toEqual([...there, `${other}/1`]);
+    expect(await leadingTo({ state: 'parked', limit: '10', text: other })).toEqual([`${other}/1`]);
     await reset({ address: origin });
+    // The list of before is kept for those who ask for it again, but not beyond this.
+    expect(await leadingTo({ state: 'parked' })).toEqual([`${other}/1`]);
     await reset({ address: `${other}/1` });
   });
 

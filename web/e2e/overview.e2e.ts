@@ -131,7 +131,26 @@ test('the overview shows what goes on and what is wrong, and leads to where it i
   const { origin } = new URL(broken.url);
   const row = page.getByRole('row').filter({ hasText: origin });
   await expect(row).toContainText('ECONNREFUSED');
+  await expect(row.getByRole('link', { name: `test-superuser · ${broken.url.slice(7)}` })).toBeVisible();
   await lookAt(page, 'endpoints');
+  const affected = row.getByRole('link', { name: `1 subscription leads to ${origin}` });
+  const { width, height } = page.viewportSize()!;
+  await page.setViewportSize({ width: 375, height });
+  await expect(affected).toBeVisible();
+  await page.setViewportSize({ width, height });
+  await affected.click();
+  const list = page.getByRole('table', { name: 'Subscriptions' });
+  await expect(list.getByRole('row')).toHaveCount(2);
+  await expect(list.getByRole('link', { name: broken.url })).toBeVisible();
+  await expect(page.getByText(`Only those that lead to ${origin}`)).toBeVisible();
+  await lookAt(page, 'subscriptions-of-endpoint');
+  await page.getByRole('button', { name: 'Show all', exact: true }).click();
+  await expect(list.getByRole('row').nth(2)).toBeVisible();
+  await page.getByRole('combobox', { name: 'State' }).click();
+  await page.getByRole('option', { name: 'parked' }).click();
+  await expect(list.getByRole('link', { name: broken.url })).toBeVisible();
+  await expect(list.getByRole('link', { name: receiver.url })).toHaveCount(0);
+  await page.goBack();
   await page.getByRole('searchbox', { name: 'Find an endpoint' }).fill('no such endpoint');
   await expect(
     page.getByRole('heading', { name: 'No endpoint has “no such endpoint” in its address or reason' }),

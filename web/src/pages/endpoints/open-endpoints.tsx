@@ -1,16 +1,14 @@
-import { Anchor, Button, Group, Text } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Button, Group, Text } from '@mantine/core';
 import { useFormat } from '../../i18n/format.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { useMay } from '../../shell/session.tsx';
+import { Affected, AllLedThere } from './led-there.tsx';
 import { useEndpointsTexts } from './texts.ts';
 import type { OpenEndpoint } from './types.ts';
 
-const rowHeight = 64;
-/** Of one endpoint, in its row. */
-const mostLinks = 2;
+const rowHeight = 80;
 
 interface Props {
   endpoints: readonly OpenEndpoint[];
@@ -26,17 +24,18 @@ export function OpenEndpoints({ endpoints, onReset }: Props) {
       key: 'address',
       header: t('address'),
       width: 'minmax(104px, 2fr)',
-      render: ({ address, reason }) => (
+      render: (endpoint) => (
         <>
           <Group gap={4} wrap="nowrap">
-            <Text size="sm" fw={500} truncate title={address}>
-              {address}
+            <Text size="sm" fw={500} truncate title={endpoint.address}>
+              {endpoint.address}
             </Text>
-            <CopyButton value={address} />
+            <CopyButton value={endpoint.address} />
           </Group>
-          <Text size="xs" c="dimmed" truncate title={reason}>
-            {reason}
+          <Text size="xs" c="dimmed" truncate title={endpoint.reason}>
+            {endpoint.reason}
           </Text>
+          <AllLedThere endpoint={endpoint} />
         </>
       ),
     },
@@ -70,29 +69,9 @@ export function OpenEndpoints({ endpoints, onReset }: Props) {
     {
       key: 'subscriptions',
       header: t('subscriptions'),
-      width: 'minmax(120px, 1fr)',
+      width: 'minmax(120px, 2fr)',
       isWide: true,
-      render: ({ subscriptionIds, subscriptionCount }) => (
-        <>
-          {subscriptionIds.slice(0, mostLinks).map((id) => (
-            <div key={id}>
-              <Anchor
-                size="xs"
-                ff="monospace"
-                aria-label={t('subscriptionOf', { id })}
-                renderRoot={(props) => <Link to={`/subscriptions/${id}`} {...props} />}
-              >
-                {id.slice(0, 8)}…
-              </Anchor>
-            </div>
-          ))}
-          {subscriptionCount > mostLinks && (
-            <Text size="xs" c="dimmed">
-              {t('more', { shown: format.number(subscriptionCount - mostLinks) })}
-            </Text>
-          )}
-        </>
-      ),
+      render: (endpoint) => <Affected endpoint={endpoint} />,
     },
     ...(mayReset
       ? [

@@ -26,7 +26,8 @@ import { SubscriptionState, useSubscriptionStateTexts } from '../../subscription
 import { SituationsProblem } from './situations-problem.tsx';
 import { useSubscriptionsTexts } from './texts.ts';
 
-const states = ['enabled', 'paused', 'disabled', 'unreadable'] as const;
+const states = ['enabled', 'paused', 'parked', 'disabled', 'unreadable'] as const;
+const noFilters = { state: undefined, owner: undefined, channel: undefined, endpoint: undefined, text: undefined };
 const pageLength = 100;
 
 export function SubscriptionsPage() {
@@ -40,6 +41,7 @@ export function SubscriptionsPage() {
     state: states.find((each) => each === state['state']),
     owner: oneOf(state['owner']),
     channel: oneOf(state['channel']),
+    endpoint: oneOf(state['endpoint']),
     text: oneOf(state['text']),
   };
   const isFiltered = Object.values(filter).some((each) => each !== undefined);
@@ -73,6 +75,16 @@ export function SubscriptionsPage() {
       </PageHeader>
       <Stack gap="sm">
         <Filters />
+        {filter.endpoint !== undefined && (
+          <Group gap="xs">
+            <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+              {t('leadsTo', { address: filter.endpoint })}
+            </Text>
+            <Button size="compact-sm" variant="default" onClick={() => set({ endpoint: undefined })}>
+              {t('anyEndpoint')}
+            </Button>
+          </Group>
+        )}
         <Text size="sm" c="dimmed" role="status" style={{ minHeight: 20 }}>
           {count === undefined ? '' : t('count', { count, formatted: format.number(count) })}
         </Text>
@@ -83,10 +95,7 @@ export function SubscriptionsPage() {
             <EmptyState
               title={t('noneFits')}
               action={
-                <Button
-                  variant="default"
-                  onClick={() => set({ state: undefined, owner: undefined, channel: undefined, text: undefined })}
-                >
+                <Button variant="default" onClick={() => set(noFilters)}>
                   {t('clear')}
                 </Button>
               }

@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { pageQuery } from '../infra/http/page-query.js';
-import { byCreation, type ListedSubscription } from './subscription-directory.service.js';
-import { inputText as text } from './subscription-input.js';
+import { byCreation, type ListedSubscription } from '../subscriptions/subscription-directory.service.js';
+import { inputText as text } from '../subscriptions/subscription-input.js';
+import { endpointsOf, longestAddress } from './origin.js';
 
-const listedStates = ['enabled', 'paused', 'disabled', 'unreadable'] as const;
+const listedStates = ['enabled', 'paused', 'disabled', 'unreadable', 'parked'] as const;
 type ListedState = (typeof listedStates)[number];
 
 const mostIds = 100;
@@ -23,10 +24,13 @@ export const subscriptionListQuery = z.strictObject({
     .enum(listedStates)
     .optional()
     .describe(
-      '`unreadable`: its secrets cannot be decrypted by the process that answers. One can be paused and disabled.',
+      '`unreadable`: its secrets cannot be decrypted by the process that answers. `parked`: the circuit breaker of its endpoint is open. One can be paused, disabled and parked at once.',
     ),
   owner: text(255).optional().describe('Client id of the application that it belongs to.'),
   channel: text(50).optional().describe('Name of a channel that it is about.'),
+  endpoint: text(longestAddress)
+    .optional()
+    .describe('Address of an endpoint that it leads to, as `GET /admin/v1/endpoints` lists it: an origin, or a URL.'),
   text: text(200).optional().describe('Part of its id, callback URL, owner or a channel, in any case of letters.'),
   ids: subscriptionIds.optional(),
   ...pageQuery('subscriptions', fromCursor, 'Left out: all of them are in one.'),
@@ -44,10 +48,14 @@ export interface SubscriptionPage {
 /** @param all the oldest first */
 export function pageOfSubscriptions(
   all: readonly ListedSubscription[],
-  { limit = Infinity, cursor, ...filter }: SubscriptionListQuery,
+  isParked: (subscription: ListedSubscription) => boolean,
+  { limit = Infinity, cursor, state, ...filter }: SubscriptionListQuery,
 ): SubscriptionPage {
   const ids = filter.ids && new Set(filter.ids);
-  const fitting = all.filter((subscription) => (!ids || ids.has(subscription.id)) && fits(subscription, filter));
+  const isIn = state === 'parked' ? isParked : state && states[state];
+  const fitting = all.filter(
+    (subscription) => (!ids || ids.has(subscription.id)) && (!isIn || isIn(subscription)) && fits(subscription, filter),
+  );
   const rest = cursor ? fitting.filter((subscription) => byCreation(subscription, cursor) > 0) : fitting;
   const subscriptions = rest.slice(0, limit);
   return {
@@ -57,7 +65,7 @@ export function pageOfSubscriptions(
   };
 }
 
-const isIn: Record<ListedState, (subscription: ListedSubscription) => boolean> = {
+const states: Record<Exclude<ListedState, 'parked'>, (subscription: ListedSubscription) => boolean> = {
   enabled: ({ disabledAt, pausedAt }) => !disabledAt && !pausedAt,
   paused: ({ pausedAt }) => pausedAt !== null,
   disabled: ({ disabledAt }) => disabledAt !== null,
@@ -66,12 +74,12 @@ const isIn: Record<ListedState, (subscription: ListedSubscription) => boolean> =
 
 function fits(
   subscription: ListedSubscription,
-  { state, owner, channel, text: part }: Omit<SubscriptionListQuery, 'ids' | 'limit' | 'cursor'>,
+  { owner, channel, endpoint, text: part }: Omit<SubscriptionListQuery, 'state' | 'ids' | 'limit' | 'cursor'>,
 ): boolean {
   const { id, ownerClientId, callbackUrl, channels } = subscription;
-  if (state !== undefined && !isIn[state](subscription)) return false;
   if (owner !== undefined && ownerClientId !== owner) return false;
   if (channel !== undefined && !channels.some((entry) => entry.channel === channel)) return false;
+  if (endpoint !== undefined && !endpointsOf(subscription).includes(endpoint)) return false;
   if (part === undefined) return true;
   const wanted = part.toLowerCase();
   const texts = [id, callbackUrl, ownerClientId, ...channels.map((entry) => entry.channel)];

@@ -1,0 +1,62 @@
+import { Controller, Get, Query, Res } from '@nestjs/common';
+import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import type * as z from 'zod';
+import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { KeptLists } from '../catalogue/kept-lists.service.js';
+import { checkInput } from '../infra/http/check-input.js';
+import { AdminOperation } from '../openapi/admin-operation.js';
+import { SubscriptionAnswers } from '../subscriptions/subscription-answers.service.js';
+import { subscriptionListOutput } from '../subscriptions/subscriptions-io.js';
+import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import { OpenEndpoints } from './open-endpoints.service.js';
+import { pageOfSubscriptions, subscriptionListQuery } from './subscription-list.js';
+
+/** The subscriptions of the catalogue, also by the endpoint that they lead to. */
+@ApiTags('subscriptions')
+@ApiBearerAuth()
+@RequireSuperuser()
+@Controller('admin/v1/subscriptions')
+export class SubscriptionListController {
+  constructor(
+    private readonly subscriptions: SubscriptionsService,
+    private readonly openEndpoints: OpenEndpoints,
+    private readonly answers: SubscriptionAnswers,
+    private readonly lists: KeptLists,
+  ) {}
+
+  @Get()
+  @AdminOperation({
+    id: 'subscription_list',
+    summary: 'The subscriptions, the oldest first.',
+    query: subscriptionListQuery,
+    status: 200,
+    answer: subscriptionListOutput,
+  })
+  async list(
+    @Query() query: Record<string, string>,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<z.output<typeof subscriptionListOutput> | Buffer> {
+    const asked = checkInput(subscriptionListQuery, query);
+    const isOfParked = asked.state === 'parked';
+    if (isOfParked) await this.openEndpoints.refresh();
+    const open = this.openEndpoints.all;
+    const isParked: Parameters<typeof pageOfSubscriptions>[1] = (subscription) =>
+      this.openEndpoints.of(subscription) !== undefined;
+    if (asked.limit !== undefined) {
+      const { subscriptions, ...page } = pageOfSubscriptions(await this.subscriptions.list(), isParked, asked);
+      return { ...page, subscriptions: subscriptions.map((subscription) => this.answers.show(subscription)) };
+    }
+    // Which endpoints are open is not of the catalogue, by whose edition a list is kept.
+    const key = `subscriptions ${JSON.stringify([asked, ...(isOfParked ? open.keys() : [])])}`;
+    return this.lists.answer(key, reply, () => {
+      const { subscriptions, count, nextCursor } = pageOfSubscriptions(this.subscriptions.listKnown(), isParked, asked);
+      return {
+        before: `{"count":${count},"nextCursor":${JSON.stringify(nextCursor)},"subscriptions":[`,
+        items: subscriptions,
+        present: (subscription) => this.answers.show(subscription),
+        after: ']}',
+      };
+    });
+  }
+}

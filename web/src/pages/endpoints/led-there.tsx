@@ -1,0 +1,41 @@
+import { Anchor, Text } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
+import { useFormat } from '../../i18n/format.ts';
+import { useNamed } from '../../parts/subscriptions.ts';
+import { useEndpointsTexts } from './texts.ts';
+import type { OpenEndpoint } from './types.ts';
+
+/** Of one endpoint, in its row. */
+const mostNamed = 3;
+
+/** All that lead there, in the list of subscriptions. */
+export function AllLedThere({ endpoint: { address, subscriptionCount: count } }: { endpoint: OpenEndpoint }) {
+  const t = useEndpointsTexts();
+  const format = useFormat();
+  return (
+    <Anchor
+      size="xs"
+      aria-label={t('ledThereOf', { address, count, shown: format.number(count) })}
+      renderRoot={(props) => <Link to="/subscriptions" search={{ endpoint: address }} {...props} />}
+    >
+      {t('ledThere', { count, shown: format.number(count) })}
+    </Anchor>
+  );
+}
+
+/** The first of them, by the application that gets nothing now. */
+export function Affected({ endpoint: { subscriptionIds } }: { endpoint: OpenEndpoint }) {
+  const ids = subscriptionIds.slice(0, mostNamed);
+  const named = useNamed(ids);
+  return ids.map((id) => {
+    const known = named(id);
+    const name = known ? `${known.ownerClientId} · ${known.callbackUrl.replace(/^https?:\/\//, '')}` : id;
+    return (
+      <Text key={id} size="xs" truncate title={name}>
+        <Anchor inherit renderRoot={(props) => <Link to="/subscriptions/$id" params={{ id }} {...props} />}>
+          {name}
+        </Anchor>
+      </Text>
+    );
+  });
+}
