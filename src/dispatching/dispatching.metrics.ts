@@ -9,7 +9,13 @@ import { ageGauge } from '../infra/age-gauge.js';
 export const roundAge = ageGauge(
   'heraut_dispatcher_round_age_seconds',
   'Seconds since a task of the dispatcher has last worked, or a part of a long round of it; of several processes the largest.',
-  'task',
+  {
+    label: 'task',
+    least: {
+      name: 'heraut_dispatcher_least_round_age_seconds',
+      help: 'As heraut_dispatcher_round_age_seconds; of several processes the least.',
+    },
+  },
 );
 
 const ofLedger = (name: string, help: string, labelNames: string[]) =>

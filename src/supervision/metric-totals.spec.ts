@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
-import { Counter, Gauge, Histogram, Registry } from 'prom-client';
+import { describe, expect, it, vi } from 'vitest';
+import { Counter, Gauge, Histogram, register, Registry } from 'prom-client';
+import { ageGauge } from '../infra/age-gauge.js';
 import { MetricTotals, type MetricSnapshot } from './metric-totals.js';
 
 /** The metrics of one process. */
@@ -51,6 +52,26 @@ describe('the metrics of several processes', () => {
       took_count: 2,
       open: 2,
       lag: 5,
+    });
+  });
+
+  it('tell by two gauges of an age that one of them stands, and that not all do', async () => {
+    const age = ageGauge('test_age', 'h', { label: 'task', least: { name: 'test_least_age', help: 'h' } });
+    const now = vi.spyOn(performance, 'now').mockReturnValue(0);
+    const tell = async (seconds: number) => {
+      age.renew('hand-out');
+      now.mockReturnValue(performance.now() + seconds * 1000);
+      const all = (await register.getMetricsAsJSON()) as unknown as MetricSnapshot;
+      return all.filter(({ name }) => name.startsWith('test_'));
+    };
+    const totals = new MetricTotals();
+    totals.tell(1, 1, await tell(90));
+    totals.tell(2, 1, await tell(0.5));
+    now.mockRestore();
+    for (const name of ['test_age', 'test_least_age']) register.removeSingleMetric(name);
+    expect(await samples(totals, 1)).toEqual({
+      'test_age{task="hand-out"}': 90,
+      'test_least_age{task="hand-out"}': 0.5,
     });
   });
 

@@ -35,7 +35,9 @@ describe('/metrics', () => {
           ?.split(' ')[1],
       );
     expect(value('heraut_dispatcher_round_age_seconds{task="hand-out"}')).toBeGreaterThanOrEqual(0);
+    expect(value('heraut_dispatcher_least_round_age_seconds{task="hand-out"}')).toBeGreaterThanOrEqual(0);
     expect(value('heraut_catalogue_age_seconds')).toBeGreaterThanOrEqual(0);
+    expect(value('heraut_postgres_requests_in_line')).toBe(0);
     expect(value('heraut_postgres_connections{pool="hot",state="idle"}')).toBeGreaterThanOrEqual(0);
     expect(value('heraut_postgres_waiting{pool="hot"}')).toBeGreaterThanOrEqual(0);
     expect(value('heraut_dead_letters_total{state="failed"}')).toBeGreaterThanOrEqual(0);
