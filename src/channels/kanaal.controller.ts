@@ -60,12 +60,13 @@ export class KanaalController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Kanaal[] | Buffer> {
+    const base = baseUrlOf(request); // now: the socket of a caller that has left has no address
     // An empty value does not filter.
-    if (query.naam) return (await this.channels.list(query.naam)).map((channel) => present(channel, request));
-    return this.lists.answer(`kanaal of ${baseUrlOf(request)}`, reply, () => ({
+    if (query.naam) return (await this.channels.list(query.naam)).map((channel) => present(channel, base));
+    return this.lists.answer(`kanaal of ${base}`, reply, () => ({
       before: '[',
       items: this.channels.listKnown(),
-      present: (channel) => present(channel, request),
+      present: (channel) => present(channel, base),
       after: ']',
     }));
   }
@@ -87,7 +88,7 @@ export class KanaalController {
     @Query(new KnownQuery()) _: object,
     @Req() request: FastifyRequest,
   ): Promise<Kanaal> {
-    return present(await this.channels.get(uuid), request);
+    return present(await this.channels.get(uuid), baseUrlOf(request));
   }
 
   @Post()
@@ -111,7 +112,7 @@ export class KanaalController {
   ): Promise<Kanaal> {
     const input = readKanaal(new FieldReader(body));
     await this.documentation.check(input.documentationLink, 'documentatieLink');
-    const kanaal = present(await this.channels.create(input, 'naam'), request);
+    const kanaal = present(await this.channels.create(input, 'naam'), baseUrlOf(request));
     void reply.header('location', kanaal.url);
     return kanaal;
   }
@@ -176,12 +177,12 @@ export class KanaalController {
     if (documentationLink !== undefined && documentationLink !== channel.documentationLink) {
       await this.documentation.check(documentationLink, 'documentatieLink');
     }
-    return present(await this.channels.update(channel.id, changes), request);
+    return present(await this.channels.update(channel.id, changes), baseUrlOf(request));
   }
 }
 
-const present = (channel: Channel, request: FastifyRequest): Kanaal => ({
-  url: `${baseUrlOf(request)}${path}/${channel.id}`,
+const present = (channel: Channel, base: string): Kanaal => ({
+  url: `${base}${path}/${channel.id}`,
   naam: channel.name,
   documentatieLink: channel.documentationLink,
   filters: channel.filters,

@@ -80,10 +80,11 @@ export class AbonnementController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Buffer> {
-    return this.lists.answer(`abonnement of ${baseUrlOf(request)}`, reply, () => ({
+    const base = baseUrlOf(request); // now: the socket of a caller that has left has no address
+    return this.lists.answer(`abonnement of ${base}`, reply, () => ({
       before: '[',
       items: this.subscriptions.listKnown(),
-      present: (subscription) => present(subscription, request),
+      present: (subscription) => present(subscription, base),
       after: ']',
     }));
   }
@@ -105,7 +106,7 @@ export class AbonnementController {
     @Query(new KnownQuery()) _: object,
     @Req() request: FastifyRequest,
   ): Promise<Abonnement> {
-    return present(await this.subscriptions.get(uuid), request);
+    return present(await this.subscriptions.get(uuid), baseUrlOf(request));
   }
 
   @Post()
@@ -135,7 +136,7 @@ export class AbonnementController {
     const how = { isSigned: this.config.settings.SIGN_BY_DEFAULT };
     const { subscription, secret } = await this.subscriptions.create(application.clientId, input, how);
     if (secret !== undefined) void reply.header(secretHeader, secret).header('cache-control', 'no-store');
-    const abonnement = present(subscription, request);
+    const abonnement = present(subscription, baseUrlOf(request));
     void reply.header('location', abonnement.url);
     return abonnement;
   }
@@ -221,15 +222,12 @@ export class AbonnementController {
     request: FastifyRequest,
   ): Promise<Abonnement> {
     await this.probe.proveChange(subscription, changes);
-    return present(await this.subscriptions.update(subscription.id, changes), request);
+    return present(await this.subscriptions.update(subscription.id, changes), baseUrlOf(request));
   }
 }
 
-const present = (
-  { id, callbackUrl, channels, deliveryGuarantee }: Subscription,
-  request: FastifyRequest,
-): Abonnement => ({
-  url: `${baseUrlOf(request)}${path}/${id}`,
+const present = ({ id, callbackUrl, channels, deliveryGuarantee }: Subscription, base: string): Abonnement => ({
+  url: `${base}${path}/${id}`,
   callbackUrl,
   kanalen: channels.map(({ channel, filters }) => ({
     filters: Object.fromEntries(Object.entries(filters).map(([name, value]) => [outgoingName(name), value])),

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { randomUUID } from 'node:crypto';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { KanaalController } from '../../src/channels/kanaal.controller.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { AbonnementController } from '../../src/subscriptions/abonnement.controller.js';
 import { Api, type ApiAnswer } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
 import { answer, protectedReceiver, Receiver } from '../support/receiver.js';
@@ -420,5 +423,24 @@ describe('fetching the notificaties of an abonnement', () => {
     const { json } = await api.post(`${url}/acknowledge`, { ids: [id, randomUUID()] }, { token });
     expect(json).toEqual({ ended: [id] });
     expect((await api.get(url, { token })).json).toMatchObject({ notificaties: [{ id, isDelivered: true }] });
+  });
+});
+
+describe('a list', () => {
+  it.each([
+    ['kanalen', KanaalController],
+    ['abonnementen', AbonnementController],
+  ])('of %s has the address that its caller used, also where that one leaves before it is made', async (_, of) => {
+    await create();
+    // Of a host that is not repeated, and so by the address of the socket, which has none any more when it is closed.
+    const socket: { localAddress?: string; localPort?: number } = { localAddress: '192.0.2.1', localPort: 8000 };
+    const server = { allowedHosts: { has: () => false }, pathPrefix: '' };
+    const request = { protocol: 'http', host: 'other.example', socket, server } as unknown as FastifyRequest;
+    const reply = { raw: { destroyed: true }, type: () => {} } as unknown as FastifyReply;
+    const listed = api.app.get<KanaalController | AbonnementController>(of).list({}, request, reply);
+    delete socket.localAddress;
+    delete socket.localPort;
+    const all = JSON.parse(((await listed) as Buffer).toString()) as { url: string }[];
+    expect(new Set(all.map(({ url }) => new URL(url).origin))).toEqual(new Set(['http://192.0.2.1:8000']));
   });
 });
