@@ -16,8 +16,6 @@ import { SubscriptionsSection } from './subscriptions.section.js';
 /** An answer, and a line of the log, must end somewhere. */
 const mostProblems = 500;
 
-class NothingToChange extends Error {}
-
 interface Seen {
   confirm?: number | undefined;
   mustFit?: (plan: Plan) => void;
@@ -69,22 +67,17 @@ export class ConfigurationService {
     mustFit?.(before);
     requireConfirmed(before, confirm);
     let plan = before;
-    try {
-      const carryOut = async (manager: EntityManager, version: number) => {
-        const planned = await this.planWith(manager, input, isPruning, false);
-        plan = planOf(planned);
-        if (plan.changes.length === 0) throw new NothingToChange();
-        mustFit?.(plan);
-        requireConfirmed(plan, confirm);
-        const reported = [];
-        for (const section of Object.values(planned)) reported.push(await section.carryOut(manager, version));
-        return reported.flat();
-      };
-      await this.catalogue.change(carryOut, (events) => events.forEach((event) => this.events.report(event)));
-    } catch (error) {
-      // The rollback keeps it from raising the version.
-      if (!(error instanceof NothingToChange)) throw error;
-    }
+    const carryOut = async (manager: EntityManager, version: number) => {
+      const planned = await this.planWith(manager, input, isPruning, false);
+      plan = planOf(planned);
+      if (plan.changes.length === 0) return undefined;
+      mustFit?.(plan);
+      requireConfirmed(plan, confirm);
+      const reported = [];
+      for (const section of Object.values(planned)) reported.push(await section.carryOut(manager, version));
+      return reported.flat();
+    };
+    await this.catalogue.changeIfNeeded(carryOut, (events) => events.forEach((event) => this.events.report(event)));
     return plan;
   }
 
