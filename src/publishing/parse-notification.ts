@@ -21,19 +21,22 @@ export interface ParsedNotification {
   body: string;
 }
 
+/** One that its channel, as it is now, does not fit, or whose channel is not there: as it would be. */
+export type Misfit = Omit<ParsedNotification, 'channel'> & { channel: Pick<Channel, 'name'> };
+
 export type ParseResult =
   | { kind: 'parsed'; notification: ParsedNotification }
   /**
    * `dependsOnChannels`: a channel that was made or changed just now could make it valid.
    * `dependsOnClock`: a clock that is further than `now` could.
-   * `misfit`: as it would be, where nothing is wrong but that its characteristics do not fit the filters of its channel.
+   * `misfit`: where nothing is wrong but that its channel is not there, or that its characteristics do not fit the filters of its channel.
    */
   | {
       kind: 'invalid';
       invalidParams: InvalidParam[];
       dependsOnChannels: boolean;
       dependsOnClock: boolean;
-      misfit: ParsedNotification | undefined;
+      misfit: Misfit | undefined;
     };
 
 export interface ParseContext {
@@ -109,12 +112,11 @@ export function parseNotification(raw: JsonObject, { findChannel, now, leewaySec
     fields.refuse('kenmerken', 'kenmerken_inconsistent', reason);
   }
   const { invalidParams } = fields;
-  if (!isReadable || !channel || !created)
-    return { kind: 'invalid', invalidParams, dependsOnChannels: isReadable, dependsOnClock, misfit: undefined };
+  if (!isReadable || kanaal === undefined || !created)
+    return { kind: 'invalid', invalidParams, dependsOnChannels: false, dependsOnClock, misfit: undefined };
 
   const texts = { kanaal, hoofdObject, resource, resourceUrl, actie, aanmaakdatum: created.text, source };
-  const notification: ParsedNotification = {
-    channel,
+  const content = {
     characteristics: values,
     hoofdObject: hoofdObject!,
     resource: resource!,
@@ -123,9 +125,9 @@ export function parseNotification(raw: JsonObject, { findChannel, now, leewaySec
     createdAt: created.ms,
     body: writeBody(raw, texts, characteristics),
   };
-  return invalidParams.length === 0
-    ? { kind: 'parsed', notification }
-    : { kind: 'invalid', invalidParams, dependsOnChannels: true, dependsOnClock, misfit: notification };
+  if (channel && invalidParams.length === 0) return { kind: 'parsed', notification: { channel, ...content } };
+  const misfit = { channel: { name: kanaal }, ...content };
+  return { kind: 'invalid', invalidParams, dependsOnChannels: true, dependsOnClock, misfit };
 }
 
 function readCreationTime(fields: FieldReader, latestMs: number): Moment | undefined {

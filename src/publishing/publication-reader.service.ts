@@ -5,14 +5,14 @@ import { Config } from '../config/config.module.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
-import { parseNotification, type ParsedNotification, type ParseResult } from './parse-notification.js';
+import { parseNotification, type Misfit, type ParsedNotification, type ParseResult } from './parse-notification.js';
 
-/** Nothing is wrong with a notification but that its channel has other filters, which it may not have had before. */
+/** Nothing is wrong with a notification but that its channel has other filters, or is not there: it may have been otherwise before. */
 export class MisfitProblem extends ValidationProblem {
   constructor(
     invalidParams: InvalidParam[],
     /** As it would be. */
-    readonly notification: ParsedNotification,
+    readonly notification: Misfit,
   ) {
     super(invalidParams);
   }

@@ -11,7 +11,7 @@ import { ConflictProblem, ValidationProblem } from '../infra/http/problem.js';
 import type { OnceKey } from '../ledger/once-key.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { MisfitProblem, PublicationReader } from './publication-reader.service.js';
-import type { ParsedNotification } from './parse-notification.js';
+import type { Misfit, ParsedNotification } from './parse-notification.js';
 import type { PublicationTrace } from './publication-trace.js';
 import type { Publication, Published, Terms } from './publication.js';
 import { PublishService } from './publish.service.js';
@@ -112,7 +112,7 @@ export class PublicationRequests {
   }
 
   /**
-   * Reads the request; or finds its outcome, where it was carried out before, and only its channel has changed since: the publisher, who repeats it
+   * Reads the request; or finds its outcome, where it was carried out before, and only its channel was changed since, or removed: the publisher, who repeats it
    * because no answer came, would take a 400 to mean that the notification was never sent.
    */
   private async readOrFind(
@@ -134,7 +134,7 @@ export class PublicationRequests {
 
   private publicationOf<Own extends Pick<Publication, 'terms' | 'termsNow'>>(
     { request, caller, requirement, trace }: PublicationRequest,
-    { channel, characteristics, hoofdObject, body }: ParsedNotification,
+    { channel, characteristics, hoofdObject, body }: Misfit,
     own: Own,
   ): Omit<Publication, keyof Own> & Own {
     return {
@@ -158,7 +158,7 @@ export class PublicationRequests {
     return { terms, termsNow };
   }
 
-  private requestKey(key: RequestName, notification: ParsedNotification, notBefore: number | null): OnceKey {
+  private requestKey(key: RequestName, notification: Misfit, notBefore: number | null): OnceKey {
     const requestHash = requestHashOf(notification, notBefore);
     // Counted from when it is sent: as long as it waits, its key must be known for repetitions and replacements.
     const waitsSeconds = Math.max(0, Math.ceil(((notBefore ?? 0) - this.heartbeat.ledgerNow()) / 1000));

@@ -2,7 +2,7 @@ import type { Deduplication } from '../channels/channel.js';
 import { canonicalName } from '../channels/filter-names.js';
 import { fingerprintOf } from '../idempotency/idempotency-key.js';
 import type { OnceKey } from '../ledger/once-key.js';
-import { clocksDifferByMs, type ParsedNotification } from './parse-notification.js';
+import { clocksDifferByMs, type Misfit, type ParsedNotification } from './parse-notification.js';
 import type { Terms } from './publication.js';
 
 /** The part of the terms that comes from the publisher's request. */
@@ -81,7 +81,7 @@ function valueOf(notification: ParsedNotification, field: string): string | unde
  * Hashes what is sent on, without the order of its members: a publisher that makes the same notification anew may write them in another
  * one (JSON objects have none, RFC 8259 §4).
  */
-export function requestHashOf({ body }: ParsedNotification, notBefore: number | null): string {
+export function requestHashOf({ body }: Misfit, notBefore: number | null): string {
   const { kenmerken, ...fields } = JSON.parse(body) as { kenmerken: object };
   return fingerprintOf(JSON.stringify([notBefore, inOrder(fields), inOrder(kenmerken)]));
 }

@@ -143,6 +143,22 @@ describe('Idempotency-Key', () => {
     expect((await publish(key, { ...body, actie: 'update' })).status).toBe(422);
   });
 
+  it('is answered as the first time where its channel was removed since, a key of a PUT as well', async () => {
+    const [key, channel] = [randomUUID(), await channelWithFilter('kind')];
+    const body = notification({ kanaal: channel.naam, kenmerken: { kind: 'permit' } });
+    const put = () => api.put(`/notificaties/${key}`, body);
+    const firsts = [await publish(key, body), await put()];
+    const removed = await api.delete(`${api.origin}/admin/v1/channels/${channel.url.split('/').at(-1)}`);
+    expect(removed.status).toBe(204);
+    const seconds = [await publish(key, body, { to: otherApi }), await put()];
+    expect(seconds.map(({ status }) => status)).toEqual([201, 200]);
+    expect(seconds.map(({ text }) => text)).toEqual(firsts.map(({ text }) => text));
+    expect(seconds.map(idOf)).toEqual(firsts.map(idOf));
+    expect(seconds.map(({ headers }) => headers.get('idempotent-replayed'))).toEqual(['true', 'true']);
+    for (const refused of [await publish(randomUUID(), body), await publish(key, { ...body, actie: 'update' })])
+      expect([refused.status, refused.json.invalidParams[0]!.code]).toEqual([400, 'message_kanaal']);
+  });
+
   it.each([
     ['COMMIT', 201, 'true', 1],
     ['ROLLBACK', 400, null, 0],
