@@ -170,7 +170,6 @@ export const arrows = {
     'idempotency',
     'audit',
     'ledger',
-    'catalogue',
     'liveness',
     'openapi',
     'infra',
