@@ -1,4 +1,4 @@
-import { answer } from '../../test/support/receiver.js';
+import { answer, protectedReceiver, Receiver } from '../../test/support/receiver.js';
 import { expect, lookAt, test } from './harness.js';
 
 test('a notification is followed, retried, cancelled and sent again where it stands', async ({
@@ -48,6 +48,43 @@ test('a notification is followed, retried, cancelled and sent again where it sta
   await page.getByRole('button', { name: 'Cancel', exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel this delivery' }).click();
   await expect(page.getByRole('list', { name: 'Deliveries' }).getByText('cancelled')).toBeVisible();
+});
+
+test('a notification is sent again to all who missed it, and to nobody else', async ({ open, heraut, receiver }) => {
+  const channel = await heraut.createChannel();
+  const failing = await Receiver.start();
+  const missing: string[] = [];
+  for (const path of ['one', 'other']) {
+    const id = await heraut.subscribe({ channel, url: `${failing.url}/${path}` });
+    await heraut.api.call('PUT', `/admin/v1/subscriptions/${id}/retry-policy`, { body: { maxRetries: 0 } });
+    missing.push(id);
+  }
+  const well = await heraut.subscribe({ channel, url: receiver.url });
+  failing.always(answer(500));
+  // Of another notification that they missed, too, nothing is sent.
+  const { id: other } = await heraut.publish(channel);
+  const { id } = await heraut.publish(channel);
+  for (const subscription of missing)
+    for (const each of [other, id]) await heraut.becomes('failed', each, subscription);
+  await heraut.becomes('delivered', id, well);
+  failing.always(protectedReceiver);
+  const arrived = () => receiver.notifications.filter(({ headers }) => headers['webhook-id'] === id).length;
+  const before = arrived();
+  const page = await open(`notifications/${id}`);
+  await lookAt(page, 'notification-missed');
+  await page.getByRole('link', { name: 'Send again to all who missed it' }).click();
+  await expect(page.getByRole('textbox', { name: 'Notification' })).toHaveValue(id);
+  const result = page.getByRole('region', { name: 'What this means' });
+  await expect(result.getByText('2 deliveries of 1 notification are meant.')).toBeVisible();
+  await result.getByRole('button', { name: 'Send 2 again' }).click();
+  await expect(page.getByText('2 of 2')).toBeVisible();
+  for (const subscription of missing) await heraut.becomes('delivered', id, subscription);
+  expect(arrived()).toBe(before);
+  expect((await heraut.delivery(other, missing[0]!)).state).toBe('failed');
+  await page.getByRole('main').getByRole('link', { name: id }).click();
+  await expect(page.getByRole('list', { name: 'Deliveries' }).getByText('delivered', { exact: true })).toHaveCount(3);
+  await expect(page.getByRole('link', { name: 'Send again to all who missed it' })).toHaveCount(0);
+  await failing.stop();
 });
 
 test('it says which name of which group kept it away, and sends it once the filter is mended', async ({

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'react';
-import { oneOf, useUrlState } from './url-state.ts';
+import { oneOf, useUrlState, type UrlState } from './url-state.ts';
 
 /** Typing pauses for so long before the address has it. */
 const settledMs = 250;
@@ -7,8 +7,9 @@ const settledMs = 250;
 /**
  * The text of a field that stands in the address. The field has it at once: the address comes too late for those who type fast. The field
  * follows the address where something else changes that.
+ * @param also what else of the address changes with it
  */
-export function useTypedText(name: string): [typed: string, type: (text: string) => void] {
+export function useTypedText(name: string, also: UrlState = {}): [typed: string, type: (text: string) => void] {
   const [state, set] = useUrlState();
   const inAddress = oneOf(state[name]) ?? '';
   const [typed, setTyped] = useState(inAddress);
@@ -27,7 +28,7 @@ export function useTypedText(name: string): [typed: string, type: (text: string)
     clearTimeout(timer.current);
     timer.current = setTimeout(() => {
       told.current = text.trim();
-      set({ [name]: told.current });
+      set({ ...also, [name]: told.current });
     }, settledMs);
   };
   return [typed, type];

@@ -1,4 +1,5 @@
-import { Group, Stack, Text } from '@mantine/core';
+import { Anchor, Group, Stack, Text } from '@mantine/core';
+import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useFormat } from '../i18n/format.ts';
 import { DeliveryStateBadge } from '../parts/delivery-state.tsx';
@@ -37,6 +38,19 @@ export function SelectionSummary({ selection }: { selection: Selection }) {
         {more > 0 && `+ ${t('groupCount', { count: more, shown: format.number(more) })}`}
       </Stack>,
     ]);
+  }
+  if (selection.notification) {
+    const id = selection.notification;
+    const link = (
+      <Anchor
+        inherit
+        ff="monospace"
+        renderRoot={(props) => <Link to="/notifications/$id" params={{ id }} {...props} />}
+      >
+        {id}
+      </Anchor>
+    );
+    rows.push([t('notification'), link]);
   }
   if (selection.deliveries) {
     const count = selection.deliveries.length;

@@ -7,13 +7,19 @@ it.each([
   [{ acceptedFrom: 'yesterday' }, { acceptedFrom: 'yesterday' }],
   [{ acceptedTo: '0026-11-28T02:00' }, { acceptedTo: '0026-11-28T02:00' }],
   [{ replay: 'the last one' }, { replay: 'the last one' }],
+  [{ notification: 'the last one' }, { notification: 'the last one' }],
   [{ state: 'typo' }, { all: true, states: ['typo'] }],
 ])('what an address has that is not understood stays in what is meant, for the API to refuse: %j', (address, meant) => {
   expect(selectionOf(criteriaOf(address))).toEqual(meant);
 });
 
 it('what is done to all of a list that shows one subscription is done to that one, although the address has two', () => {
-  const criteria = singly(criteriaOf({ subscription: ['one', 'other'], channel: ['cases', 'decisions'] }));
+  const address = {
+    subscription: ['one', 'other'],
+    channel: ['cases', 'decisions'],
+    notification: 'not a filter of it',
+  };
+  const criteria = singly(criteriaOf(address));
   expect(selectionOf(criteria)).toEqual({ subscriptions: ['one'], channels: ['cases'] });
 });
 

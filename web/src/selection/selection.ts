@@ -30,6 +30,7 @@ export function deliveryOf(id: string): DeliveryKey | undefined {
 
 /** Those fields of a selection that stand in the address of a page, under the names of lists of the API. */
 export interface Criteria {
+  notification?: string;
   subscriptions: string[];
   channels: string[];
   states: DeliveryState[];
@@ -44,6 +45,7 @@ export interface Criteria {
  * meant.
  */
 export const criteriaOf = (state: UrlState): Criteria => ({
+  notification: oneOf(state['notification']),
   subscriptions: allOf(state['subscription']),
   channels: allOf(state['channel']),
   states: allOf(state['state']) as DeliveryState[],
@@ -58,9 +60,10 @@ function timeOf(value: UrlState[string]): string | undefined {
   return text === undefined ? undefined : (momentOf(text) ?? text);
 }
 
-/** With one of each, where a list can be narrowed by one only: what is done to all of it is done to what it shows. */
+/** With one of each, where a list can be narrowed by one only, and by no notification: what is done to all of it is done to what it shows. */
 export const singly = (criteria: Criteria): Criteria => ({
   ...criteria,
+  notification: undefined,
   subscriptions: criteria.subscriptions.slice(0, 1),
   channels: criteria.channels.slice(0, 1),
   states: criteria.states.slice(0, 1),
@@ -70,6 +73,7 @@ export const singly = (criteria: Criteria): Criteria => ({
 /** Only with the fields that narrow it; the API wants to hear it where none does. */
 export function selectionOf(criteria: Partial<Criteria>, more: Partial<Selection> = {}): Selection {
   const narrowing: Selection = withoutEmpty({
+    notification: criteria.notification,
     subscriptions: criteria.subscriptions,
     channels: criteria.channels,
     errorClasses: criteria.errorClasses,

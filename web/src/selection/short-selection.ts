@@ -20,7 +20,10 @@ export function useShortSelection({ groups, deliveries, everythingFor, ...select
     everythingFor ? [everythingFor] : group ? [group.subscriptionId] : subscriptions.slice(0, mostNamed),
   );
   const nameOf = (id: string) => named(id)?.callbackUrl.replace(/^https?:\/\//, '') ?? id.slice(0, 8);
-  if (everythingFor) return `${t('everythingFor')}: ${nameOf(everythingFor)}`;
+  const { notification } = selection;
+  const ofNotification = notification !== undefined && `${t('notification')} …${notification.slice(-12)}`;
+  if (everythingFor)
+    return [`${t('everythingFor')}: ${nameOf(everythingFor)}`, ofNotification].filter(Boolean).join(' · ');
   const parts = [
     selection.all && t('everything'),
     subscriptions.length <= mostNamed
@@ -30,6 +33,7 @@ export function useShortSelection({ groups, deliveries, everythingFor, ...select
       ? `${nameOf(group.subscriptionId)}: ${errorName(group.errorClass)}`
       : groups && t('groupCount', { count: groups.length, shown: format.number(groups.length) }),
     deliveries && t('deliveryCount', { count: deliveries.length, shown: format.number(deliveries.length) }),
+    ofNotification,
     selection.channels?.join(', '),
     selection.errorClasses?.map((each) => errorName(each)).join(', '),
     !groups && selection.states?.map((each) => stateName(each)).join(', '),

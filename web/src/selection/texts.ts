@@ -3,6 +3,8 @@ import { defineTexts } from '../i18n/i18n.ts';
 export const useSelectionTexts = defineTexts(
   'selection',
   {
+    notification: 'Notification',
+    anyNotification: 'All notifications',
     subscription: 'Subscription',
     subscriptions: 'Subscriptions',
     anySubscription: 'All subscriptions',
@@ -39,6 +41,8 @@ export const useSelectionTexts = defineTexts(
     deletedHint: 'Passed over: the subscription is deleted',
   },
   {
+    notification: 'Notificatie',
+    anyNotification: 'Alle notificaties',
     subscription: 'Abonnement',
     subscriptions: 'Abonnementen',
     anySubscription: 'Alle abonnementen',

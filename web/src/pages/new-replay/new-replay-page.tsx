@@ -1,4 +1,15 @@
-import { Button, Checkbox, Group, Paper, SegmentedControl, SimpleGrid, Stack, Text, Title } from '@mantine/core';
+import {
+  Button,
+  Checkbox,
+  Group,
+  Paper,
+  SegmentedControl,
+  SimpleGrid,
+  Stack,
+  Text,
+  TextInput,
+  Title,
+} from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
 import { TbCalculator } from 'react-icons/tb';
 import { PageHeader } from '../../parts/page-header.tsx';
@@ -10,8 +21,12 @@ import { ChannelsField, ErrorsField, SubscriptionField, SubscriptionsField } fro
 import { criteriaOf, selectionOf, unfinishedStates, type Criteria, type Selection } from '../../selection/selection.ts';
 import { useSelectionTexts } from '../../selection/texts.ts';
 import { TimeField } from '../../parts/time-field.tsx';
+import { useTypedText } from '../../parts/use-typed-text.ts';
 import { useWrongTimes, type WrongTimes } from '../../parts/use-wrong-times.ts';
 import { useNewReplayTexts } from './texts.ts';
+
+/** After a change, what was counted is not what is meant any more. */
+const noCount = { count: undefined };
 
 const ways = ['missed', 'everything', 'unfinished'] as const;
 type Way = (typeof ways)[number];
@@ -27,8 +42,7 @@ export function NewReplayPage() {
   const t = useNewReplayTexts();
   const goOn = useGoOn();
   const [state, setState] = useUrlState();
-  // What was counted is not what is meant any more.
-  const set: typeof setState = (changes) => setState({ ...changes, count: undefined });
+  const set: typeof setState = (changes) => setState({ ...changes, ...noCount });
   const isNarrow = useMediaQuery('(max-width: 36em)');
   const criteria = criteriaOf(state);
   const times = useWrongTimes();
@@ -65,11 +79,14 @@ export function NewReplayPage() {
                 {t(`${way}Hint`)}
               </Text>
               {way === 'everything' ? (
-                <SubscriptionField
-                  label={t('forWhom')}
-                  value={criteria.subscriptions[0]}
-                  onChange={(subscription) => set({ subscription })}
-                />
+                <SimpleGrid cols={{ base: 1, sm: 2 }}>
+                  <SubscriptionField
+                    label={t('forWhom')}
+                    value={criteria.subscriptions[0]}
+                    onChange={(subscription) => set({ subscription })}
+                  />
+                  <NotificationField />
+                </SimpleGrid>
               ) : (
                 <DeliveryFields way={way} criteria={criteria} set={set} />
               )}
@@ -130,6 +147,7 @@ function DeliveryFields({ way, criteria, set }: FieldsProps & { way: keyof typeo
         <SubscriptionsField value={criteria.subscriptions} onChange={(subscription) => set({ subscription })} />
         <ChannelsField value={criteria.channels} onChange={(channel) => set({ channel })} />
         <ErrorsField value={criteria.errorClasses} onChange={(errorClass) => set({ errorClass })} />
+        <NotificationField />
       </SimpleGrid>
       <Checkbox.Group
         label={t(way === 'missed' ? 'states' : 'statesNow')}
@@ -154,6 +172,21 @@ function DeliveryFields({ way, criteria, set }: FieldsProps & { way: keyof typeo
         </Stack>
       </Checkbox.Group>
     </>
+  );
+}
+
+function NotificationField() {
+  const t = useSelectionTexts();
+  const [id, type] = useTypedText('notification', noCount);
+  return (
+    <TextInput
+      label={t('notification')}
+      placeholder={t('anyNotification')}
+      value={id}
+      onChange={(event) => type(event.currentTarget.value)}
+      autoComplete="off"
+      spellCheck={false}
+    />
   );
 }
 
@@ -182,6 +215,6 @@ function problemOf(way: Way, { subscriptions, acceptedFrom, acceptedTo }: Criter
 
 function selectionFor(way: Way, criteria: Criteria): Selection {
   if (way !== 'everything') return selectionOf(criteria);
-  const { subscriptions, acceptedFrom, acceptedTo } = criteria;
-  return selectionOf({ acceptedFrom, acceptedTo }, { everythingFor: subscriptions[0] });
+  const { subscriptions, notification, acceptedFrom, acceptedTo } = criteria;
+  return selectionOf({ notification, acceptedFrom, acceptedTo }, { everythingFor: subscriptions[0] });
 }

@@ -12,6 +12,7 @@ import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { allOf, useUrlState } from '../../parts/url-state.ts';
 import { useMay } from '../../shell/session.tsx';
+import { AllDeliveries } from './all-deliveries.tsx';
 import { DeliveryDetail } from './delivery-detail.tsx';
 import { useNotificationTexts, type NotificationText } from './notification-texts.ts';
 import classes from './notification.module.css';
@@ -53,6 +54,7 @@ export function DeliveriesTab({ id, deliveries, onMore, isLoading }: Props) {
     );
   return (
     <>
+      <AllDeliveries id={id} deliveries={deliveries} isPart={onMore !== undefined} />
       <ul className={classes.plain} aria-label={t('deliveries')}>
         {deliveries.map((delivery) => (
           <DeliveryRow

@@ -61,6 +61,7 @@ export function queryOf(state: UrlState): Record<string, string | string[]> {
 
 /** That a selection of deliveries can be narrowed by as well. */
 const ofSelections = new Set<string>([
+  'notification',
   'channel',
   'subscription',
   'errorClass',

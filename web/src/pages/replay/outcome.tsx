@@ -47,7 +47,8 @@ export function Outcome({ work }: { work: Replay }) {
           >
             {t(work.kind === 'replay' ? 'deliveries' : 'deliveriesEnded')}
           </Anchor>
-          {work.kind !== 'cancel' && (
+          {/* The list of dead letters cannot be narrowed by a notification; its page has them. */}
+          {work.kind !== 'cancel' && work.selection.notification === undefined && (
             <Anchor
               size="sm"
               renderRoot={(props) => <Link to="/dead-letters" search={deadLettersOf(work.selection)} {...props} />}
