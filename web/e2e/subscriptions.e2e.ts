@@ -2,6 +2,7 @@ import type { Page, Route } from '@playwright/test';
 import { randomUUID } from 'node:crypto';
 import type { Installation } from '../../test/support/installation.js';
 import { answer, protectedReceiver } from '../../test/support/receiver.js';
+import { authority, clients, StrictReceiver } from '../../test/support/strict-receiver.js';
 import { asTimePasses, atOnce, expect, lookAt, test } from './harness.js';
 
 const admin = (heraut: Installation, method: string, path: string, body?: object) =>
@@ -134,6 +135,40 @@ test('a subscription is made for an application; what was typed stays when its c
   await expect(page.getByText('kind: permit')).toBeVisible();
   const { body } = await heraut.api.call('GET', `/admin/v1/subscriptions?channel=${channel}`);
   expect((body as { count: number }).count).toBe(1);
+});
+
+test('a subscription is made for a receiver that wants a client certificate, of an authority of its own', async ({
+  open,
+  heraut,
+}) => {
+  const receiver = new StrictReceiver();
+  const url = await receiver.start();
+  const channel = await heraut.createChannel();
+  const page = await open(`subscriptions?new=1&on=${channel}`);
+  const form = page.getByRole('dialog', { name: 'New subscription' });
+  await form.getByLabel('Application').fill('test-superuser');
+  await form.getByLabel('Callback URL').fill(url);
+  await form.getByLabel(/^Authorization header/).fill('Bearer of-the-receiver');
+  await form.getByRole('button', { name: 'Create' }).click();
+  await expect(form.getByRole('alert')).toContainText('The callback cannot be reached');
+  await form.getByRole('button', { name: 'Client certificate, authority and headers' }).click();
+  const [client] = clients;
+  await form.getByLabel('Certificate (PEM)', { exact: true }).fill(client!.certificate);
+  await form.getByLabel('Private key (PEM)').fill(client!.key);
+  await form.getByLabel('Certificates of its authority (PEM)').fill(authority.certificate);
+  await form.getByRole('button', { name: 'Add a header' }).click();
+  await expect(form.getByRole('button', { name: 'Create' })).toBeDisabled();
+  await form.getByRole('textbox', { name: 'Name of header 1' }).fill('x-api-key');
+  await form.getByLabel('Value of header 1').fill('secret-of-a-header');
+  await lookAt(page, 'new-subscription-tls');
+  await form.getByRole('button', { name: 'Create' }).click();
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText(url);
+  const { body } = await admin(heraut, 'GET', `subscriptions?channel=${channel}`);
+  expect(body).toMatchObject({
+    subscriptions: [{ credentials: { tls: { certificate: expect.anything() }, headers: ['x-api-key'] } }],
+  });
+  expect(receiver.seen.map((call) => call.client)).toContain('one');
+  receiver.stop();
 });
 
 test('a subscription is paused and resumed, what it holds is dropped, and it is deleted', async ({

@@ -73,5 +73,19 @@ export const isAuthorizationComplete = ({ kind, auth, clientId, secret, tokenUrl
 export const toIdentity = (draft: IdentityDraft): NonNullable<CredentialChanges['tls']> =>
   Object.fromEntries(Object.entries(draft).filter(([, value]) => value.trim() !== ''));
 
+/** What a receiver needs beside an authorization; without what is left empty. */
+export function toOwn(
+  identity: IdentityDraft,
+  headers: readonly HeaderDraft[],
+): Pick<CredentialChanges, 'tls' | 'headers'> {
+  const tls = toIdentity(identity);
+  return {
+    ...(Object.keys(tls).length > 0 && { tls }),
+    ...(headers.length > 0 && { headers: toHeaders(headers) }),
+  };
+}
+
+export const areNamed = (headers: readonly HeaderDraft[]): boolean => headers.every(({ name }) => name.trim() !== '');
+
 export const toHeaders = (drafts: readonly HeaderDraft[]): Record<string, string> =>
   Object.fromEntries(drafts.map(({ name, value }) => [name.trim(), value]));

@@ -1,4 +1,17 @@
-import { Autocomplete, Button, Divider, Drawer, Group, Stack, Text, TextInput, Title } from '@mantine/core';
+import {
+  Autocomplete,
+  Button,
+  Collapse,
+  Divider,
+  Drawer,
+  Fieldset,
+  Group,
+  Stack,
+  Text,
+  TextInput,
+  Title,
+} from '@mantine/core';
+import { TbChevronDown, TbChevronRight } from 'react-icons/tb';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState, type FormEvent } from 'react';
 import { applicationsQuery } from '../parts/catalogue.ts';
@@ -8,9 +21,16 @@ import { errorOf } from '../parts/field-errors.ts';
 import { AskUnderWay } from '../parts/leaving.tsx';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
 import { useOnce } from '../parts/use-once.ts';
-import { emptyAuthorization, isAuthorizationComplete, toAuthorization } from './credential-drafts.ts';
-import { AuthorizationFields } from './credentials-fields.tsx';
-
+import {
+  areNamed,
+  emptyAuthorization,
+  emptyIdentity,
+  isAuthorizationComplete,
+  toAuthorization,
+  toOwn,
+  type HeaderDraft,
+} from './credential-drafts.ts';
+import { AuthorizationFields, HeaderFields, IdentityFields } from './credentials-fields.tsx';
 import { isComplete, nextKey, toChannels, type EntryDraft } from './filter-drafts.ts';
 import { FiltersEditor } from './filters-editor.tsx';
 import { FiltersPreview } from './filters-preview.tsx';
@@ -26,6 +46,10 @@ const useTexts = defineTexts(
     callbackUrl: 'Callback URL',
     what: 'What it gets',
     how: 'How the receiver knows that a call is ours',
+    more: 'Client certificate, authority and headers',
+    moreHelp: 'Where the receiver needs them. The call that it must accept is made with them.',
+    tls: 'Client certificate and authority',
+    headers: 'Headers of its own',
     create: 'Create',
     cancel: 'Cancel',
     close: 'Close',
@@ -40,6 +64,10 @@ const useTexts = defineTexts(
     callbackUrl: 'Callback-URL',
     what: 'Wat het krijgt',
     how: 'Waaraan de ontvanger herkent dat een aanroep van ons is',
+    more: 'Clientcertificaat, uitgever en headers',
+    moreHelp: 'Als de ontvanger ze nodig heeft. De aanroep die hij moet aannemen, wordt ermee gedaan.',
+    tls: 'Clientcertificaat en uitgever',
+    headers: 'Eigen headers',
     create: 'Aanmaken',
     cancel: 'Annuleren',
     close: 'Sluiten',
@@ -70,6 +98,9 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
   const [callbackUrl, setCallbackUrl] = useState('');
   const [entries, setEntries] = useState<EntryDraft[]>(() => [{ key: nextKey(), channel, filters: [] }]);
   const [authorization, setAuthorization] = useState(emptyAuthorization);
+  const [isMoreShown, setMoreShown] = useState(false);
+  const [identity, setIdentity] = useState(emptyIdentity);
+  const [headers, setHeaders] = useState<HeaderDraft[]>([]);
   const form = useRef<HTMLFormElement>(null);
   const once = useOnce();
   const create = useMutation({
@@ -78,7 +109,7 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
         ownerClientId: owner,
         callbackUrl,
         channels: toChannels(entries),
-        credentials: { authorization: toAuthorization(authorization) },
+        credentials: { authorization: toAuthorization(authorization), ...toOwn(identity, headers) },
       };
       return once(body, (sent, header) =>
         answerOf(api.POST('/admin/v1/subscriptions', { params: { header }, body: sent })),
@@ -102,7 +133,12 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
   const leave = () => {
     if (!create.isPending) onClose();
   };
-  const isReady = owner !== '' && callbackUrl !== '' && isComplete(entries) && isAuthorizationComplete(authorization);
+  const isReady =
+    owner !== '' &&
+    callbackUrl !== '' &&
+    isComplete(entries) &&
+    isAuthorizationComplete(authorization) &&
+    areNamed(headers);
   return (
     <Drawer
       opened={opened}
@@ -145,6 +181,31 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
           <Divider />
           <Title order={3}>{t('how')}</Title>
           <AuthorizationFields value={authorization} onChange={setAuthorization} />
+          <Button
+            variant="subtle"
+            size="compact-sm"
+            w="fit-content"
+            aria-expanded={isMoreShown}
+            leftSection={
+              isMoreShown ? <TbChevronDown size={16} aria-hidden /> : <TbChevronRight size={16} aria-hidden />
+            }
+            onClick={() => setMoreShown(!isMoreShown)}
+          >
+            {t('more')}
+          </Button>
+          <Collapse expanded={isMoreShown}>
+            <Stack gap="md">
+              <Text size="sm" c="dimmed">
+                {t('moreHelp')}
+              </Text>
+              <Fieldset legend={t('tls')}>
+                <IdentityFields value={identity} onChange={setIdentity} />
+              </Fieldset>
+              <Fieldset legend={t('headers')}>
+                <HeaderFields value={headers} onChange={setHeaders} />
+              </Fieldset>
+            </Stack>
+          </Collapse>
           <Text size="sm" c="dimmed">
             {t('later')}
           </Text>

@@ -4,6 +4,7 @@ import { answerAndTagOf, api } from '../../api/client.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { useMay } from '../../shell/session.tsx';
 import {
+  areNamed,
   emptyAuthorization,
   emptyIdentity,
   isAuthorizationComplete,
@@ -54,7 +55,7 @@ function toChanges({ choices, authorization, tls, headers }: Typed): CredentialC
 const isReady = ({ choices, authorization, tls, headers }: Typed): boolean =>
   (choices.authorization !== 'replace' || isAuthorizationComplete(authorization)) &&
   (choices.tls !== 'replace' || Object.keys(toIdentity(tls)).length > 0) &&
-  (choices.headers !== 'replace' || (headers.length > 0 && headers.every(({ name }) => name.trim() !== '')));
+  (choices.headers !== 'replace' || (headers.length > 0 && areNamed(headers)));
 
 /** Nothing here is read back: what is typed is sent, and forgotten. */
 export function CredentialsTab({ subscription, tag }: { subscription: SubscriptionWithHeld; tag: string | undefined }) {
