@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { signToken } from '../../test/support/tokens.js';
 import type { AlertPage } from '../src/pages/alerts/alerts.ts';
 import { expect, lookAt, test } from './harness.js';
 
@@ -157,6 +158,25 @@ test('an application is added, changed, given a new secret, and removed by its n
   expect(question.type()).toBe('beforeunload');
   await expect(shown.locator('pre')).toHaveText(/^[\w-]{43}$/);
   await shown.getByRole('button', { name: 'I have copied it' }).click();
+
+  // One that it has already, from the system before: nothing is shown of it.
+  await drawer.getByRole('button', { name: 'New secret' }).click();
+  const own = asked.getByLabel('A secret that it has already');
+  await own.fill('short');
+  const useIt = asked.getByRole('button', { name: 'Use this secret' });
+  await useIt.click();
+  await expect(asked.getByRole('alert')).toContainText('secret');
+  await expect(own).toHaveValue('short');
+  const carriedOver = `of-the-system-before-${randomUUID()}`;
+  await own.fill(carriedOver);
+  await lookAt(page, 'application-own-secret');
+  await useIt.click();
+  await expect(asked).toHaveCount(0);
+  await expect(page.getByText(`The secret of ${clientId} is the one that you gave`)).toBeVisible();
+  await expect(shown).toHaveCount(0);
+  expect(await page.content()).not.toContain(carriedOver);
+  const token = signToken({ clientId, secret: carriedOver });
+  await expect.poll(async () => (await heraut.api.call('GET', '/api/v1/kanaal', { token })).status).toBe(200);
 
   await drawer.getByRole('button', { name: 'Remove' }).click();
   const removal = page.getByRole('dialog', { name: `Remove ${clientId}?` });

@@ -7,7 +7,6 @@ import { DraftBar } from '../../drafts/draft-bar.tsx';
 import { useResourceDraft, type Tagged } from '../../drafts/use-resource-draft.ts';
 import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
-import { useTotals } from '../../parts/activity.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { useSubscriptionsOf } from '../../parts/subscriptions.ts';
@@ -19,10 +18,11 @@ import {
   applicationsKey,
   readApplication,
   removeApplication,
-  rotateSecret,
   writeApplication,
   type Application,
 } from './applications.ts';
+import { Lately } from './lately.tsx';
+import { NewSecret } from './new-secret.tsx';
 import type { ShownSecret } from './secret-dialog.tsx';
 import { useApplicationTexts } from './texts.ts';
 
@@ -133,24 +133,15 @@ function Details({ current, mayChange, onSecret, onAsking }: LoadedProps & { cur
           </Group>
         </>
       )}
-      <ConfirmOver
+      <NewSecret
+        current={current}
         opened={asked?.what === 'rotate'}
         onClose={() => ask(undefined)}
-        title={t('rotateTitle', { name: clientId })}
-        action={t('rotate')}
-        onConfirm={async () => {
-          onSecret(await rotateSecret(id, tag));
-          void readAgain();
-        }}
+        onSecret={onSecret}
         now={now}
         readAgain={readAgain}
-        remark={isSecretOther && t('secretMoved', { at: format.time(secretSetAt) })}
-      >
-        <Stack gap="xs">
-          <Text size="sm">{t('rotateDetail')}</Text>
-          <Lately clientId={clientId} />
-        </Stack>
-      </ConfirmOver>
+        isOther={isSecretOther}
+      />
       <ConfirmOver
         opened={asked?.what === 'remove'}
         onClose={() => ask(undefined)}
@@ -173,13 +164,6 @@ function Details({ current, mayChange, onSecret, onAsking }: LoadedProps & { cur
       </ConfirmOver>
     </Stack>
   );
-}
-
-/** How much stops with its secret. */
-function Lately({ clientId }: { clientId: string }) {
-  const t = useApplicationTexts();
-  const accepted = useTotals('application').of(clientId)?.accepted;
-  return <Text size="sm">{accepted === undefined ? t('latelyUnknown') : t('lately', { count: accepted })}</Text>;
 }
 
 function Owned({ clientId }: { clientId: string }) {

@@ -34,11 +34,17 @@ export const useApplicationTexts = defineTexts(
     close: 'Close',
     rotate: 'New secret',
     rotateTitle: 'Make a new secret for {{name}}?',
+    ownSecret: 'A secret that it has already',
+    setSecret: 'Use this secret',
+    secretSet: 'The secret of {{name}} is the one that you gave',
+    showSecret: 'Show',
     rotateDetail:
       'The present secret stops working at once (for reading, within about a second): tokens that are signed with it are refused until the application has the new one.',
     lately_one: 'It published {{count}} notification in the last 24 hours.',
     lately_other: 'It published {{count}} notifications in the last 24 hours.',
     latelyUnknown: 'How much it published lately is not known.',
+    ownSecretMoved:
+      'Its secret was changed ({{at}}) after you opened this dialog. If that was your own try, whose answer was lost, the secret that you typed counts already.',
     secretMoved:
       'Its secret was changed ({{at}}) after you opened this dialog. If that was your own try, whose answer was lost, nobody has seen the new secret: make another one.',
     remove: 'Remove',
@@ -91,11 +97,17 @@ export const useApplicationTexts = defineTexts(
     close: 'Sluiten',
     rotate: 'Nieuw geheim',
     rotateTitle: 'Nieuw geheim maken voor {{name}}?',
+    ownSecret: 'Een geheim dat er al is',
+    setSecret: 'Gebruik dit geheim',
+    secretSet: 'Het geheim van {{name}} is wat u opgaf',
+    showSecret: 'Toon',
     rotateDetail:
       'Het huidige geheim werkt meteen niet meer (voor lezen binnen ongeveer een seconde): tokens die ermee ondertekend zijn worden geweigerd tot de applicatie het nieuwe heeft.',
     lately_one: 'Er is in de laatste 24 uur {{count}} notificatie mee gepubliceerd.',
     lately_other: 'Er zijn in de laatste 24 uur {{count}} notificaties mee gepubliceerd.',
     latelyUnknown: 'Hoeveel er onlangs mee gepubliceerd is, is niet bekend.',
+    ownSecretMoved:
+      'Het geheim is gewijzigd ({{at}}) nadat u deze dialoog opende. Was dat uw eigen poging, waarvan het antwoord verloren ging, dan telt het geheim dat u typte al.',
     secretMoved:
       'Het geheim is gewijzigd ({{at}}) nadat u deze dialoog opende. Was dat uw eigen poging, waarvan het antwoord verloren ging, dan heeft niemand het nieuwe geheim gezien: maak er nog een.',
     remove: 'Verwijderen',
