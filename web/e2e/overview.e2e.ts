@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { Receiver } from '../../test/support/receiver.js';
 import { reasonsIn, severityOf, type Overview } from '../src/pages/overview/verdict.js';
 import { asTimePasses, atOnce, expect, lookAt, test } from './harness.js';
@@ -164,6 +165,47 @@ test('the overview shows what goes on and what is wrong, and leads to where it i
   await broken.start(); // and is well again
   await expect(row).toHaveCount(0);
   await broken.stop();
+});
+
+test('volume is shown over a day and over a week, of everything, and of one subscription, channel or application', async ({
+  open,
+  page,
+  heraut,
+  receiver,
+}) => {
+  const channel = await heraut.createChannel();
+  const subscription = await heraut.subscribe({ channel, url: receiver.url });
+  for (let nr = 0; nr < 3; nr++) await heraut.becomes('delivered', (await heraut.publish(channel)).id, subscription);
+  const clientId = `archive-${randomUUID()}`;
+  const made = await heraut.api.call('POST', '/admin/v1/applications', { body: { clientId, label: 'Archive' } });
+  const { id: application } = made.body as { id: string };
+  await page.clock.install();
+  await open(`subscriptions/${subscription}`);
+  const volume = page.getByRole('region', { name: 'Volume' });
+  // Each process adds what it has counted every ten seconds.
+  const delivered = volume.getByRole('link', { name: 'Delivered: 3' });
+  await asTimePasses(page, () => expect(delivered).toBeVisible(atOnce));
+  await expect(volume.getByRole('img', { name: /^Delivered: 3, at most \d in 60 min$/ })).toBeVisible();
+  await volume.getByText('7d').click();
+  await expect(page).toHaveURL(/span=7d/);
+  await expect(delivered).toBeVisible();
+  await lookAt(page, 'subscription-volume');
+  await delivered.click();
+  await expect(page).toHaveURL(new RegExp(`/notifications\\?subscription=${subscription}&state=delivered$`));
+
+  await open('overview?welcome=no&span=7d');
+  await expect(volume.getByRole('link', { name: /^Accepted: [1-9]/ })).toBeVisible();
+  await expect(volume.getByRole('radio')).toHaveCount(2);
+  const { body } = await heraut.api.call('GET', `/admin/v1/channels?text=${channel}`);
+  const [{ id }] = (body as { channels: [{ id: string }] }).channels;
+  await open(`channels/${id}`);
+  await expect(volume.getByRole('link', { name: 'Accepted: 3' })).toBeVisible();
+  await open(`applications?application=${application}`);
+  await expect(volume.getByRole('link', { name: 'Accepted: 0' })).toBeVisible();
+  await lookAt(page, 'application-volume');
+  await page.route('**/admin/v1/activity?*', (route) => route.fulfill({ status: 500 }));
+  await volume.getByText('7d').click();
+  await expect(volume.getByRole('alert')).toBeVisible();
 });
 
 test('the overview says that Heraut does not answer, and recovers by itself', async ({

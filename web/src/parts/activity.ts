@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { components } from '../../generated/admin-api.d.ts';
 import { answerOf, api } from '../api/client.ts';
+import type { Subject } from './volume-links.ts';
 
 export type Total = Omit<components['schemas']['ActivityTotals']['totals'][number], 'lastAt'> & { lastAt?: string };
 export type Span = '1h' | '24h' | '7d';
@@ -8,7 +9,7 @@ export const spans: readonly Span[] = ['1h', '24h', '7d'];
 
 /** Counts are added up every ten seconds; nothing changes more often. */
 const refetchInterval = 10_000;
-/** Of totals of many. */
+/** Of totals of many, and of what is counted hour by hour. */
 const seldomMs = 60_000;
 const pageLength = 1_000;
 const mostPages = 20;
@@ -45,11 +46,11 @@ export function useTotals(kind: 'channel' | 'application' | 'subscription'): Tot
   return { of: (id) => data?.totals.get(id) ?? (data?.isWhole ? { id, ...nothing } : undefined), since: data?.since };
 }
 
-/** Of a channel, minute by minute or hour by hour. */
-export const useActivity = (channel: string, span: Span) =>
+/** Minute by minute or hour by hour. */
+export const useActivity = (subject: Subject, span: Span) =>
   useQuery({
-    queryKey: ['activity', channel, span],
+    queryKey: ['activity', subject, span],
     queryFn: ({ signal }) =>
-      answerOf(api.GET('/admin/v1/activity', { params: { query: { of: 'channel', id: channel, span } }, signal })),
-    refetchInterval,
+      answerOf(api.GET('/admin/v1/activity', { params: { query: { ...subject, span } }, signal })),
+    refetchInterval: span === '1h' ? refetchInterval : seldomMs,
   });

@@ -11,6 +11,7 @@ import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { useSubscriptionsOf } from '../../parts/subscriptions.ts';
 import type { UrlState } from '../../parts/url-state.ts';
+import { Volume } from '../../parts/volume.tsx';
 import { useGoOn } from '../../parts/use-go-on.ts';
 import { ApplicationFields, valuesOf } from './application-fields.tsx';
 import {
@@ -114,6 +115,7 @@ function Details({ current, mayChange, onSecret, onAsking }: LoadedProps & { cur
           </Anchor>
         </Group>
       </div>
+      <Volume subject={{ of: 'application', id: clientId }} counts={['accepted', 'duplicates']} />
       <ApplicationFields
         values={draft.value}
         onChange={(changes) => draft.change({ ...draft.value, ...changes })}

@@ -7,13 +7,15 @@ import { useResourceDraft, type Tagged } from '../../drafts/use-resource-draft.t
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { Volume } from '../../parts/volume.tsx';
 import { useMay } from '../../shell/session.tsx';
 import { ChannelFields, valuesOf } from '../channels/channel-fields.tsx';
 import { channelKey, channelsKey, readChannel, writeChannel, type Channel } from '../channels/channels.ts';
 import { useChannelTexts } from '../channels/texts.ts';
 import { Listeners } from './listeners.tsx';
 import { RemoveChannel } from './remove-channel.tsx';
-import { Volume } from './volume.tsx';
+
+const countsOfChannel = ['accepted', 'duplicates'] as const;
 
 export function ChannelPage() {
   const { id } = useParams({ strict: false }) as { id: string };
@@ -90,7 +92,11 @@ export function ChannelPage() {
         <Grid gap="md">
           <Grid.Col span={{ base: 12, lg: 6 }}>
             <Stack gap="md">
-              {channel ? <Volume name={channel.name} /> : <Skeleton height={190} />}
+              {channel ? (
+                <Volume subject={{ of: 'channel', id: channel.name }} counts={countsOfChannel} />
+              ) : (
+                <Skeleton height={190} />
+              )}
               {channel ? <Listeners name={channel.name} /> : <Skeleton height={190} />}
             </Stack>
           </Grid.Col>

@@ -5,6 +5,7 @@ import type { ReactNode } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { Volume } from '../../parts/volume.tsx';
 import { Details, Parts } from './details.tsx';
 import classes from './overview.module.css';
 import { useOverviewTexts } from './texts.ts';
@@ -58,6 +59,12 @@ function Shown({ overview }: { overview: Overview }) {
       <Row title={t('waiting')}>
         <Waiting overview={overview} />
       </Row>
+      {/* The last hour is above. */}
+      <Volume
+        subject={{ of: 'all' }}
+        counts={['accepted', 'delivered', 'failedAttempts', 'gaveUp']}
+        offered={['24h', '7d']}
+      />
       <Details overview={overview} />
       <Parts overview={overview} />
     </Stack>

@@ -7,6 +7,7 @@ import { channelsQuery } from '../../parts/catalogue.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { usePlainError } from '../../parts/plain-error.ts';
 import { useRelative } from '../../parts/relative-time.tsx';
+import { Volume } from '../../parts/volume.tsx';
 import { useMay } from '../../shell/session.tsx';
 import { type Situation, type SubscriptionWithHeld } from '../../subscriptions/data.ts';
 import { Figures } from './figures.tsx';
@@ -25,6 +26,10 @@ export function OverviewTab({ subscription, situation }: Props) {
     <Stack gap="md">
       <WhatKeepsIt subscription={subscription} situation={situation} />
       <Figures subscription={subscription} situation={situation} />
+      <Volume
+        subject={{ of: 'subscription', id: subscription.id }}
+        counts={['delivered', 'failedAttempts', 'gaveUp']}
+      />
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
         <WhyHeld subscription={subscription} />
         <Paper withBorder p="md">
