@@ -70,7 +70,7 @@ const forAll = [
   / (Copy|Copy the id|Copy the exact text|Copy code|Download)$/,
   /^\/tail Pause$/,
   /^\/dead-letters Show the dead letters of /,
-  /^\/replays\/new Count what this means$/,
+  /^\/replays\/new Count (what this means|again)$/,
   /^\/settings Load what is there$/,
   /^\/publish (Add a characteristic|When, and other terms|Clear the form)$/,
   / Of the last hour$/,
