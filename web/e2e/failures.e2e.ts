@@ -1,4 +1,5 @@
 import type { Page, Route } from '@playwright/test';
+import { randomUUID } from 'node:crypto';
 import type { Installation } from '../../test/support/installation.js';
 import { asTimePasses, atOnce, expect, retype, signIn, test } from './harness.js';
 
@@ -205,4 +206,73 @@ test('a page that came over plain HTTP publishes and copies as one over TLS', as
   await expect(published.getByRole('button', { name: 'Copied' })).toBeVisible();
   const id = new URL(page.url()).searchParams.get('published')!;
   await expect(page.locator('html')).toHaveAttribute('data-copied', id);
+});
+
+test('a form over something that cannot be read again says so, and stays', async ({ open, heraut, page, receiver }) => {
+  await page.clock.install();
+  const channel = await heraut.createChannel();
+  const subscription = await heraut.subscribe({ channel, url: receiver.url });
+  const forms = [
+    [`channels/${await idOf(heraut, channel)}`, '**/admin/v1/channels/*', 'Days that texts are kept', '30'],
+    ['alerts?tab=rules', '**/admin/v1/alert-rules', 'Tell again of what is still open after', '5'],
+    ['settings', '**/admin/v1/retry-policy', 'Attempts after the first', '3'],
+    [`subscriptions/${subscription}?tab=retries`, '**/retry-policy', 'Attempts after the first', '3'],
+  ] as const;
+  const problem = page.getByRole('alert').filter({ hasText: 'Of this test' });
+  for (const [path, read, label, typed] of forms) {
+    await open(path);
+    const field = page.getByLabel(label);
+    await retype(field, typed);
+    await page.route(read, (route) => route.fulfill(fault));
+    await asTimePasses(page, async () => {
+      await comeBackTo(page);
+      await expect(problem).toBeVisible(atOnce);
+    });
+    await expect(field).toHaveValue(new RegExp(`^${typed}`));
+    await page.unroute(read);
+    await asTimePasses(page, () => expect(problem).toHaveCount(0, atOnce));
+    await page.getByRole('button', { name: 'Discard changes' }).click();
+  }
+});
+
+test('a channel or an application that somebody removed is not shown as if it were there', async ({
+  open,
+  heraut,
+  page,
+}) => {
+  await page.clock.install();
+  const clientId = `leaves-${randomUUID().slice(0, 8)}`;
+  const { body } = await heraut.api.call('POST', '/admin/v1/applications', { body: { clientId, label: 'Leaves' } });
+  const application = (body as { id: string }).id;
+  const channel = await idOf(heraut, await heraut.createChannel());
+  const things = [
+    [`channels/${channel}`, `channels/${channel}`, 'Days that texts are kept', '30'],
+    [`applications?application=${application}`, `applications/${application}`, 'Alert address', 'me@example.org'],
+  ] as const;
+  for (const [path, resource, label, typed] of things) {
+    await open(path);
+    await page.getByLabel(label).fill(typed);
+    expect((await heraut.api.call('DELETE', `/admin/v1/${resource}`)).status).toBe(204);
+    await asTimePasses(page, async () => {
+      await comeBackTo(page);
+      await expect(page.getByRole('alert')).toContainText('stays for you to copy', atOnce);
+    });
+    await expect(page.getByLabel(label)).toHaveValue(typed);
+    await expect(page.getByRole('button', { name: 'Save', exact: true })).toHaveCount(0);
+    await page.getByRole('button', { name: 'Discard changes' }).click();
+    await page.reload();
+    await expect(page.getByText(/There is no such channel|not there any more/).first()).toBeVisible();
+  }
+});
+
+test('volumes and totals that cannot be read are not passed over', async ({ open, heraut, page, receiver }) => {
+  await page.route('**/admin/v1/activity*', (route) => route.fulfill(fault));
+  await page.route('**/admin/v1/activity/totals*', (route) => route.fulfill(fault));
+  const channel = await heraut.createChannel();
+  const subscription = await heraut.subscribe({ channel, url: receiver.url });
+  const places = [`channels/${await idOf(heraut, channel)}`, 'channels', 'applications', 'subscriptions'];
+  for (const place of [...places, `subscriptions/${subscription}`]) {
+    await open(place);
+    await expect(page.getByRole('alert').filter({ hasText: 'Of this test' }).first(), place).toBeVisible();
+  }
 });

@@ -21,11 +21,14 @@ interface Totals {
   of: (id: string) => Total | undefined;
   /** What has happened from then on is counted. */
   since: string | undefined;
+  /** Why nothing newer is known. */
+  error: Error | null;
+  again: () => void;
 }
 
 /** What happened with each channel, or for each application or subscription, in the last 24 hours. */
 export function useTotals(kind: 'channel' | 'application' | 'subscription'): Totals {
-  const { data } = useQuery({
+  const { data, error, refetch } = useQuery({
     queryKey: ['activity-totals', kind],
     queryFn: async ({ signal }) => {
       const totals = new Map<string, Total>();
@@ -43,7 +46,12 @@ export function useTotals(kind: 'channel' | 'application' | 'subscription'): Tot
     refetchInterval: ({ state: { data } }) => ((data?.totals.size ?? 0) > pageLength ? seldomMs : refetchInterval),
     staleTime: refetchInterval,
   });
-  return { of: (id) => data?.totals.get(id) ?? (data?.isWhole ? { id, ...nothing } : undefined), since: data?.since };
+  return {
+    of: (id) => data?.totals.get(id) ?? (data?.isWhole ? { id, ...nothing } : undefined),
+    since: data?.since,
+    error,
+    again: () => void refetch(),
+  };
 }
 
 /** Minute by minute or hour by hour. */

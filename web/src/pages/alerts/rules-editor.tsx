@@ -16,8 +16,12 @@ import { useAlertTexts } from './texts.ts';
 /** When somebody is told, and who. */
 export function AlertRulesEditor() {
   const { data, error, refetch } = useQuery({ queryKey: rulesKey, queryFn: ({ signal }) => readRules(signal) });
-  if (data) return <Rules current={data} />;
-  return error ? <ProblemAlert error={error} onRetry={() => void refetch()} /> : <Skeleton height={520} radius="md" />;
+  return (
+    <Stack gap="md">
+      {error && <ProblemAlert error={error} onRetry={() => void refetch()} />}
+      {data ? <Rules current={data} /> : !error && <Skeleton height={520} radius="md" />}
+    </Stack>
+  );
 }
 
 function Rules({ current }: { current: Tagged<AlertRules> }) {

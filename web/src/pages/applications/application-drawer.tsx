@@ -1,9 +1,11 @@
 import { Anchor, Button, Drawer, Group, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useEffect, useState } from 'react';
+import { useContext, useEffect, useState } from 'react';
 import { ConfirmOver } from '../../drafts/confirm-over.tsx';
 import { DraftBar } from '../../drafts/draft-bar.tsx';
+import { GoneNotice } from '../../drafts/gone-notice.tsx';
+import { IsGone } from '../../drafts/use-draft.ts';
 import { useResourceDraft, type Tagged } from '../../drafts/use-resource-draft.ts';
 import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
@@ -62,9 +64,15 @@ function Loaded({ id, ...props }: LoadedProps & { id: string }) {
     queryKey: applicationKey(id),
     queryFn: ({ signal }) => readApplication(id, signal),
   });
-  if (data) return <Details current={data} {...props} />;
-  if (isProblem(error, 'not_found')) return <Text size="sm">{t('gone')}</Text>;
-  return error ? <ProblemAlert error={error} onRetry={() => void refetch()} /> : <Skeleton height={420} />;
+  const isGone = isProblem(error, 'not_found');
+  if (isGone && !data) return <Text size="sm">{t('gone')}</Text>;
+  return (
+    <IsGone.Provider value={isGone}>
+      {isGone && <GoneNotice title={t('gone')} detail={t('goneHelp')} />}
+      {error && !isGone && <ProblemAlert error={error} onRetry={() => void refetch()} />}
+      {data ? <Details current={data} {...props} /> : !error && <Skeleton height={420} />}
+    </IsGone.Provider>
+  );
 }
 
 function Details({ current, mayChange, onSecret, onAsking }: LoadedProps & { current: Tagged<Application> }) {
@@ -77,6 +85,7 @@ function Details({ current, mayChange, onSecret, onAsking }: LoadedProps & { cur
     onAsking(asked !== undefined);
     return () => onAsking(false);
   }, [asked, onAsking]);
+  const isGone = useContext(IsGone);
   const { data: application, tag } = current;
   const { id, clientId, secretSetAt } = application;
   const readAgain = () => client.invalidateQueries({ queryKey: applicationKey(id) });
@@ -125,14 +134,16 @@ function Details({ current, mayChange, onSecret, onAsking }: LoadedProps & { cur
       {mayChange && (
         <>
           <DraftBar draft={draft} />
-          <Group gap="xs">
-            <Button variant="default" onClick={() => ask({ what: 'rotate', secretSetAt })}>
-              {t('rotate')}
-            </Button>
-            <Button variant="light" color="red" onClick={() => ask({ what: 'remove', secretSetAt })}>
-              {t('remove')}
-            </Button>
-          </Group>
+          {!isGone && (
+            <Group gap="xs">
+              <Button variant="default" onClick={() => ask({ what: 'rotate', secretSetAt })}>
+                {t('rotate')}
+              </Button>
+              <Button variant="light" color="red" onClick={() => ask({ what: 'remove', secretSetAt })}>
+                {t('remove')}
+              </Button>
+            </Group>
+          )}
         </>
       )}
       <NewSecret

@@ -8,6 +8,7 @@ import { useTotals } from '../../parts/activity.ts';
 import { applicationsQuery } from '../../parts/catalogue.ts';
 import type { Column } from '../../parts/list-table.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { SearchedList } from '../../parts/searched-list.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
@@ -122,6 +123,7 @@ export function ApplicationsPage() {
           </Button>
         )}
       </PageHeader>
+      {totals.error && <ProblemAlert error={totals.error} onRetry={totals.again} />}
       <SearchedList
         query={query}
         textsOf={({ clientId, label }) => [clientId, label]}

@@ -64,6 +64,7 @@ export const useApplicationTexts = defineTexts(
     notifications: 'What it published',
     changes: 'Changes',
     gone: 'This application is not there any more',
+    goneHelp: 'Somebody has removed it; the audit log knows when.',
   },
   {
     title: 'Applicaties',
@@ -127,5 +128,6 @@ export const useApplicationTexts = defineTexts(
     notifications: 'Wat ermee gepubliceerd is',
     changes: 'Wijzigingen',
     gone: 'Deze applicatie is er niet meer',
+    goneHelp: 'Iemand heeft haar verwijderd; het auditlog weet wanneer.',
   },
 );

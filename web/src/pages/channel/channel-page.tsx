@@ -2,9 +2,13 @@ import { Anchor, Button, Grid, Group, Paper, Skeleton, Stack, Title } from '@man
 import { TbArrowLeft, TbBroadcast, TbExternalLink, TbHistory, TbListSearch } from 'react-icons/tb';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
+import { isProblem } from '../../api/problem.ts';
 import { DraftBar } from '../../drafts/draft-bar.tsx';
+import { GoneNotice } from '../../drafts/gone-notice.tsx';
+import { IsGone } from '../../drafts/use-draft.ts';
 import { useResourceDraft, type Tagged } from '../../drafts/use-resource-draft.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
+import { EmptyState } from '../../parts/empty-state.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { Volume } from '../../parts/volume.tsx';
@@ -24,6 +28,7 @@ export function ChannelPage() {
     queryKey: channelKey(id),
     queryFn: ({ signal }) => readChannel(id, signal),
   });
+  const isGone = isProblem(error) && error.status === 404;
   const channel = data?.data;
   const link = channel?.documentationLink ?? '';
   return (
@@ -39,7 +44,7 @@ export function ChannelPage() {
         </Group>
       </Anchor>
       <PageHeader
-        title={channel?.name ?? t('loading')}
+        title={channel?.name ?? t(isGone ? 'gone' : 'loading')}
         description={
           <Group gap={4}>
             <span>{id}</span>
@@ -86,9 +91,10 @@ export function ChannelPage() {
           </>
         )}
       </PageHeader>
-      {error !== null && !channel ? (
-        <ProblemAlert error={error} onRetry={() => void refetch()} />
-      ) : (
+      {isGone && channel && <GoneNotice title={t('goneMeanwhile')} detail={t('goneMeanwhileHelp')} />}
+      {error && !isGone && <ProblemAlert error={error} onRetry={() => void refetch()} />}
+      {isGone && !channel && <EmptyState title={t('gone')}>{t('goneHelp')}</EmptyState>}
+      {(channel || !error) && (
         <Grid gap="md">
           <Grid.Col span={{ base: 12, lg: 6 }}>
             <Stack gap="md">
@@ -105,7 +111,9 @@ export function ChannelPage() {
               <Title order={2} mb="sm">
                 {t('about')}
               </Title>
-              {data ? <Description current={data} /> : <Skeleton height={560} />}
+              <IsGone.Provider value={isGone}>
+                {data ? <Description current={data} /> : <Skeleton height={560} />}
+              </IsGone.Provider>
             </Paper>
           </Grid.Col>
         </Grid>

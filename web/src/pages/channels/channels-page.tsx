@@ -7,6 +7,7 @@ import { useTotals } from '../../parts/activity.ts';
 import { channelsQuery } from '../../parts/catalogue.ts';
 import type { Column } from '../../parts/list-table.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { SearchedList } from '../../parts/searched-list.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
@@ -111,6 +112,7 @@ export function ChannelsPage() {
           </Button>
         )}
       </PageHeader>
+      {totals.error && <ProblemAlert error={totals.error} onRetry={totals.again} />}
       <SearchedList
         query={query}
         textsOf={({ name }) => [name]}

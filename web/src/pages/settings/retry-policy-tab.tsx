@@ -39,13 +39,8 @@ export default function RetryPolicyTab() {
       <Text size="sm" c="dimmed" maw={720}>
         {t('about')}
       </Text>
-      {data ? (
-        <PolicyForm current={data} />
-      ) : error ? (
-        <ProblemAlert error={error} onRetry={() => void refetch()} />
-      ) : (
-        <Skeleton height={420} radius="md" />
-      )}
+      {error && <ProblemAlert error={error} onRetry={() => void refetch()} />}
+      {data ? <PolicyForm current={data} /> : !error && <Skeleton height={420} radius="md" />}
     </Stack>
   );
 }

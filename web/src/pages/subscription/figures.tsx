@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useFormat } from '../../i18n/format.ts';
 import { useTotals } from '../../parts/activity.ts';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { useRelative } from '../../parts/relative-time.tsx';
 import type { Situation, SubscriptionWithHeld } from '../../subscriptions/data.ts';
 import { heldApart, weekBefore } from './flow.ts';
@@ -22,55 +23,59 @@ export function Figures({ subscription: { id, held }, situation }: Props) {
   const t = useSubscriptionTexts();
   const format = useFormat();
   const relative = useRelative();
-  const totals = useTotals('subscription').of(id);
+  const known = useTotals('subscription');
+  const totals = known.of(id);
   const counted = (count: number | undefined) =>
     count === undefined ? '–' : count >= mostCounted ? `≥ ${format.number(mostCounted)}` : format.number(count);
   const { count: heldCount, oldestAt, inLine } = heldApart({ held }, situation);
   const since = { acceptedFrom: weekBefore(Date.now()) };
   const ended = totals ? totals.delivered + totals.gaveUp : 0;
   return (
-    <SimpleGrid cols={{ base: 2, md: 4 }} spacing="md">
-      <Figure
-        name={t('held')}
-        value={held.count >= mostHeld ? `≥ ${format.number(heldCount)}` : format.number(heldCount)}
-        to="/notifications"
-        search={{ subscription: id, state: 'held' }}
-      >
-        {oldestAt !== null && t('heldHelp', { at: relative(oldestAt) })}{' '}
-        {inLine > 0 && t('heldInLine', { count: inLine, shown: format.number(inLine) })}
-      </Figure>
-      <Figure
-        name={t('waiting')}
-        value={counted(situation?.waiting)}
-        to="/notifications"
-        search={{ subscription: id, state: 'waiting', ...since }}
-      >
-        {t('waitingHelp')}
-      </Figure>
-      <Figure
-        name={t('dead')}
-        value={counted(situation?.dead)}
-        to="/dead-letters"
-        search={{ subscription: id, ...since }}
-      >
-        {t('deadHelp')}
-      </Figure>
-      <Figure
-        name={t('success')}
-        value={totals && ended > 0 ? format.percent(totals.delivered / ended) : '–'}
-        to="/notifications"
-        search={{ subscription: id }}
-      >
-        {totals &&
-          (totals.delivered + totals.gaveUp + totals.failedAttempts > 0
-            ? t('successHelp', {
-                delivered: totals.delivered,
-                gaveUp: totals.gaveUp,
-                failed: totals.failedAttempts,
-              })
-            : t('successNone'))}
-      </Figure>
-    </SimpleGrid>
+    <>
+      {known.error && <ProblemAlert error={known.error} onRetry={known.again} />}
+      <SimpleGrid cols={{ base: 2, md: 4 }} spacing="md">
+        <Figure
+          name={t('held')}
+          value={held.count >= mostHeld ? `≥ ${format.number(heldCount)}` : format.number(heldCount)}
+          to="/notifications"
+          search={{ subscription: id, state: 'held' }}
+        >
+          {oldestAt !== null && t('heldHelp', { at: relative(oldestAt) })}{' '}
+          {inLine > 0 && t('heldInLine', { count: inLine, shown: format.number(inLine) })}
+        </Figure>
+        <Figure
+          name={t('waiting')}
+          value={counted(situation?.waiting)}
+          to="/notifications"
+          search={{ subscription: id, state: 'waiting', ...since }}
+        >
+          {t('waitingHelp')}
+        </Figure>
+        <Figure
+          name={t('dead')}
+          value={counted(situation?.dead)}
+          to="/dead-letters"
+          search={{ subscription: id, ...since }}
+        >
+          {t('deadHelp')}
+        </Figure>
+        <Figure
+          name={t('success')}
+          value={totals && ended > 0 ? format.percent(totals.delivered / ended) : '–'}
+          to="/notifications"
+          search={{ subscription: id }}
+        >
+          {totals &&
+            (totals.delivered + totals.gaveUp + totals.failedAttempts > 0
+              ? t('successHelp', {
+                  delivered: totals.delivered,
+                  gaveUp: totals.gaveUp,
+                  failed: totals.failedAttempts,
+                })
+              : t('successNone'))}
+        </Figure>
+      </SimpleGrid>
+    </>
   );
 }
 

@@ -1,6 +1,6 @@
 import { Button, Group, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useContext, useState } from 'react';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerAndTagOf, answerOf, api } from '../../api/client.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
@@ -9,6 +9,7 @@ import type { RetryPolicy } from '../../retry-policy/use-preview.ts';
 import { useMay } from '../../shell/session.tsx';
 import { ConfirmOver } from '../../drafts/confirm-over.tsx';
 import { DraftBar } from '../../drafts/draft-bar.tsx';
+import { IsGone } from '../../drafts/use-draft.ts';
 import { useResourceDraft } from '../../drafts/use-resource-draft.ts';
 import { useSubscriptionTexts } from './texts.ts';
 import { useTold } from './use-save.ts';
@@ -36,13 +37,21 @@ export function RetriesTab({ subscriptionId }: { subscriptionId: string }) {
     queryFn: ({ signal }) => readPolicy(subscriptionId, signal),
   });
   const general = useQuery(generalQuery);
-  // Where there is an older answer, what is typed over it stays.
-  if (!own.data || !general.data) {
-    const error = own.error ?? general.error;
-    if (!error) return <Skeleton height={420} />;
-    return <ProblemAlert error={error} onRetry={() => void Promise.all([own.refetch(), general.refetch()])} />;
-  }
-  return <Editor subscriptionId={subscriptionId} policy={own.data.data} tag={own.data.tag} general={general.data} />;
+  // Then the page has said so.
+  const isGone = useContext(IsGone);
+  const error = own.error ?? general.error;
+  const again = () => void Promise.all([own.refetch(), general.refetch()]);
+  return (
+    <Stack gap="md">
+      {error && !isGone && <ProblemAlert error={error} onRetry={again} />}
+      {/* Where there is an older answer, what is typed over it stays. */}
+      {own.data && general.data ? (
+        <Editor subscriptionId={subscriptionId} policy={own.data.data} tag={own.data.tag} general={general.data} />
+      ) : (
+        !error && <Skeleton height={420} />
+      )}
+    </Stack>
+  );
 }
 
 interface Props {

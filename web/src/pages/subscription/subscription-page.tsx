@@ -1,8 +1,8 @@
-import { Alert, Badge, Button, Code, Group, Skeleton, Stack, Tabs, Text } from '@mantine/core';
+import { Badge, Button, Code, Group, Skeleton, Stack, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
-import { TbTrash } from 'react-icons/tb';
 import { isProblem } from '../../api/problem.ts';
+import { GoneNotice } from '../../drafts/gone-notice.tsx';
 import { IsGone } from '../../drafts/use-draft.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
@@ -32,7 +32,11 @@ export function SubscriptionPage() {
   const { data, error, refetch } = useQuery(subscriptionQuery(id));
   const { data: situation, error: unknown, refetch: askAgain } = useQuery(situationQuery(id));
   const isGone = isProblem(error) && error.status === 404;
-  const toList = <Button renderRoot={(props) => <Link to="/subscriptions" {...props} />}>{t('toList')}</Button>;
+  const toList = (
+    <Button mt="xs" renderRoot={(props) => <Link to="/subscriptions" {...props} />}>
+      {t('toList')}
+    </Button>
+  );
   // Where it was there a moment ago, somebody may be typing.
   if (isGone && !data)
     return (
@@ -83,19 +87,9 @@ export function SubscriptionPage() {
         )}
       </PageHeader>
       {isGone ? (
-        <Alert
-          color="red"
-          variant="light"
-          role="alert"
-          icon={<TbTrash aria-hidden />}
-          title={t('goneMeanwhile')}
-          mb="md"
-        >
-          <Text size="sm" mb="xs">
-            {t('goneHelp')} {t('goneKept')}
-          </Text>
+        <GoneNotice title={t('goneMeanwhile')} detail={t('goneHelp')}>
           {toList}
-        </Alert>
+        </GoneNotice>
       ) : (
         (error ?? unknown) && (
           <ProblemAlert error={error ?? unknown} onRetry={() => void Promise.all([refetch(), askAgain()])} />

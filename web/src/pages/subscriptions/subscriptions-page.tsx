@@ -61,6 +61,7 @@ export function SubscriptionsPage() {
   });
   const rows = list.data?.pages.flatMap(({ subscriptions }) => subscriptions) ?? [];
   const count = list.data?.pages[0]?.count;
+  const totals = useTotals('subscription');
   const open = (id: string) => void goOn({ to: '/subscriptions/$id', params: { id } });
   const isNewOpen = state['new'] !== undefined && mayCreate;
   const startNew = mayCreate && (
@@ -90,6 +91,7 @@ export function SubscriptionsPage() {
         </Text>
         {list.error && <ProblemAlert error={list.error} onRetry={tryAgain(list)} />}
         {rows[0] && <SituationsProblem id={rows[0].id} />}
+        {totals.error && <ProblemAlert error={totals.error} onRetry={totals.again} />}
         {list.data && rows.length === 0 ? (
           isFiltered ? (
             <EmptyState
@@ -313,8 +315,9 @@ function Success({ id }: { id: string }) {
   const t = useSubscriptionsTexts();
   const format = useFormat();
   const totals = useTotals('subscription').of(id);
-  const ended = totals ? totals.delivered + totals.gaveUp : 0;
-  if (!totals || ended === 0) return '–';
+  if (!totals) return notKnown;
+  const ended = totals.delivered + totals.gaveUp;
+  if (ended === 0) return '–';
   return (
     <span
       title={t('successHelp', { delivered: format.number(totals.delivered), gaveUp: format.number(totals.gaveUp) })}
