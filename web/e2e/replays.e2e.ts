@@ -127,7 +127,7 @@ test('a replay is scheduled, paused, resumed and cancelled, and found again in t
   await page.getByRole('button', { name: 'Resume' }).click();
   await expect(page.getByText('scheduled', { exact: true })).toBeVisible();
   await page.getByRole('button', { name: 'Cancel' }).click();
-  const dialog = page.getByRole('dialog', { name: 'Cancel this replay? 1 are left' });
+  const dialog = page.getByRole('dialog', { name: 'Cancel “Send again”? 1 delivery is left' });
   await dialog.getByRole('button', { name: 'Cancel, leave 1' }).click();
   await expect(page.getByText('cancelled', { exact: true })).toBeVisible();
   expect((await heraut.delivery(id, subscriptionId)).state).toBe('delivered');

@@ -108,13 +108,39 @@ function withoutEmpty<T extends object>(given: T): Partial<T> {
 /** Each takes 75 bytes of an address at most. */
 const mostGroupsInAddress = Math.floor(longestSearch / 75) - 5;
 
-/** Where the dead letters that a selection means are shown; what it cannot say there is left out. */
-export const deadLettersOf = ({ subscriptions, channels, errorClasses: classes, groups, ...rest }: Selection) => ({
-  subscription: subscriptions?.length === 1 ? subscriptions[0] : undefined,
-  channel: channels?.length === 1 ? channels[0] : undefined,
-  errorClass: classes?.length === 1 ? classes[0] : undefined,
-  acceptedFrom: rest.acceptedFrom,
-  acceptedTo: rest.acceptedTo,
-  replay: rest.replay,
-  group: groups && groups.length <= mostGroupsInAddress ? groups.map(idOfGroup) : undefined,
-});
+/** Of a selection, what the address of dead letters can say. */
+const sayable: ReadonlySet<string> = new Set<keyof Selection>([
+  'all',
+  'subscriptions',
+  'channels',
+  'errorClasses',
+  'states',
+  'acceptedFrom',
+  'acceptedTo',
+  'replay',
+  'groups',
+]);
+
+/** Where the dead letters that a selection means are shown; undefined where no address says it: one that leaves something out leads to others. */
+export function deadLettersOf(selection: Selection): UrlState | undefined {
+  const { subscriptions = [], channels = [], errorClasses = [], states = [...deadStates], groups = [] } = selection;
+  const dead = deadStates.filter((state) => states.includes(state));
+  const areAll = dead.length === deadStates.length;
+  const isSaid =
+    Object.keys(withoutEmpty(selection)).every((name) => sayable.has(name)) &&
+    [subscriptions, channels, errorClasses].every(({ length }) => length <= 1) &&
+    (areAll || dead.length === 1) &&
+    groups.length <= mostGroupsInAddress;
+  if (!isSaid) return undefined;
+  const { acceptedFrom, acceptedTo, replay } = selection;
+  return withoutEmpty({
+    subscription: subscriptions[0],
+    channel: channels[0],
+    errorClass: errorClasses[0],
+    state: areAll ? undefined : dead[0],
+    acceptedFrom,
+    acceptedTo,
+    replay,
+    group: groups.map(idOfGroup),
+  });
+}

@@ -8,13 +8,14 @@ import { useFormat } from '../../i18n/format.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import type { Replay } from '../../selection/selection.ts';
-import { leftOf } from '../../selection/work.tsx';
+import { leftOf, useWorkTexts } from '../../selection/work.tsx';
 import { useMay } from '../../shell/session.tsx';
 import { useReplayTexts } from './texts.ts';
 
 /** Pause, resume and cancel. */
 export function Commands({ work }: { work: Replay }) {
   const t = useReplayTexts();
+  const kindName = useWorkTexts();
   const format = useFormat();
   const may = useMay('operator');
   const client = useQueryClient();
@@ -68,7 +69,7 @@ export function Commands({ work }: { work: Replay }) {
       <Confirm
         opened={isAsking}
         onClose={() => setAsking(false)}
-        title={t('cancelTitle', { count })}
+        title={t('cancelTitle', { kind: kindName(work.kind), count: leftOf(work), shown: count })}
         action={t('cancelAction', { count })}
         onConfirm={async () =>
           done(await answerOf(api.POST('/admin/v1/replays/{id}/cancel', params)), t('wasCancelled'))

@@ -4,6 +4,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { answerOf, api } from '../../api/client.ts';
 import { useFormat } from '../../i18n/format.ts';
+import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { Facts } from '../../selection/selection-summary.tsx';
 import { deadLettersOf, type Replay } from '../../selection/selection.ts';
 import { useReplayTexts } from './texts.ts';
@@ -16,6 +17,7 @@ export function Outcome({ work }: { work: Replay }) {
     (reason) => work.skipped[reason] > 0,
   );
   const stopped = work.stoppedBecause;
+  const deadLetters = work.kind === 'cancel' ? undefined : deadLettersOf(work.selection);
   return (
     <Paper withBorder p="md">
       <Stack gap="sm">
@@ -47,12 +49,8 @@ export function Outcome({ work }: { work: Replay }) {
           >
             {t(work.kind === 'replay' ? 'deliveries' : 'deliveriesEnded')}
           </Anchor>
-          {/* The list of dead letters cannot be narrowed by a notification; its page has them. */}
-          {work.kind !== 'cancel' && work.selection.notification === undefined && (
-            <Anchor
-              size="sm"
-              renderRoot={(props) => <Link to="/dead-letters" search={deadLettersOf(work.selection)} {...props} />}
-            >
+          {deadLetters && (
+            <Anchor size="sm" renderRoot={(props) => <Link to="/dead-letters" search={deadLetters} {...props} />}>
               {t('leftLink')}
             </Anchor>
           )}
@@ -73,34 +71,37 @@ function FailedAgain({ work }: { work: Replay }) {
   const t = useReplayTexts();
   const format = useFormat();
   const query = { replay: work.id };
-  const { data } = useQuery({
+  const { data, error, refetch } = useQuery({
     queryKey: ['dead-letters', query],
     queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/dead-letters', { params: { query }, signal })),
     refetchInterval: () => lookAgainMs(work),
   });
   const shown = data ? format.number(data.count) : '…';
   return (
-    <Facts
-      rows={[
-        [
-          t('failedAgain'),
-          data?.count === 0 && data.isComplete ? (
-            t('failedAgainNone')
-          ) : (
-            <Group gap="xs">
-              <Text span size="sm" fw={600}>
-                {data && !data.isComplete ? t('leftAtLeast', { count: shown }) : shown}
-              </Text>
-              <Anchor
-                size="sm"
-                renderRoot={(props) => <Link to="/dead-letters" search={{ replay: work.id }} {...props} />}
-              >
-                {t('look')}
-              </Anchor>
-            </Group>
-          ),
-        ],
-      ]}
-    />
+    <>
+      {error && <ProblemAlert error={error} onRetry={() => void refetch()} />}
+      <Facts
+        rows={[
+          [
+            t('failedAgain'),
+            data?.count === 0 && data.isComplete ? (
+              t('failedAgainNone')
+            ) : (
+              <Group gap="xs">
+                <Text span size="sm" fw={600}>
+                  {data && !data.isComplete ? t('leftAtLeast', { count: shown }) : shown}
+                </Text>
+                <Anchor
+                  size="sm"
+                  renderRoot={(props) => <Link to="/dead-letters" search={{ replay: work.id }} {...props} />}
+                >
+                  {t('look')}
+                </Anchor>
+              </Group>
+            ),
+          ],
+        ]}
+      />
+    </>
   );
 }
