@@ -14,6 +14,14 @@ test('a channel is added, and changed by two operators at once', async ({ open, 
   await form.getByLabel('Filters').fill('zaaktype');
   await form.getByLabel('Filters').press('Enter');
   await lookAt(page, 'channel-new');
+  // Closed by mistake, or to look something up: what was typed is still there.
+  for (const close of [() => form.getByRole('button', { name: 'Cancel' }).click(), () => page.goBack()]) {
+    await close();
+    await expect(form).toHaveCount(0);
+    await page.getByRole('button', { name: 'Add channel' }).click();
+    await expect(form.getByLabel('Name')).toHaveValue(name);
+    await expect(form.getByText('zaaktype')).toBeVisible();
+  }
   await form.getByLabel('Documentation').fill('not a link');
   // The API says what is wrong with it, and what was typed stays.
   await form.locator('form').evaluate((element: HTMLFormElement) => (element.noValidate = true));
@@ -100,12 +108,19 @@ test('an application is added, changed, given a new secret, and removed by its n
   await form.getByLabel('Client id').fill(clientId);
   await form.getByRole('textbox', { name: 'Label', exact: true }).fill('Case system');
   await form.getByRole('checkbox', { name: 'publish' }).check();
+  await page.keyboard.press('Escape');
+  await page.getByRole('button', { name: 'Add application' }).click();
+  await expect(form.getByRole('textbox', { name: 'Label', exact: true })).toHaveValue('Case system');
   await form.getByRole('button', { name: 'Add application' }).click();
   const shown = page.getByRole('dialog', { name: `The secret of ${clientId}` });
   await expect(shown.locator('pre')).toHaveText(/^[\w-]{43}$/);
   const first = await shown.locator('pre').textContent();
   await shown.getByRole('button', { name: 'I have copied it' }).click();
   await expect(shown).toHaveCount(0);
+  await page.getByRole('button', { name: 'Add application' }).click();
+  await expect(form.getByLabel('Client id')).toHaveValue('');
+  await page.keyboard.press('Escape');
+  await expect(form).toHaveCount(0);
 
   await page.getByRole('link', { name: clientId }).click();
   const drawer = page.getByRole('dialog', { name: 'Applications' });

@@ -219,6 +219,11 @@ test('single ones and whole groups are selected and closed with a reason', async
   const close = dialog.getByRole('button', { name: 'Close 2', exact: true });
   await expect(close).toBeDisabled();
   await dialog.getByRole('textbox', { name: 'Reason' }).fill('sent by hand');
+  // Closed by mistake: what was typed is still there.
+  await page.keyboard.press('Escape');
+  await expect(dialog).toHaveCount(0);
+  await bar.getByRole('button', { name: 'Close', exact: true }).first().click();
+  await expect(dialog.getByRole('textbox', { name: 'Reason' })).toHaveValue('sent by hand');
   await close.click();
   await expect(page).toHaveURL(/\/replays\/[0-9a-f-]{36}$/);
   for (const id of other.notificationIds) await heraut.becomes('cancelled', id, other.subscriptionId);
@@ -227,6 +232,8 @@ test('single ones and whole groups are selected and closed with a reason', async
   // What was found may be shown for a moment longer.
   await asTimePasses(page, () => expect(ofOther!).toHaveCount(0, atOnce));
   await page.getByRole('button', { name: 'Close', exact: true }).last().click();
+  // A reason is of one selection.
+  await expect(dialog.getByRole('textbox', { name: 'Reason' })).toHaveValue('');
   await dialog.getByRole('textbox', { name: 'Reason' }).fill('sent by hand');
   await dialog.getByRole('button', { name: 'Close 1', exact: true }).click();
   await heraut.becomes('cancelled', first!, one.subscriptionId);

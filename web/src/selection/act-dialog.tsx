@@ -1,7 +1,7 @@
 import { Modal } from '@mantine/core';
 import { useState } from 'react';
 import { useGoOn } from '../parts/use-go-on.ts';
-import { ActOnSelection } from './act-on-selection.tsx';
+import { ActOnSelection, nothingTyped, type Typed } from './act-on-selection.tsx';
 import { useActTexts } from './act-texts.ts';
 import type { Selection } from './selection.ts';
 
@@ -21,6 +21,9 @@ export function ActDialog({ act, onClose }: Props) {
   const t = useActTexts();
   const goOn = useGoOn();
   const [isBusy, setBusy] = useState(false);
+  /** What was typed stays when the dialog is closed, and opened again for the same. */
+  const [kept, setKept] = useState<{ act: string; typed: Typed }>();
+  const asked = JSON.stringify(act);
   // It cannot be called back any more, and what became of it has to be seen.
   const leave = () => {
     if (!isBusy) onClose();
@@ -40,7 +43,9 @@ export function ActDialog({ act, onClose }: Props) {
           selection={act.selection}
           onCancel={leave}
           onBusy={setBusy}
+          kept={[kept?.act === asked ? kept.typed : nothingTyped, (typed) => setKept({ act: asked, typed })]}
           onDone={(work) => {
+            setKept(undefined);
             onClose();
             void goOn({ to: '/replays/$id', params: { id: work.id } });
           }}

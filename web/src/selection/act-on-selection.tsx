@@ -49,21 +49,23 @@ interface Props {
   onCancel?: () => void;
   /** While it is carried out. */
   onBusy?: (isBusy: boolean) => void;
+  /** Where what is typed is kept; otherwise it goes with this form. */
+  kept?: readonly [typed: Typed, keep: (typed: Typed) => void];
 }
 
 /** Says what a selection means, asks for how, and does it once its count is confirmed. */
-export function ActOnSelection({ kind, selection, isWithDelivered = false, onDone, onCancel, onBusy }: Props) {
+export function ActOnSelection({ kind, selection, isWithDelivered = false, onDone, onCancel, onBusy, kept }: Props) {
   const t = useActTexts();
   const may = useMay('operator');
   const format = useFormat();
   const client = useQueryClient();
-  const [rate, setRate] = useState<number | string>(usualRate);
-  const [startAt, setStartAt] = useState<string>();
-  const [stopAt, setStopAt] = useState<string>();
+  const own = useState(nothingTyped);
+  const [{ rate, startAt, stopAt, note }, setTyped] = kept ?? own;
+  const change = (changes: Partial<Typed>) => setTyped({ rate, startAt, stopAt, note, ...changes });
+  const setNote = (next: string) => change({ note: next });
   const times = useWrongTimes();
-  const [note, setNote] = useState('');
-  const [typed, setTyped] = useState('');
-  const [isMoreShown, setMoreShown] = useState(false);
+  const [typedCount, setTypedCount] = useState('');
+  const [isMoreShown, setMoreShown] = useState(startAt !== undefined || stopAt !== undefined || note !== '');
   const [confirmedBefore, setConfirmedBefore] = useState<number>();
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
@@ -94,7 +96,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
     } catch (failure) {
       if (isProblem(failure, 'selection-not-confirmed')) {
         setConfirmedBefore(count);
-        setTyped('');
+        setTypedCount('');
         await dryRun.refetch();
       } else setError(failure);
     } finally {
@@ -137,7 +139,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
   };
 
   if (dryRun.isError && !counted) return <ProblemAlert error={dryRun.error} onRetry={() => void dryRun.refetch()} />;
-  const isTypedRight = !counted?.needsConfirm || typed.replaceAll(/\D/g, '') === String(counted.count);
+  const isTypedRight = !counted?.needsConfirm || typedCount.replaceAll(/\D/g, '') === String(counted.count);
   // What keeps it from being sent is seen.
   const isMoreSeen = isMoreShown || times.isWrong;
   const isReady =
@@ -182,7 +184,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
               label={t('rate')}
               description={t('rateHint')}
               value={rate}
-              onChange={setRate}
+              onChange={(next) => change({ rate: next })}
               min={0.1}
               max={10_000}
               clampBehavior="blur"
@@ -209,14 +211,14 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
                     label={t('startAt')}
                     description={t('timeHint')}
                     value={startAt}
-                    onChange={setStartAt}
+                    onChange={(next) => change({ startAt: next })}
                     onWrong={times.note('startAt')}
                   />
                   <TimeField
                     label={t('stopAt')}
                     description={t('stopHint')}
                     value={stopAt}
-                    onChange={setStopAt}
+                    onChange={(next) => change({ stopAt: next })}
                     onWrong={times.note('stopAt')}
                   />
                 </SimpleGrid>
@@ -232,8 +234,8 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
         {counted?.needsConfirm && counted.count > 0 && (
           <TextInput
             label={t('type', { count: format.number(counted.count) })}
-            value={typed}
-            onChange={(event) => setTyped(event.currentTarget.value)}
+            value={typedCount}
+            onChange={(event) => setTypedCount(event.currentTarget.value)}
             inputMode="numeric"
             autoComplete="off"
             maw={320}
@@ -271,6 +273,16 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
     </form>
   );
 }
+
+/** What somebody fills in. */
+export interface Typed {
+  rate: number | string;
+  startAt: string | undefined;
+  stopAt: string | undefined;
+  note: string;
+}
+
+export const nothingTyped: Typed = { rate: usualRate, startAt: undefined, stopAt: undefined, note: '' };
 
 interface NoteProps {
   label: string;

@@ -134,7 +134,6 @@ export function ApplicationsPage() {
         t={t}
       />
       <NewApplication
-        key={String(state['new'])}
         opened={mayChange && state['new'] !== undefined}
         onClose={() => set({ new: undefined })}
         onCreated={(shown) => {

@@ -18,6 +18,7 @@ interface Props {
 
 const empty: ApplicationValues = { label: '', scopes: [], isSuperuser: false, alertEmail: null };
 
+/** What was typed stays when it is closed and opened again, and through every error. */
 export function NewApplication({ opened, onClose, onCreated }: Props) {
   const t = useApplicationTexts();
   const client = useQueryClient();
@@ -33,6 +34,9 @@ export function NewApplication({ opened, onClose, onCreated }: Props) {
       );
     },
     onSuccess: (created) => {
+      setClientId('');
+      setSecret('');
+      setValues(empty);
       void client.invalidateQueries({ queryKey: applicationsKey });
       onCreated(created.secret === undefined ? undefined : { clientId: created.clientId, secret: created.secret });
     },

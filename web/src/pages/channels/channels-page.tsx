@@ -121,11 +121,7 @@ export function ChannelsPage() {
         onOpen={({ id }) => void navigate({ to: '/channels/$id', params: { id } })}
         t={t}
       />
-      <NewChannel
-        key={String(state['new'])}
-        opened={mayAdd && oneOf(state['new']) !== undefined}
-        onClose={() => set({ new: undefined })}
-      />
+      <NewChannel opened={mayAdd && oneOf(state['new']) !== undefined} onClose={() => set({ new: undefined })} />
     </>
   );
 }

@@ -14,6 +14,7 @@ interface Props {
   onClose: () => void;
 }
 
+/** What was typed stays when it is closed and opened again, and through every error. */
 export function NewChannel({ opened, onClose }: Props) {
   const t = useChannelTexts();
   const client = useQueryClient();
@@ -23,6 +24,8 @@ export function NewChannel({ opened, onClose }: Props) {
   const create = useMutation({
     mutationFn: () => answerOf(api.POST('/admin/v1/channels', { body: { name, ...values } })),
     onSuccess: async ({ id }) => {
+      setName('');
+      setValues(noValues);
       await client.invalidateQueries({ queryKey: channelsKey });
       await goOn({ to: '/channels/$id', params: { id } });
     },
