@@ -255,10 +255,16 @@ test('alerts that are open say what to do, and lead to earlier ones of the same'
     const url = new URL(route.request().url());
     asked.push(url);
     const isOpen = url.searchParams.get('state') === 'open';
-    const alerts = isOpen ? [alertOf('7', null)] : [alertOf('3', '2026-11-20T12:00:00.000Z')];
-    return route.fulfill({ json: { alerts, nextCursor: null } satisfies AlertPage });
+    const isFirst = url.searchParams.get('cursor') === null;
+    const alerts = isOpen ? [alertOf(isFirst ? '7' : '6', null)] : [alertOf('3', '2026-11-20T12:00:00.000Z')];
+    return route.fulfill({ json: { alerts, nextCursor: isOpen && isFirst ? '7' : null } satisfies AlertPage });
   });
   await open('alerts');
+  const titles = page.getByRole('heading', { name: 'A subscription is disabled' });
+  await expect(titles).toHaveCount(1);
+  await page.getByRole('button', { name: 'Show more' }).click();
+  await expect(titles).toHaveCount(2);
+  await page.reload();
   await expect(page.getByRole('heading', { name: 'A subscription is disabled' })).toBeVisible();
   await expect(page.getByRole('link', { name: subject })).toHaveAttribute('href', new RegExp(`/${subject.slice(13)}$`));
   await lookAt(page, 'alerts-open');
@@ -273,6 +279,18 @@ test('alerts that are open say what to do, and lead to earlier ones of the same'
   await lookAt(page, 'alerts-past');
   await page.getByRole('row').getByRole('link', { name: 'A subscription is disabled' }).click();
   await expect(page.getByRole('dialog', { name: 'Alert' })).toContainText('Ask its owner.');
+  // The address leads to the alert, whatever is listed.
+  await page.route('**/admin/v1/alerts?cursor=*', (route) =>
+    route.fulfill({
+      json: { alerts: [alertOf('2', '2026-11-19T12:00:00.000Z')], nextCursor: '2' } satisfies AlertPage,
+    }),
+  );
+  const of = async (id: string) => {
+    await open(`alerts?tab=past&alert=${id}`);
+    return page.getByRole('dialog', { name: 'Alert' });
+  };
+  await expect(await of('2')).toContainText('Ask its owner.');
+  await expect(await of('1')).toContainText('There is no such alert');
 });
 
 test('the audit log is filtered, and shows before and after side by side', async ({ open, heraut }) => {

@@ -36,6 +36,15 @@ export const readAlerts = (
   return answerOf(api.GET('/admin/v1/alerts', { params: { query }, signal }));
 };
 
+/** One by its id; null: there is none, or not any more. */
+export async function findAlert(id: string, signal?: AbortSignal): Promise<Alert | null> {
+  if (!/^\d{1,17}$/.test(id)) return null;
+  // Ids rise, and a list goes on below the one that is its cursor.
+  const query = { cursor: String(BigInt(id) + 1n), limit: 1 };
+  const { alerts } = await answerOf(api.GET('/admin/v1/alerts', { params: { query }, signal }));
+  return alerts.find((alert) => alert.id === id) ?? null;
+}
+
 export const readRules = (signal?: AbortSignal) => answerAndTagOf(api.GET('/admin/v1/alert-rules', { signal }));
 
 export const writeRules = (body: components['schemas']['AlertRulesInput'], tag: string | undefined) =>

@@ -1,4 +1,4 @@
-import { Anchor, Button, Drawer, Group, Select } from '@mantine/core';
+import { Anchor, Button, Group, Select } from '@mantine/core';
 import { TbX } from 'react-icons/tb';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
@@ -10,7 +10,7 @@ import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { SubjectLink } from '../../parts/subject-link.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
-import { AlertDescription } from './alert-description.tsx';
+import { AlertDrawer } from './alert-drawer.tsx';
 import { readAlerts, ruleNames, type Alert } from './alerts.ts';
 import { useAlertTexts } from './texts.ts';
 
@@ -28,7 +28,7 @@ export function PastAlerts() {
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
   });
   const rows = query.data?.pages.flatMap(({ alerts }) => alerts) ?? [];
-  const opened = rows.find(({ id }) => id === oneOf(state['alert']));
+  const opened = oneOf(state['alert']);
 
   const columns: Column<Alert>[] = [
     {
@@ -104,19 +104,10 @@ export function PastAlerts() {
           onOpen={({ id }) => set({ alert: id }, true)}
           onEnd={readOn(query)}
           isLoading={query.isPending || query.isFetchingNextPage}
-          isMarked={({ id }) => id === opened?.id}
+          isMarked={({ id }) => id === opened}
         />
       )}
-      <Drawer
-        opened={opened !== undefined}
-        onClose={() => set({ alert: undefined })}
-        position="right"
-        size="md"
-        title={t('details')}
-        closeButtonProps={{ 'aria-label': t('close') }}
-      >
-        {opened && <AlertDescription alert={opened} />}
-      </Drawer>
+      <AlertDrawer id={opened} listed={rows} onClose={() => set({ alert: undefined })} />
     </>
   );
 }
