@@ -108,6 +108,15 @@ test('what could not be read is not said to be well', async ({ open, page }) => 
     await expect(page.getByRole('region', { name })).toContainText('Not known');
 });
 
+test('failures alone are not taken for no calls', async ({ open, page }) => {
+  const lastMinutes = { ...fine.activity!.lastMinutes, failedAttempts: 300, successRate: 0 };
+  const failing: Overview = { ...fine, activity: { ...fine.activity!, lastMinutes } };
+  await page.route('**/admin/v1/overview', (route) => route.fulfill({ json: failing }));
+  await open('overview?welcome=no');
+  await expect(page.getByText('Nothing delivered in five minutes')).toBeVisible();
+  await expect(page.getByText('No calls in five minutes')).toHaveCount(0);
+});
+
 test('the overview shows what goes on and what is wrong, and leads to where it is mended', async ({
   open,
   heraut,

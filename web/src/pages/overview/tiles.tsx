@@ -141,7 +141,7 @@ export function Throughput({ overview: { activity } }: { overview: Overview }) {
           search={{ state: 'delivered' }}
         >
           {half === null || nearlyAll === null ? (
-            activity && t('noCalls')
+            activity && t('noneDelivered')
           ) : (
             <>
               {t('half')}
