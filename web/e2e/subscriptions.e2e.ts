@@ -98,6 +98,24 @@ test('how a subscription stands is not said before it is known', async ({ open, 
   await expect(asked).toContainText('At least 1 delivery that has not ended is cancelled.');
 });
 
+test('a probe that nothing is held for comes with the next delivery, and is not long overdue', async ({
+  open,
+  page,
+  heraut,
+  receiver,
+}) => {
+  const { id } = await subscribe(heraut, receiver.url);
+  const longAgo = new Date(Date.now() - 10_800_000).toISOString();
+  const endpoint = { address: receiver.url, reason: 'HTTP 503', openedAt: longAgo, nextProbeAt: longAgo };
+  const nothing = { held: 0, oldestHeldAt: null, waiting: 0, dead: 0, lastFailure: null };
+  await page.route('**/admin/v1/subscriptions/situations*', (route) =>
+    route.fulfill({ json: { situations: [{ subscriptionId: id, ...nothing, endpoint }] } }),
+  );
+  await open(`subscriptions/${id}`);
+  await expect(page.getByText('It is tried again with its next delivery.')).toBeVisible();
+  await expect(page.getByText('The next probe is due')).toHaveCount(0);
+});
+
 test('a subscription is made for an application; what was typed stays when its callback is refused', async ({
   open,
   heraut,

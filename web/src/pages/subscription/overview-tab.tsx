@@ -85,7 +85,10 @@ function WhatKeepsIt({ subscription, situation }: Props) {
         address: endpoint.address,
         since: format.time(endpoint.openedAt),
         reason: endpoint.reason,
-        next: relative(endpoint.nextProbeAt),
+        probe:
+          Date.parse(endpoint.nextProbeAt) > Date.now()
+            ? t('probeAt', { at: relative(endpoint.nextProbeAt) })
+            : t('probeWithNext'),
       }),
     held.isDropping && t('isDropping'),
   ].filter((each) => typeof each === 'string');

@@ -66,7 +66,10 @@ export const useSubscriptionTexts = defineTexts(
     isDisabled:
       'Its receiver answered 410 Gone {{since}}. Nothing is sent since then; deliveries that had not ended have failed.',
     isUnreadable: 'Its secrets cannot be decrypted by the process that answers, so nothing is sent: {{reason}}',
-    isParked: 'The circuit breaker of {{address}} is open since {{since}}: {{reason}}. The next probe is due {{next}}.',
+    isParked: 'The circuit breaker of {{address}} is open since {{since}}: {{reason}}. {{probe}}',
+    probeAt: 'The next probe is due {{at}}.',
+    // Nothing is held that could be sent as a probe.
+    probeWithNext: 'It is tried again with its next delivery.',
     isDropping: 'What it held is being dropped.',
     held: 'Held',
     heldHelp: 'Oldest {{at}}',
@@ -244,7 +247,9 @@ export const useSubscriptionTexts = defineTexts(
       'De ontvanger antwoordde {{since}} met 410 Gone. Sindsdien wordt niets verstuurd; afleveringen die nog niet klaar waren, zijn mislukt.',
     isUnreadable:
       'Het proces dat antwoordt kan de geheimen niet ontsleutelen, dus wordt er niets verstuurd: {{reason}}',
-    isParked: '{{address}} is geparkeerd sinds {{since}}: {{reason}}. De volgende proefaanroep is {{next}}.',
+    isParked: '{{address}} is geparkeerd sinds {{since}}: {{reason}}. {{probe}}',
+    probeAt: 'De volgende proefaanroep is {{at}}.',
+    probeWithNext: 'Een nieuwe poging komt met de volgende aflevering.',
     isDropping: 'Wat het vasthield wordt geannuleerd.',
     held: 'Vastgehouden',
     heldHelp: 'Oudste {{at}}',
