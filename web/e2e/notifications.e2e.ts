@@ -266,6 +266,26 @@ test('the tail shows what happens, waits while it is paused, and leads to the no
   await expect(page.getByRole('heading', { name: 'Nothing that fits has happened' })).toBeVisible();
 });
 
+test('a row of the tail that has the focus stays, whatever comes behind it', async ({ open, heraut }) => {
+  const channel = await heraut.createChannel();
+  const page = await open(`tail?channel=${channel}&event=notification.accepted`);
+  await expect(page.getByText('Live', { exact: true })).toBeVisible();
+  await heraut.publishMany(channel, 3);
+  const events = page.getByRole('table', { name: 'Events' });
+  const rows = events.getByRole('row');
+  await expect(rows).toHaveCount(4);
+  await rows.nth(1).focus();
+  const before = await rows.nth(1).textContent();
+  await heraut.publishMany(channel, 100);
+  await expect(events).toHaveAttribute('aria-rowcount', '104');
+  await expect(rows.nth(1)).toBeFocused();
+  await expect(rows.nth(1)).toHaveText(before!);
+  await page.getByRole('button', { name: 'To the newest' }).click();
+  await expect(events.locator('[aria-rowindex="104"]')).toBeInViewport();
+  await heraut.publishMany(channel, 50);
+  await expect(events.locator('[aria-rowindex="154"]')).toBeInViewport();
+});
+
 test('the tail says that its connection is lost, makes it again by itself, and misses nothing: it is cut, the api restarts', async ({
   open,
   heraut,

@@ -30,10 +30,15 @@ interface Props<Row> {
   /** Of the list, a CSS length. */
   height?: string;
   isMarked?: (row: Row) => boolean;
-  /** Like a log: the end stays in view as rows come. `onFollow` tells whether it is in view, so that reading back is left alone. */
+  /**
+   * Like a log: the end stays in view as rows come. `onFollow` tells whether it is in view, so that reading back is left alone, and so is a
+   * row that has the focus: out of view it would not be in the document, and the focus nowhere.
+   */
   isFollowing?: boolean;
   onFollow?: (isFollowing: boolean) => void;
 }
+
+const hasFocusedRow = (scroller: HTMLElement): boolean => scroller.querySelector('[data-index]:focus-within') !== null;
 
 /** A table of any length: only the rows in view are in the document. */
 export function ListTable<Row>({
@@ -69,7 +74,7 @@ export function ListTable<Row>({
     const [before, first] = [drawn.current, rows[0]];
     drawn.current = rows;
     if (!scroller.current || !onFollow) return;
-    if (isFollowing) scroller.current.scrollTop = scroller.current.scrollHeight;
+    if (isFollowing && !hasFocusedRow(scroller.current)) scroller.current.scrollTop = scroller.current.scrollHeight;
     else if (first && before[0] && keyOf(before[0]) !== keyOf(first)) {
       // The oldest were let go of: what is being read stays where it is.
       const gone = before.findIndex((row) => keyOf(row) === keyOf(first));
@@ -78,7 +83,7 @@ export function ListTable<Row>({
   }, [isFollowing, rows]);
   const tellWhere = () => {
     const { scrollHeight, scrollTop, clientHeight } = scroller.current!;
-    onFollow?.(scrollHeight - scrollTop - clientHeight < rowHeight);
+    onFollow?.(scrollHeight - scrollTop - clientHeight < rowHeight && !hasFocusedRow(scroller.current!));
   };
 
   /** The row that a key asked for; one that is far away is drawn after the scrolling. */
@@ -146,6 +151,7 @@ export function ListTable<Row>({
         tabIndex={onOpen && rows.length > 0 ? -1 : 0}
         onKeyDown={move}
         onScroll={onFollow && tellWhere}
+        onFocus={onFollow && tellWhere}
         data-scroll-restoration-id={label}
       >
         <div role="presentation" style={{ height: virtual.getTotalSize(), position: 'relative' }}>
