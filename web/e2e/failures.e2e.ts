@@ -142,10 +142,25 @@ test('what was typed for one channel is asked about before another is opened, an
   await expect(age).toHaveValue('1.5');
   await retype(age, '120');
   await expect(age).toHaveValue('120');
+  // Nor is one put in its place that nobody typed, and that might be saved.
+  await page.getByRole('combobox', { name: 'Equal in' }).fill('resource');
+  await page.getByRole('combobox', { name: 'Equal in' }).press('Enter');
+  const within = page.getByLabel('Within', { exact: true });
+  await expect(within).toHaveValue('7');
+  await within.fill('');
+  await expect(within).toHaveValue('');
+  await expect(page.getByText('Say how long.')).toBeVisible();
+  await expect(page.getByRole('button', { name: 'Save', exact: true })).toBeDisabled();
+  await within.pressSequentially('2');
+  await expect(within).toHaveValue('2');
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await expect(page.getByRole('button', { name: 'Discard changes' })).toHaveCount(0);
   const { body } = await heraut.api.call('GET', `/admin/v1/channels/${await idOf(heraut, other)}`);
-  expect(body).toMatchObject({ maxAgeSeconds: 7200, bodyRetentionDays: null });
+  expect(body).toMatchObject({
+    maxAgeSeconds: 7200,
+    bodyRetentionDays: null,
+    deduplication: { fields: ['resource'], withinSeconds: 172_800 },
+  });
 });
 
 test('code that does not come is asked for again; where another version was installed, what was typed stays', async ({

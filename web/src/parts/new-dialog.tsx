@@ -18,12 +18,14 @@ interface Props {
   /** Of the last try; what was typed stays. */
   error: unknown;
   isBusy: boolean;
+  /** What is typed can be sent. */
+  isReady?: boolean;
   onSubmit: () => void;
   children: ReactNode;
 }
 
 /** The form of something new. */
-export function NewDialog({ opened, onClose, title, error, isBusy, onSubmit, children }: Props) {
+export function NewDialog({ opened, onClose, title, error, isBusy, isReady = true, onSubmit, children }: Props) {
   const t = useTexts();
   // It cannot be called back any more, and what became of it has to be seen.
   const leave = () => {
@@ -51,7 +53,7 @@ export function NewDialog({ opened, onClose, title, error, isBusy, onSubmit, chi
             <Button variant="default" onClick={leave} disabled={isBusy}>
               {t('cancel')}
             </Button>
-            <Button type="submit" loading={isBusy}>
+            <Button type="submit" loading={isBusy} disabled={!isReady}>
               {title}
             </Button>
           </Group>

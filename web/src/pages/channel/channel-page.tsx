@@ -13,8 +13,15 @@ import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { Volume } from '../../parts/volume.tsx';
 import { useMay } from '../../shell/session.tsx';
-import { ChannelFields, valuesOf } from '../channels/channel-fields.tsx';
-import { channelKey, channelsKey, readChannel, writeChannel, type Channel } from '../channels/channels.ts';
+import { ChannelFields, isComplete, valuesOf, type ChannelValues } from '../channels/channel-fields.tsx';
+import {
+  channelKey,
+  channelsKey,
+  readChannel,
+  writeChannel,
+  type Channel,
+  type ChannelChanges,
+} from '../channels/channels.ts';
 import { useChannelTexts } from '../channels/texts.ts';
 import { Listeners } from './listeners.tsx';
 import { RemoveChannel } from './remove-channel.tsx';
@@ -125,11 +132,12 @@ export function ChannelPage() {
 function Description({ current }: { current: Tagged<Channel> }) {
   const { id } = current.data;
   const mayChange = useMay('administrator');
-  const draft = useResourceDraft({
+  const draft = useResourceDraft<Channel, ChannelValues>({
     query: { queryKey: channelKey(id), read: (signal) => readChannel(id, signal) },
     current,
     valueOf: valuesOf,
-    write: (values, tag) => writeChannel(id, values, tag),
+    // Saved only while it is complete.
+    write: (values, tag) => writeChannel(id, values as ChannelChanges, tag),
     alsoChanges: [channelsKey],
   });
   return (
@@ -142,7 +150,7 @@ function Description({ current }: { current: Tagged<Channel> }) {
       />
       {mayChange && (
         <>
-          <DraftBar draft={draft} />
+          <DraftBar draft={draft} isInvalid={!isComplete(draft.value)} />
           <RemoveChannel current={current} />
         </>
       )}

@@ -4,10 +4,16 @@ import { errorOf } from '../../parts/field-errors.ts';
 import type { Channel } from './channels.ts';
 import { useChannelTexts } from './texts.ts';
 
-export type ChannelValues = Pick<
-  Channel,
-  'documentationLink' | 'filters' | 'deduplication' | 'maxAgeSeconds' | 'bodyRetentionDays'
->;
+type Saved = Pick<Channel, 'documentationLink' | 'filters' | 'deduplication' | 'maxAgeSeconds' | 'bodyRetentionDays'>;
+
+/** As it is typed. */
+export type ChannelValues = Omit<Saved, 'deduplication'> & {
+  /** Its window is null while that field is empty, on the way to another number. */
+  deduplication: { fields: string[]; withinSeconds: number | null } | null;
+};
+
+/** Whether it can be saved. */
+export const isComplete = (values: ChannelValues): values is Saved => values.deduplication?.withinSeconds !== null;
 
 export const valuesOf = (channel: Channel): ChannelValues => ({
   documentationLink: channel.documentationLink,
@@ -42,7 +48,7 @@ export function ChannelFields({ values, onChange, error, isReadOnly }: Props) {
   const { documentationLink, filters, deduplication, maxAgeSeconds, bodyRetentionDays } = values;
   const setFields = (fields: string[]) =>
     onChange({
-      deduplication: fields.length === 0 ? null : { fields, withinSeconds: deduplication?.withinSeconds ?? week },
+      deduplication: fields.length === 0 ? null : { withinSeconds: week, ...deduplication, fields },
     });
   return (
     <Stack gap="md">
@@ -83,7 +89,8 @@ export function ChannelFields({ values, onChange, error, isReadOnly }: Props) {
               label={t('within')}
               description={t('withinHint')}
               value={deduplication.withinSeconds}
-              onChange={(seconds) => onChange({ deduplication: { ...deduplication, withinSeconds: seconds ?? week } })}
+              onChange={(seconds) => onChange({ deduplication: { ...deduplication, withinSeconds: seconds } })}
+              error={deduplication.withinSeconds === null ? t('withinNeeded') : undefined}
               disabled={isReadOnly}
             />
           )}

@@ -5,8 +5,8 @@ import { answerOf, api } from '../../api/client.ts';
 import { errorOf } from '../../parts/field-errors.ts';
 import { NewDialog } from '../../parts/new-dialog.tsx';
 import { useGoOn } from '../../parts/use-go-on.ts';
-import { ChannelFields, noValues, type ChannelValues } from './channel-fields.tsx';
-import { channelsKey } from './channels.ts';
+import { ChannelFields, isComplete, noValues, type ChannelValues } from './channel-fields.tsx';
+import { channelsKey, type ChannelChanges } from './channels.ts';
 import { useChannelTexts } from './texts.ts';
 
 interface Props {
@@ -22,7 +22,7 @@ export function NewChannel({ opened, onClose }: Props) {
   const [name, setName] = useState('');
   const [values, setValues] = useState<ChannelValues>(noValues);
   const create = useMutation({
-    mutationFn: () => answerOf(api.POST('/admin/v1/channels', { body: { name, ...values } })),
+    mutationFn: (whole: ChannelChanges) => answerOf(api.POST('/admin/v1/channels', { body: { name, ...whole } })),
     onSuccess: async ({ id }) => {
       setName('');
       setValues(noValues);
@@ -37,7 +37,10 @@ export function NewChannel({ opened, onClose }: Props) {
       title={t('add')}
       error={create.error}
       isBusy={create.isPending}
-      onSubmit={() => create.mutate()}
+      onSubmit={() => {
+        if (isComplete(values)) create.mutate(values);
+      }}
+      isReady={isComplete(values)}
     >
       <TextInput
         label={t('name')}
