@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { signToken } from '../../test/support/tokens.js';
 import type { AlertPage } from '../src/pages/alerts/alerts.ts';
-import { expect, lookAt, test } from './harness.js';
+import { asTimePasses, atOnce, expect, lookAt, test } from './harness.js';
 
 const newName = (kind: string) => `${kind}-${randomUUID().slice(0, 8)}`;
 
@@ -291,6 +291,15 @@ test('alerts that are open say what to do, and lead to earlier ones of the same'
   };
   await expect(await of('2')).toContainText('Ask its owner.');
   await expect(await of('1')).toContainText('There is no such alert');
+});
+
+test('what others change comes into the audit log while it is looked at', async ({ open, page, heraut }) => {
+  await page.clock.install();
+  await open('audit');
+  await expect(page.getByText(/^As of /)).toBeVisible();
+  const { body } = await heraut.api.call('POST', '/admin/v1/channels', { body: { name: newName('zaken') } });
+  const link = page.locator(`a[href$="/channels/${(body as { id: string }).id}"]`);
+  await asTimePasses(page, () => expect(link).toBeVisible(atOnce));
 });
 
 test('the audit log is filtered, and shows before and after side by side', async ({ open, heraut }) => {

@@ -199,6 +199,19 @@ test('a group is sent again after a dry run, at a rate, and its page shows how f
   await expect(page.getByText('1 dead letter for 1 subscription')).toBeVisible();
 });
 
+test('what fails meanwhile comes into a group that is open', async ({ open, page, heraut }) => {
+  await page.clock.install();
+  const one = await broken(heraut, 1);
+  await open('dead-letters');
+  const section = page.getByRole('region', { name: nameOf(one) });
+  await section.getByRole('button', { name: /^Show the dead letters/ }).click();
+  await expect(section.getByRole('checkbox', { name: `Select ${one.notificationIds[0]}` })).toBeVisible();
+  const { id } = await heraut.publish(one.channel);
+  await heraut.becomes('failed', id, one.subscriptionId);
+  await asTimePasses(page, () => expect(section.getByRole('checkbox', { name: `Select ${id}` })).toBeVisible(atOnce));
+  await one.receiver.stop();
+});
+
 test('single ones and whole groups are selected and closed with a reason', async ({ open, page, heraut }) => {
   await page.clock.install();
   const [one, other] = [await broken(heraut, 2), await broken(heraut, 2)];

@@ -1,4 +1,4 @@
-import { MutationCache, QueryCache, QueryClient, type Query } from '@tanstack/react-query';
+import { MutationCache, QueryCache, QueryClient, type Query, type QueryState } from '@tanstack/react-query';
 import { ApiProblem, isRefusedForNow, isUnanswered, mayPass } from './problem.ts';
 import { noteRefusal } from './session.ts';
 
@@ -14,6 +14,13 @@ function waitBefore(repeat: number, error: unknown): number {
   return Math.min(Math.max(500 * 2 ** repeat, askedMs), longestWaitMs);
 }
 
+/** For `refetchInterval`. */
+export const untilItPasses = ({
+  state: { status, error },
+}: {
+  state: Pick<QueryState, 'status' | 'error'>;
+}): number | false => (status === 'error' && error && mayPass(error) ? againMs : false);
+
 export const queries: QueryClient = new QueryClient({
   queryCache: new QueryCache({ onError: (error) => noteRefusal(queries, error) }),
   mutationCache: new MutationCache({ onError: (error) => noteRefusal(queries, error) }),
@@ -25,7 +32,7 @@ export const queries: QueryClient = new QueryClient({
       // Also where the browser believes to be offline: Heraut may run on this very machine.
       networkMode: 'always',
       // An error of Heraut itself is shown, and asked about again: the page comes back by itself.
-      refetchInterval: ({ state: { status, error } }) => (status === 'error' && mayPass(error) ? againMs : false),
+      refetchInterval: untilItPasses,
       staleTime: 5_000,
     },
     mutations: { retry: false, networkMode: 'always' },

@@ -1,4 +1,5 @@
-import type { UseInfiniteQueryResult } from '@tanstack/react-query';
+import type { QueryState, UseInfiniteQueryResult } from '@tanstack/react-query';
+import { untilItPasses } from '../api/queries.ts';
 
 type Pages = Pick<
   UseInfiniteQueryResult,
@@ -17,3 +18,13 @@ export const tryAgain =
   ({ isFetchNextPageError, fetchNextPage, refetch }: Pages) =>
   (): void =>
     void (isFetchNextPageError ? fetchNextPage() : refetch());
+
+const everyMs = 10_000;
+
+interface Listed {
+  pages: readonly unknown[];
+}
+
+/** For `refetchInterval` of a list, the newest first: more than its first page would move under the reader, and be asked for page by page. */
+export const whileOnePage = (query: { state: Pick<QueryState<Listed>, 'data' | 'status' | 'error'> }): number | false =>
+  (query.state.data?.pages.length ?? 0) > 1 ? untilItPasses(query) : everyMs;

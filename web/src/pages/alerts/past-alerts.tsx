@@ -3,9 +3,10 @@ import { TbX } from 'react-icons/tb';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useFormat } from '../../i18n/format.ts';
+import { AsOf } from '../../parts/as-of.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
-import { readOn, tryAgain } from '../../parts/next-page.ts';
+import { readOn, tryAgain, whileOnePage } from '../../parts/next-page.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { SubjectLink } from '../../parts/subject-link.tsx';
@@ -26,6 +27,7 @@ export function PastAlerts() {
     queryFn: ({ pageParam, signal }) => readAlerts('resolved', { rule, subject }, pageParam, signal),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+    refetchInterval: whileOnePage,
   });
   const rows = query.data?.pages.flatMap(({ alerts }) => alerts) ?? [];
   const opened = oneOf(state['alert']);
@@ -92,6 +94,7 @@ export function PastAlerts() {
           </Button>
         )}
       </Group>
+      <AsOf at={query.dataUpdatedAt} onAgain={() => void query.refetch()} />
       {query.error && <ProblemAlert error={query.error} onRetry={tryAgain(query)} />}
       {query.data && rows.length === 0 ? (
         <EmptyState title={rule === undefined ? t('nothingPast') : t('nothingPastFiltered')} />

@@ -2,9 +2,10 @@ import { Anchor, Button, Text } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useNames } from '../../parts/names.ts';
+import { AsOf } from '../../parts/as-of.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
-import { readOn, tryAgain } from '../../parts/next-page.ts';
+import { readOn, tryAgain, whileOnePage } from '../../parts/next-page.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
@@ -25,6 +26,7 @@ export function AuditPage() {
     queryFn: ({ pageParam, signal }) => readEntries(filter, pageParam, signal),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+    refetchInterval: whileOnePage,
   });
   const rows = query.data?.pages.flatMap(({ entries }) => entries) ?? [];
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
@@ -73,6 +75,7 @@ export function AuditPage() {
     <>
       <PageHeader title={t('title')} description={t('description')} />
       <EntryFilters />
+      <AsOf at={query.dataUpdatedAt} onAgain={() => void query.refetch()} />
       {query.error && <ProblemAlert error={query.error} onRetry={tryAgain(query)} />}
       {query.data && rows.length === 0 && !query.isFetching ? (
         query.hasNextPage ? (
@@ -97,7 +100,7 @@ export function AuditPage() {
           onEnd={readOn(query)}
           isLoading={query.isPending || query.isFetchingNextPage}
           isMarked={(entry) => placeOf(entry) === selected}
-          height="calc(100dvh - 320px)"
+          height="calc(100dvh - 340px)"
         />
       )}
       <EntryDrawer place={selected} listed={rows} onClose={() => set({ entry: undefined })} />

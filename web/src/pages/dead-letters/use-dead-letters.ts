@@ -1,5 +1,6 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { answerOf, api } from '../../api/client.ts';
+import { whileOnePage } from '../../parts/next-page.ts';
 import type { Criteria, Group } from '../../selection/selection.ts';
 import type { components } from '../../../generated/admin-api.d.ts';
 
@@ -47,5 +48,6 @@ export function useLetters({ subscriptionId, state, errorClass }: Group, criteri
       answerOf(api.GET('/admin/v1/deliveries', { params: { query: { ...query, cursor: pageParam } }, signal })),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+    refetchInterval: whileOnePage,
   });
 }
