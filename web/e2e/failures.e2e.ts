@@ -291,3 +291,24 @@ test('volumes and totals that cannot be read are not passed over', async ({ open
     await expect(page.getByRole('alert').filter({ hasText: 'Of this test' }).first(), place).toBeVisible();
   }
 });
+
+test('where it is not known whether anything has changed since, a list and a notification say so', async ({
+  open,
+  heraut,
+  page,
+}) => {
+  const { id } = await heraut.publish(await heraut.createChannel());
+  const problem = page.getByRole('alert').filter({ hasText: 'Of this test' });
+  await page.route(
+    ({ pathname, searchParams }) => pathname.endsWith('/admin/v1/notifications') && searchParams.has('acceptedFrom'),
+    (route) => route.fulfill(fault),
+  );
+  await page.route('**/admin/v1/deliveries?notification=*', (route) => route.fulfill(fault));
+  for (const place of ['notifications', `notifications/${id}`]) {
+    await open(place);
+    await expect(problem).toBeVisible();
+  }
+  await page.unrouteAll();
+  await problem.getByRole('button', { name: 'Try again' }).click();
+  await expect(problem).toHaveCount(0);
+});

@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
+import { untilItPasses } from '../../api/queries.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { isEnded } from '../../parts/delivery-state.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
@@ -36,7 +37,10 @@ export function DeliveryDetail({ notificationId, shown }: Props) {
     queryKey: ['notification', notificationId, 'delivery', subscriptionId],
     queryFn: ({ signal }) =>
       answerOf(api.GET('/admin/v1/deliveries/{notificationId}/{subscriptionId}', { params: { path }, signal })),
-    refetchInterval: ({ state: { data } }) => (data && !isEnded(state) ? lookAgainMs([data]) : false),
+    refetchInterval: (query) => {
+      const { data } = query.state;
+      return data && !isEnded(state) ? lookAgainMs([data]) : untilItPasses(query);
+    },
   });
   useReadAfter(shown, delivery.refetch);
   // Its headers are those of the subscription as it is now; one that is deleted has none.

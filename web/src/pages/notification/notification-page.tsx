@@ -6,6 +6,7 @@ import { useFormat } from '../../i18n/format.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { deliveryStates, DeliveryStateBadge } from '../../parts/delivery-state.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
+import { tryAgain } from '../../parts/next-page.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
@@ -28,7 +29,7 @@ export function NotificationPage() {
   const whole = useWhole(id);
   const first = whole.data?.pages[0];
   const deliveries = useMemo(() => whole.data?.pages.flatMap((page) => page.deliveries), [whole.data]);
-  useChanges(id, deliveries);
+  const changes = useChanges(id, deliveries);
   const content = useMemo(() => contentOf(first?.body ?? null), [first?.body]);
   const tab = tabs.find((each) => each === oneOf(state['tab'])) ?? 'deliveries';
 
@@ -92,6 +93,8 @@ export function NotificationPage() {
           ))}
         </Group>
       </PageHeader>
+      {whole.error && <ProblemAlert error={whole.error} onRetry={tryAgain(whole)} />}
+      {!whole.error && changes.error && <ProblemAlert error={changes.error} onRetry={changes.again} />}
       <Facts whole={first} content={content} />
       <Tabs
         value={tab}

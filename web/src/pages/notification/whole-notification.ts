@@ -36,13 +36,19 @@ export const useWhole = (id: string) =>
     getNextPageParam: ({ nextCursor }: WholeNotification) => nextCursor ?? undefined,
   });
 
+interface Changes {
+  /** Why it is not known whether there are any. */
+  error: Error | null;
+  again: () => void;
+}
+
 /**
  * Looks whether its deliveries have changed, and only then reads all of it again: its body may be a megabyte, and most of its life
  * nothing happens to it.
  */
-export function useChanges(id: string, shown: readonly ShownDelivery[] | undefined): void {
+export function useChanges(id: string, shown: readonly ShownDelivery[] | undefined): Changes {
   const client = useQueryClient();
-  const { data } = useQuery({
+  const { data, error, refetch } = useQuery({
     queryKey: ['notification', id, 'states'],
     queryFn: ({ signal }) =>
       answerOf(
@@ -63,6 +69,7 @@ export function useChanges(id: string, shown: readonly ShownDelivery[] | undefin
     const isMore = data.length < mostWatched && shown.length < Math.min(data.length, 50);
     if (isOther || isMore) void client.invalidateQueries({ queryKey: ['notification', id], predicate: isNoWatch });
   }, [data]);
+  return { error, again: () => void refetch() };
 }
 
 /**

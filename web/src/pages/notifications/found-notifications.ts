@@ -2,6 +2,7 @@ import { useInfiniteQuery, useQuery, useQueryClient, type InfiniteData } from '@
 import { useEffect, useMemo } from 'react';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../api/client.ts';
+import { untilItPasses } from '../../api/queries.ts';
 import { clockOf } from '../../api/server-clock.ts';
 import { isEnded, type DeliveryState } from '../../parts/delivery-state.tsx';
 import { foundListsKey } from '../../parts/found-lists.ts';
@@ -40,7 +41,7 @@ export function useFoundNotifications(query: Query) {
     staleTime: Infinity,
     refetchOnWindowFocus: false,
     refetchOnReconnect: false,
-    refetchInterval: false,
+    refetchInterval: (asked) => (asked.state.data === undefined ? untilItPasses(asked) : false),
     // A hundred thousand rows would be compared with each page that comes.
     structuralSharing: false,
   });
@@ -75,7 +76,7 @@ export function useNewer(query: Query, pages: InfiniteData<Page> | undefined) {
   const sinceAt = new Date(since ? Date.parse(since.acceptedAt) - 2_000 : (newest?.readAt ?? 0) - 5_000).toISOString();
   const { acceptedFrom, acceptedTo } = query;
   const isOver = typeof acceptedTo === 'string' && newest !== undefined && Date.parse(acceptedTo) < newest.now();
-  const { data, refetch } = useQuery({
+  const { data, error, refetch } = useQuery({
     queryKey: ['notifications', 'newer', query, first?.[0]?.id ?? newest?.readAt],
     queryFn: async ({ signal }) => {
       const from = typeof acceptedFrom === 'string' && acceptedFrom > sinceAt ? acceptedFrom : sinceAt;
@@ -93,7 +94,13 @@ export function useNewer(query: Query, pages: InfiniteData<Page> | undefined) {
     if (document.visibilityState === 'visible' && pages && !isOver) void refetch();
   }, [pages === undefined]);
   const ids = data?.ids.filter((id) => !known.has(id)) ?? [];
-  return { count: ids.length, isMore: Boolean(data?.isMore) && ids.length === mostLookedAt };
+  return {
+    count: ids.length,
+    isMore: Boolean(data?.isMore) && ids.length === mostLookedAt,
+    /** Why it is not known. */
+    error,
+    again: () => void refetch(),
+  };
 }
 
 const isUnderWay = ({ deliveries }: ListedNotification): boolean =>

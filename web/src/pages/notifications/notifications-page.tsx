@@ -99,7 +99,8 @@ export function NotificationsPage() {
           </li>
         </Group>
       )}
-      {found.error && !found.isFetching && <ProblemAlert error={found.error} onRetry={tryAgain(found)} />}
+      {found.error && <ProblemAlert error={found.error} onRetry={tryAgain(found)} />}
+      {!found.error && newer.error && <ProblemAlert error={newer.error} onRetry={newer.again} />}
       {isEmpty && (
         <EmptyState
           title={
@@ -116,7 +117,7 @@ export function NotificationsPage() {
           {isFiltered ? t('notFoundDetail') : t('noneDetail')}
         </EmptyState>
       )}
-      {!isEmpty && (!found.error || rows.length > 0 || found.isFetching) && (
+      {!isEmpty && (!found.error || rows.length > 0) && (
         <ListTable
           label={t('list')}
           columns={columns}

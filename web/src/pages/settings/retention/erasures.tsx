@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { components } from '../../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../../api/client.ts';
+import { untilItPasses } from '../../../api/queries.ts';
 import { useFormat } from '../../../i18n/format.ts';
 import { Confirm } from '../../../parts/confirm.tsx';
 import { ProblemAlert } from '../../../parts/problem-alert.tsx';
@@ -24,8 +25,8 @@ export function Erasures() {
   const { data, error, refetch } = useQuery({
     queryKey: erasuresKey,
     queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/erasures', { signal })),
-    refetchInterval: ({ state }) =>
-      state.data?.erasures.some((erasure) => !finished.has(erasure.state)) ? 1_000 : false,
+    refetchInterval: (query) =>
+      query.state.data?.erasures.some((erasure) => !finished.has(erasure.state)) ? 1_000 : untilItPasses(query),
   });
   return (
     <Paper withBorder p="md">
