@@ -100,6 +100,21 @@ test('a channel is removed once no subscription names it, by its name typed', as
   expect(body).toMatchObject({ channels: [] });
 });
 
+test('the volume of a channel does not seem to fall because its last hour is not over', async ({
+  open,
+  page,
+  heraut,
+}) => {
+  const { body } = await heraut.api.call('POST', '/admin/v1/channels', { body: { name: newName('zaken') } });
+  const counts = { duplicates: 0, delivered: 0, failedAttempts: 0, gaveUp: 0 };
+  const hours = [4, 4, 0].map((accepted, nr) => ({ at: `2026-11-22T0${nr}:00:00.000Z`, accepted, ...counts }));
+  const activity = { bucketSeconds: 3600, countedUntil: '2026-11-22T02:00:10.000Z', buckets: hours };
+  await page.route('**/admin/v1/activity?*', (route) => route.fulfill({ json: activity }));
+  await open(`channels/${(body as { id: string }).id}`);
+  const drawn = page.getByRole('img', { name: /^Accepted: 8, at most 4 in/ }).locator('path').last();
+  await expect(drawn).toHaveAttribute('d', /^M0\.0 (\S+)L480\.0 \1$/);
+});
+
 test('an application is added, changed, given a new secret, and removed by its name', async ({ open, heraut }) => {
   const clientId = newName('case-system');
   const page = await open('applications');

@@ -94,7 +94,8 @@ export function Volume({ subject, counts, offered = spans }: Props) {
                 <div className={classes.line}>
                   {values ? (
                     <Sparkline
-                      values={values}
+                      // The last one is not over: it would always look like a fall.
+                      values={values.slice(0, -1)}
                       label={t('line', { name: t(name), sum, most: format.number(Math.max(0, ...values)), bucket })}
                       width={480}
                       height={48}
