@@ -129,7 +129,7 @@ test('the overview shows what goes on and what is wrong, and leads to where it i
   await broken.stop(); // nothing listens there any more
   await heraut.publishMany(channel, 8);
   const page = await open('overview');
-  const reason = page.getByRole('link', { name: /receivers? do(es)? not work/ });
+  const reason = page.getByRole('link', { name: /endpoints? (is|are) parked/ });
   await expect(reason).toBeVisible();
   // Each process adds what it has counted every ten seconds.
   await expect(page.getByRole('link', { name: /^Accepted: 0\.\d+ per second/ })).toBeVisible();

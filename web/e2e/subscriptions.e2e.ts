@@ -486,7 +486,7 @@ test('a parked endpoint and a disabled subscription are set going again', async 
   receiver.always(answer(503));
   for (let nr = 0; nr < 12; nr++) await heraut.publish(channel);
   await open(`subscriptions/${id}`);
-  await asTimePasses(page, () => expect(page.getByText(/The circuit breaker of .* is open since/)).toBeVisible(atOnce));
+  await asTimePasses(page, () => expect(page.getByText(/ is parked since /)).toBeVisible(atOnce));
   await expect(page.getByRole('heading', { name: 'Last failure' }).locator('..')).toContainText('HTTP 503');
   await lookAt(page, 'subscription-parked');
   await page.getByRole('button', { name: 'More actions' }).click();

@@ -21,7 +21,7 @@ import type { OpenEndpoint } from './types.ts';
 const everyMs = 5_000;
 const endpointsKey = ['endpoints'];
 
-/** Which receivers are in trouble, why, and when they are tried again. */
+/** Which endpoints are parked, why, and when they are tried again. */
 export function EndpointsPage() {
   const t = useEndpointsTexts();
   const [q, seek] = useTypedText('q');

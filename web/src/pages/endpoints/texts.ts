@@ -8,8 +8,8 @@ export const useEndpointsTexts = defineTexts(
       'Receivers that do not answer, or answer with errors. Their deliveries are held until a probe succeeds; none is lost.',
     filter: 'Find an endpoint',
     filterHint: 'Part of its address, or of the reason',
-    open: 'In trouble',
-    openNone: 'No endpoint is in trouble',
+    open: 'Parked',
+    openNone: 'No endpoint is parked',
     openNoneDetail:
       'An endpoint appears here after several failed calls in a row. Before that, each failed delivery is tried again on its own schedule.',
     noMatch: 'No endpoint has “{{q}}” in its address or reason',
@@ -50,8 +50,8 @@ export const useEndpointsTexts = defineTexts(
       'Ontvangers die niet antwoorden, of met fouten. Hun afleveringen worden vastgehouden tot een proef slaagt; er gaat niets verloren.',
     filter: 'Zoek een ontvanger',
     filterHint: 'Deel van het adres of van de reden',
-    open: 'Met problemen',
-    openNone: 'Geen enkele ontvanger heeft problemen',
+    open: 'Geparkeerd',
+    openNone: 'Geen enkele ontvanger is geparkeerd',
     openNoneDetail:
       'Een ontvanger verschijnt hier na een aantal mislukte aanroepen achter elkaar. Tot die tijd wordt elke mislukte aflevering volgens haar eigen schema herhaald.',
     noMatch: 'Geen ontvanger heeft “{{q}}” in zijn adres of reden',

@@ -66,7 +66,7 @@ export const useSubscriptionTexts = defineTexts(
     isDisabled:
       'Its receiver answered 410 Gone {{since}}. Nothing is sent since then; deliveries that had not ended have failed.',
     isUnreadable: 'Its secrets cannot be decrypted by the process that answers, so nothing is sent: {{reason}}',
-    isParked: 'The circuit breaker of {{address}} is open since {{since}}: {{reason}}. {{probe}}',
+    isParked: '{{address}} is parked since {{since}}: {{reason}}. {{probe}}',
     probeAt: 'The next probe is due {{at}}.',
     // Nothing is held that could be sent as a probe.
     probeWithNext: 'It is tried again with its next delivery.',
