@@ -22,7 +22,11 @@ export function NewChannel({ opened, onClose }: Props) {
   const [name, setName] = useState('');
   const [values, setValues] = useState<ChannelValues>(noValues);
   const create = useMutation({
-    mutationFn: (whole: ChannelChanges) => answerOf(api.POST('/admin/v1/channels', { body: { name, ...whole } })),
+    // Not null: a removed channel that is made again keeps its days where none are given.
+    mutationFn: ({ bodyRetentionDays, ...rest }: ChannelChanges) =>
+      answerOf(
+        api.POST('/admin/v1/channels', { body: { name, ...rest, bodyRetentionDays: bodyRetentionDays ?? undefined } }),
+      ),
     onSuccess: async ({ id }) => {
       setName('');
       setValues(noValues);

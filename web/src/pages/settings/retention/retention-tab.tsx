@@ -54,11 +54,17 @@ export default function RetentionTab() {
                     <Title order={3} mt="md" mb={4}>
                       {t('ownDays')}
                     </Title>
-                    {data.channels.map(({ name, bodyRetentionDays }) => (
+                    {data.channels.map(({ name, bodyRetentionDays, isRemoved }) => (
                       <Group key={name} justify="space-between" wrap="nowrap">
-                        <Anchor component={Link} to="/channels" search={{ q: name } as never} size="sm" truncate>
-                          {name}
-                        </Anchor>
+                        {isRemoved ? (
+                          <Text size="sm" truncate>
+                            {t('removedChannel', { name })}
+                          </Text>
+                        ) : (
+                          <Anchor component={Link} to="/channels" search={{ q: name } as never} size="sm" truncate>
+                            {name}
+                          </Anchor>
+                        )}
                         <Text size="sm">{days(bodyRetentionDays)}</Text>
                       </Group>
                     ))}
