@@ -41,15 +41,26 @@ const allowPage: onRequestHookHandler = (_request, reply, done) => {
   done();
 };
 
-/** Routes of the server itself, not of a controller: those refuse a caller that does not accept JSON. */
-function serveFiles(server: FastifyInstance, { json, yaml }: DescribedApi, document: () => OpenAPIObject): void {
+/**
+ * Routes of the server itself, not of a controller: those refuse a caller that does not accept JSON. Each text is made once and kept: anyone may
+ * ask for it without a token, and to write the YAML takes a tenth of a second in which the process does nothing else.
+ */
+export function serveFiles(
+  server: FastifyInstance,
+  { json, yaml }: Pick<DescribedApi, 'json' | 'yaml'>,
+  document: () => OpenAPIObject,
+): void {
+  let [jsonText, yamlText]: (Buffer | undefined)[] = [];
   // For every origin: a document is no secret, and tools in a browser read it.
   const open = (reply: FastifyReply) => reply.header('access-control-allow-origin', '*');
-  const asJson = (reply: FastifyReply) => open(reply).type('application/json; charset=utf-8').send(document());
+  const asJson = (reply: FastifyReply) =>
+    open(reply)
+      .type('application/json; charset=utf-8')
+      .send((jsonText ??= Buffer.from(JSON.stringify(document()))));
   const asYaml = (reply: FastifyReply) =>
     open(reply)
       .type('application/yaml; charset=utf-8')
-      .send(stringify(document(), { aliasDuplicateObjects: false }));
+      .send((yamlText ??= Buffer.from(stringify(document(), { aliasDuplicateObjects: false }))));
   for (const path of json) server.get(path, (_request, reply) => asJson(reply));
   for (const path of yaml) {
     server.get(path, ({ query }: FastifyRequest, reply) =>
