@@ -85,13 +85,12 @@ export class SignIn implements OnModuleDestroy {
    * @throws {SignInFailed}
    */
   async finish(query: string, request: FastifyRequest, reply: FastifyReply): Promise<string> {
-    const begun = this.readBegun(request);
-    const callback = new URL(`${this.redirectUri(request)}?${query}`);
+    const begun = this.hasProvider ? this.readBegun(request) : undefined;
     try {
       // Also where the browser began another sign-in since: only the last one counts, and the cookie of that one stays.
-      if (!begun || callback.searchParams.get('state') !== begun.state) throw this.refuse(request, 'begin-again');
+      if (!begun || new URLSearchParams(query).get('state') !== begun.state) throw this.refuse(request, 'begin-again');
       this.sessions.cookies.remove(request, reply, 'sign_in');
-      await this.signInWith(begun, callback, request, reply);
+      await this.signInWith(begun, new URL(`${this.redirectUri(request)}?${query}`), request, reply);
       return begun.to;
     } catch (error) {
       if (error instanceof SignInFailed) error.to = begun?.to;

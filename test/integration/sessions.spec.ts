@@ -18,6 +18,7 @@ import { superuser } from '../support/api.js';
 import { Browser } from '../support/browser.js';
 import { eventually } from '../support/eventually.js';
 import { IdentityProvider, type Person } from '../support/identity-provider.js';
+import { sendRaw } from '../support/send-raw.js';
 
 const cookieName = 'heraut_session';
 const host = '127.0.0.1';
@@ -261,6 +262,20 @@ describe('where a provider of OpenID Connect is configured', () => {
       const thief = new Browser();
       thief.setCookie(host, 'heraut_sign_in', kept);
       await expectFailure(thief, newer, 'begin-again');
+    });
+
+    it.each(['x:99999', '1.2.3.999', '[:::]', 'xn--'])('under a host that is none: %s', async (wrongHost) => {
+      const from = admin.api.logged.length;
+      const lines = [
+        'GET /console/callback?code=x&state=y HTTP/1.1',
+        `Host: ${wrongHost}`,
+        'Connection: close',
+        '',
+        '',
+      ];
+      const answer = await sendRaw(origin, lines.join('\r\n'));
+      expect(answer).toMatch(/^HTTP\/1\.1 303 [^]*\r\nlocation: \.\/sign-in\?error=begin-again\r\n/i);
+      expect(admin.api.logged.slice(from).filter(({ event }) => event === 'request.failed')).toEqual([]);
     });
 
     it('and led out of the console, by what stands in its cookie', async () => {
@@ -687,7 +702,14 @@ describe('where no provider is configured', () => {
   });
 
   it('there is nothing to come back from', async () => {
-    const { url } = await new Browser(elsewhere()).get(`${origin}/console/callback?code=x&state=y`);
-    expect(url.searchParams.get('error')).toBe('begin-again');
+    const browser = new Browser(elsewhere());
+    const begun = { state: 'y', nonce: 'n', verifier: 'v', to: './' };
+    browser.setCookie(host, 'heraut_sign_in', Buffer.from(JSON.stringify(begun)).toString('base64url'));
+    const from = admin.api.logged.length;
+    for (const each of [browser, new Browser(elsewhere())]) {
+      const { url } = await each.get(`${origin}/console/callback?code=x&state=y`);
+      expect(url.searchParams.get('error')).toBe('begin-again');
+    }
+    expect(admin.api.logged.slice(from).filter(({ event }) => event === 'request.failed')).toEqual([]);
   });
 });

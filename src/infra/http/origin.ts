@@ -10,6 +10,8 @@ declare module 'fastify' {
 }
 
 const authority = /^[\w.-]+(:\d{1,5})?$|^\[[\da-f:.]+\](:\d{1,5})?$/i;
+/** Not so: a port above 65535, `1.2.3.999`, `[:::]`. Whoever makes a URL of it would fail. */
+const isHost = (text: string): boolean => authority.test(text) && URL.canParse(`http://${text}`);
 
 /**
  * The beginning of the URLs in answers, without a slash at the end: clients follow only those that start with the base URL they were
@@ -24,7 +26,7 @@ export const baseUrlOf = (request: FastifyRequest): string => originOf(request) 
 export function originOf(request: FastifyRequest): string {
   const { allowedHosts } = request.server;
   const scheme = request.protocol === 'https' ? 'https' : 'http';
-  if (authority.test(request.host) && allowedHosts.has(request.host)) return `${scheme}://${request.host}`;
+  if (isHost(request.host) && allowedHosts.has(request.host)) return `${scheme}://${request.host}`;
   if (allowedHosts.first !== undefined) return `${scheme}://${allowedHosts.first}`;
   const { localAddress = '127.0.0.1', localPort = 80 } = request.socket;
   return `http://${localAddress.includes(':') ? `[${localAddress}]` : localAddress}:${localPort}`;

@@ -85,4 +85,14 @@ describe('the log', () => {
     expect(lines.join()).not.toContain('hush');
     expect(lines.join()).toContain('23502');
   });
+
+  it('never holds the text that was no URL', () => {
+    try {
+      new URL('http://x:99999/?code=hush');
+    } catch (error) {
+      logger.error({ event: 'request.failed', error });
+    }
+    expect(lines[0]).toContain('ERR_INVALID_URL');
+    expect(lines[0]).not.toContain('hush');
+  });
 });

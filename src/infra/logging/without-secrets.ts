@@ -4,9 +4,9 @@ import { pino } from 'pino';
 const secrets = new Set(['secret', 'clientSecret', 'auth', 'authorization', 'credentials', 'password', 'token']);
 /**
  * Drivers put the values of a failed statement, or of a command to Redis, into its error: secrets and notifications among
- * them, and the password of a connection that was refused.
+ * them, and the password of a connection that was refused. `new URL` puts the whole text into `input`, which a caller may have chosen.
  */
-const statementValues = new Set(['parameters', 'detail', 'command']);
+const givenValues = new Set(['parameters', 'detail', 'command', 'input']);
 const censored = '[secret]';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -74,7 +74,7 @@ export function readableError(error: unknown): unknown {
 
 function censorError(serialized: Fields): Fields {
   return mapFields(serialized, (name, value) => {
-    if (secrets.has(name) || statementValues.has(name)) return censored;
+    if (secrets.has(name) || givenValues.has(name)) return censored;
     if (Array.isArray(value)) return value.map((each: unknown) => (isSerializedError(each) ? censorError(each) : each));
     return isSerializedError(value) ? censorError(value) : value;
   });
