@@ -2,6 +2,7 @@ import { createPrivateKey, KeyObject, X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { InvalidParam } from '../infra/http/problem.js';
 import type { TlsIdentity } from '../outbound/outbound.service.js';
+import { whyUnusable } from './usable-key.js';
 
 const blocks = /-----BEGIN ([A-Z0-9 ]+)-----[\s\S]+?-----END \1-----/g;
 
@@ -79,9 +80,12 @@ const encryptedKey: Refused = {
 function privateKeyIn(pem: string): KeyObject | Refused {
   if (/BEGIN ENCRYPTED PRIVATE KEY|Proc-Type: 4,ENCRYPTED/.test(pem)) return encryptedKey;
   if (blocksIn(pem).filter(([, type]) => type?.endsWith('PRIVATE KEY')).length !== 1) return noKey;
+  let key: KeyObject;
   try {
-    return createPrivateKey(pem);
+    key = createPrivateKey(pem);
   } catch {
     return noKey; // the reason is OpenSSL's, and of no use to a caller
   }
+  const unusable = whyUnusable(key);
+  return unusable === undefined ? key : { code: 'unusable-key', reason: `It cannot be used: ${unusable}.` };
 }

@@ -10,6 +10,8 @@ import { clientAuthentications, type CredentialParts, type Credentials } from '.
 
 export const maxAuthLength = 16_384;
 const [maxUrlLength, maxPemLength, mostHeaders] = [2048, 65_536, 50];
+/** What servers take of headers in all, mostly; and all of it is looked for in what a receiver answers (docs/decisions/0091). */
+const maxHeadersLength = 16_384;
 
 /** Headers of a subscription's own, by their names. */
 export const headersInput = <Value extends z.ZodType>(value: Value) =>
@@ -23,7 +25,12 @@ const pem = () => z.string().max(maxPemLength);
 /** Schemas that may be null have no name: OpenAPI 3.0 wants a type where there is `nullable`, and a reference has none. */
 export const identityInput = z.strictObject({
   certificate: pem().optional().describe('In PEM, its intermediates after it.'),
-  key: pem().meta({ writeOnly: true }).optional().describe('Its private key in PEM, without a passphrase.'),
+  key: pem()
+    .meta({ writeOnly: true })
+    .optional()
+    .describe(
+      'Its private key in PEM, without a passphrase: RSA up to 4096 bits, EC on P-256, P-384 or P-521, Ed25519 or Ed448.',
+    ),
   authority: pem()
     .optional()
     .describe('Certificates in PEM that the other side must come from, instead of the authorities of the web.'),
@@ -76,7 +83,9 @@ export const credentialChangesInput = z
     tls: identityInput.nullable().describe('For the receiver. null: none of its own.'),
     headers: headersInput(headerText)
       .nullable()
-      .describe('Sent with each call; never shown but for their names. null: none.')
+      .describe(
+        `Sent with each call; never shown but for their names. Names and values together have at most ${maxHeadersLength} characters. null: none.`,
+      )
       .meta({ writeOnly: true }),
   })
   .partial()
@@ -100,6 +109,7 @@ export function readCredentialChanges(input: unknown, nowMs: number): Credential
     ...(authorization?.kind === 'oauth2' ? checkIdentity(authorization.tokenTls, 'authorization.tokenTls', nowMs) : []),
     ...checkIdentity(tls, 'tls', nowMs),
     ...below('headers', checkHeaders(headers ?? {})),
+    ...(lengthOf(headers ?? {}) > maxHeadersLength ? [tooLong] : []),
   ];
   if (wrong.length > 0) throw new ValidationProblem(wrong);
   const changes: CredentialChanges = {};
@@ -113,6 +123,14 @@ export function readCredentialChanges(input: unknown, nowMs: number): Credential
   if (headers !== undefined) changes.headers = headers && lowerCase(headers);
   return changes;
 }
+
+const lengthOf = (headers: Readonly<Record<string, string>>): number =>
+  Object.entries(headers).reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+const tooLong: InvalidParam = {
+  name: 'headers',
+  code: 'max_length',
+  reason: `Names and values together have more than ${maxHeadersLength} characters.`,
+};
 
 function isTokenUrl(value: string): boolean {
   if (!/^https?:\/\/[^\s\p{Cc}\\/]/iu.test(value) || !URL.canParse(value)) return false;

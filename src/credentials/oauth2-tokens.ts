@@ -7,6 +7,7 @@ import type { OAuth2Authorization } from './credentials.js';
 import { readToken, type TokenResult } from './read-token.js';
 import { basic, requestToken } from './token-request.node-http.js';
 import type { Unavailable } from './unavailable.js';
+import { whyKeyUnusable } from './usable-key.js';
 
 /** A token is not used in its last seconds: the call it is for takes its time. */
 const lastSecondsMs = 10_000;
@@ -179,6 +180,8 @@ export class OAuth2Tokens {
   }
 
   private async ask(credentials: OAuth2Authorization): Promise<TokenResult> {
+    const unusable = credentials.tokenTls && whyKeyUnusable(credentials.tokenTls);
+    if (unusable) return { kind: 'none', reason: `is not asked: ${unusable}`, isRefused: true };
     try {
       const connect = this.outbound.connectorFor(credentials.tokenTls ?? undefined);
       return readToken(await requestToken(credentials, connect, this.closing.signal), secretsOf(credentials));

@@ -1,5 +1,6 @@
 import type { Authorizations, Authorized } from '../credentials/authorizations.service.js';
 import type { Unavailable } from '../credentials/unavailable.js';
+import { whyKeyUnusable } from '../credentials/usable-key.js';
 import { signatureHeaders } from '../signing/signature-headers.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { freshMs } from './chunk-loader.service.js';
@@ -32,6 +33,8 @@ export async function postAuthorized(
   if (unreadable !== null) return unreadableFor(unreadable);
   const expiresAt = tls?.expiresAt ?? Infinity;
   if (expiresAt <= at) return notCalled(`the client certificate ended at ${new Date(expiresAt).toISOString()}`);
+  const unusable = tls && whyKeyUnusable(tls);
+  if (unusable) return notCalled(unusable);
   const startedAt = performance.now();
   // The other half, at least, is left for the receiver: it is not to blame for the time that a token took.
   const longestMs = request.timeoutMs / 2;

@@ -11,6 +11,7 @@ import { AttemptReporter } from './attempt-reporter.service.js';
 import type { AttemptStates } from './attempt-states.js';
 import { Sender } from './sender.service.js';
 import type { WebhookClient, WebhookRequest, WebhookResponse } from './webhook-client.js';
+import { longKey } from '../../test/support/long-key.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
 import { answered } from '../../test/support/responses.js';
 import { noListeners } from '../../test/support/no-listeners.js';
@@ -178,6 +179,16 @@ describe('a call to a receiver', () => {
       reason: 'the client certificate ended at 2020-01-01T00:00:00.000Z',
       isOurs: true,
     });
+  });
+
+  it('is not made with a key that takes too long to sign', async () => {
+    const tls: NamedIdentity = { id: 'x', expiresAt: null, certificate: 'x', key: longKey(8192) };
+    expect(await send({ credentials: { kind: 'verbatim', tls } })).toMatchObject({
+      kind: 'unanswered',
+      reason: expect.stringContaining('the key of the client certificate cannot be used: it is RSA of 8192 bits'),
+      isOurs: true,
+    });
+    expect(requests).toEqual([]);
   });
 
   const secret = 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=';

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { answered, unanswered } from '../../test/support/responses.js';
 import { withoutEcho } from './without-echo.js';
 
@@ -35,6 +35,18 @@ describe('what is kept of an answer', () => {
     const body = `basic ${basic.authorization.slice(6)}: heraut:pass word/1, heraut and pass%20word%2f1`;
     const response = withoutEcho(answered(401, { body }), { headers: basic });
     expect(response).toMatchObject({ body: '[secret]: [secret], heraut and [secret]' });
+  });
+
+  it('is left out where the call held more secrets than can be looked for, as those that were stored long ago may', () => {
+    const stored = Object.fromEntries(Array.from({ length: 50 }, (_, nr) => [`x-${nr}`, `${nr}`.padEnd(8192, 'a')]));
+    const forms = vi.spyOn(Buffer, 'from');
+    const response = withoutEcho(answered(401, { body: 'refused: aaaaaaaaaaaa', headers: { server: 'some server' } }), {
+      headers: { ...headers, ...stored },
+    });
+    expect(forms).not.toHaveBeenCalled();
+    forms.mockRestore();
+    const kept = expect.stringMatching(/^\[left out: /);
+    expect(response).toMatchObject({ status: 401, body: kept, headers: { server: kept } });
   });
 
   it('is as it was where there is nothing of it', () => {

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net';
 import { Authorizations } from '../credentials/authorizations.service.js';
 import type { CredentialChanges } from '../credentials/credentials-io.js';
 import { changedCredentials, verbatim, type Credentials } from '../credentials/credentials.js';
+import { whyKeyUnusable } from '../credentials/usable-key.js';
 import { Config } from '../config/config.module.js';
 import { CallTime } from '../infra/call-time.js';
 import { UnavailableProblem, ValidationProblem, wholeInput } from '../infra/http/problem.js';
@@ -98,6 +99,8 @@ export class CallbackProbe implements OnModuleDestroy {
   ): Promise<void> {
     const url = new URL(callbackUrl);
     const { tls, headers } = credentials;
+    const unusable = tls && whyKeyUnusable(tls);
+    if (unusable) throw refused('credentials.tls.key', 'unusable-key', `was not called: ${unusable}`);
     if (isUrlNew && this.mustRefuseStrangers && url.hostname !== openHost) {
       // A stranger knows where the receiver comes from, and has no certificate.
       const answer = await this.post(time, url, {}, tls && { authority: tls.authority });

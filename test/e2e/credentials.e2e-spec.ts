@@ -4,6 +4,7 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { AdminApi, type AdminBody } from '../support/admin-api.js';
 import { makeCertificate } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
+import { longKey } from '../support/long-key.js';
 import { protectedReceiver, Receiver } from '../support/receiver.js';
 import { secretWatch } from '../support/secret-watch.js';
 import { authority, clients, StrictReceiver } from '../support/strict-receiver.js';
@@ -143,6 +144,20 @@ describe('the credentials of a subscription', () => {
       { 'tls.key': 'encrypted-key' },
     ],
     [
+      'a key that takes too long to sign, towards the receiver and the token endpoint',
+      {
+        tls: { certificate: one!.certificate, key: longKey(4112) },
+        authorization: {
+          kind: 'oauth2',
+          clientId: 'a',
+          clientSecret: 'b',
+          tokenUrl: 'https://host/',
+          tokenTls: { certificate: one!.certificate, key: longKey(32_768) },
+        },
+      },
+      { 'tls.key': 'unusable-key', 'authorization.tokenTls.key': 'unusable-key' },
+    ],
+    [
       'a certificate that has ended',
       { tls: { certificate: ended.certificate, key: ended.key } },
       { 'tls.certificate': 'expired-certificate' },
@@ -197,6 +212,11 @@ describe('the credentials of a subscription', () => {
     [
       'too many headers',
       { headers: Object.fromEntries(Array.from({ length: 51 }, (_, nr) => [`x-${nr}`, ''])) },
+      { headers: 'max_length' },
+    ],
+    [
+      'headers that are too long together',
+      { headers: Object.fromEntries(Array.from({ length: 50 }, (_, nr) => [`x-${nr}`, 'a'.repeat(8192)])) },
       { headers: 'max_length' },
     ],
     ['unknown fields', { password: 'x' }, { password: 'unknown' }],

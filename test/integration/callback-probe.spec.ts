@@ -10,6 +10,7 @@ import { Outbound } from '../../src/outbound/outbound.service.js';
 import { newKey, SigningKey } from '../../src/signing/signing-key.js';
 import { CallbackProbe } from '../../src/subscriptions/callback-probe.service.js';
 import { eventually } from '../support/eventually.js';
+import { longKey } from '../support/long-key.js';
 import { answer, drip, hang, Receiver, reset, type Behaviour } from '../support/receiver.js';
 import { standStill } from '../support/stand-still.js';
 import { certificate, key } from '../support/tls-identity.js';
@@ -70,6 +71,19 @@ describe('a callback that this machine has no means to call', () => {
     const probe = new CallbackProbe(config, outOfFiles, authorizations, ledgersClock);
     const detail = 'This server cannot make a connection to the callback now.';
     await expect(probe.prove({ ...request, credentials })).rejects.toMatchObject({ status: 503, detail });
+  });
+});
+
+describe('a callback whose certificate was stored with a key that takes too long to sign', () => {
+  it('is not called, and says why', async () => {
+    const receiver = await Receiver.start();
+    const credentials = { ...verbatim, tls: { id: 'tls', expiresAt: null, certificate, key: longKey(8192) } };
+    const probe = new CallbackProbe(config, outbound, authorizations, ledgersClock);
+    await expect(
+      probe.prove({ callbackUrl: receiver.url, auth: 'x', credentials, isUrlNew: true }),
+    ).rejects.toMatchObject({ extra: { invalidParams: [{ name: 'credentials.tls.key', code: 'unusable-key' }] } });
+    expect(receiver.requests).toEqual([]);
+    await receiver.stop();
   });
 });
 

@@ -10,6 +10,7 @@ import { ZgwTokens } from '../../src/credentials/zgw-token.js';
 import { HttpWebhookClient } from '../../src/delivery/webhook-client.http.js';
 import { Outbound, type TlsIdentity } from '../../src/outbound/outbound.service.js';
 import { makeCertificate } from '../support/certificates.js';
+import { longKey } from '../support/long-key.js';
 import { StrictReceiver, authority, clients, strictTls } from '../support/strict-receiver.js';
 import { standStill } from '../support/stand-still.js';
 import { TokenEndpoint } from '../support/token-endpoint.js';
@@ -361,6 +362,13 @@ describe('a token of OAuth 2.0 client credentials', () => {
     begin({ tokenUrl });
     expect(await get()).toMatchObject({ isRefused: false, reason: expect.stringMatching(/CERT|certificate/) });
     strict.stop();
+  });
+
+  it('is not asked for with a key that takes too long to sign, which was stored before that was looked at', async () => {
+    begin({ tokenTls: { certificate: clients[0]!.certificate, key: longKey(8192) } });
+    const reason = expect.stringContaining('is not asked: the key of the client certificate cannot be used');
+    expect(await get()).toMatchObject({ isRefused: true, reason });
+    expect(endpoint.requests).toEqual([]);
   });
 });
 

@@ -1,5 +1,5 @@
-import { describe, expect, it } from 'vitest';
-import { withoutSecret } from './without-secret.js';
+import { describe, expect, it, vi } from 'vitest';
+import { cleanerOf, withoutSecret } from './without-secret.js';
 
 const eachOf = (text: string, escape: (character: string) => string): string =>
   text.replaceAll(/[^A-Za-z0-9]/g, escape);
@@ -99,6 +99,28 @@ describe('a text without a secret', () => {
     expect(withoutSecret(text, ['something else', 'here', ''])).toBe(text);
     expect(withoutSecret('', ['something else'])).toBe('');
     expect(withoutSecret(text, [])).toBe(text);
+  });
+
+  it('is left out where there are too many secrets like it, and looked at a bounded number of times', () => {
+    const many = Array.from({ length: 50 }, (_, nr) => `${'\\'.repeat(20)}${nr}`);
+    const looks = vi.spyOn(String.prototype, 'indexOf');
+    const clean = cleanerOf(many);
+    const cleaned = Array.from({ length: 20 }, () => clean('\\'.repeat(4000)));
+    const times = looks.mock.calls.filter(([searched]) => searched.length === 8).length;
+    looks.mockRestore();
+    expect(cleaned.at(-1)).toMatch(/^\[left out: /);
+    expect(times).toBeGreaterThan(50);
+    // Two million steps, of which each look in the innermost text takes 500.
+    expect(times).toBeLessThan(4000);
+    expect(withoutSecret('and others are not', ['are not here'])).toBe('and others are not');
+  });
+
+  it('is brought into its forms once, however often it is looked for', () => {
+    const secret = 'a secret that no other test has';
+    const forms = vi.spyOn(Buffer, 'from');
+    for (let times = 0; times < 3; times++) expect(withoutSecret(`<${secret}>`, [secret])).toBe('<[secret]>');
+    expect(forms).toHaveBeenCalledTimes(1);
+    forms.mockRestore();
   });
 
   it('is found at once, whatever a receiver that knows the secret answers', () => {

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { unescaped, withoutBegun } from './unescaped.js';
 
 /** Shorter ones are ordinary words, and their absence would tell more than they do. */
@@ -5,6 +6,13 @@ const shortestSecret = 8;
 const censored = '[secret]';
 /** The layers that a secret is wrapped in: JSON in JSON in a page, say. */
 const mostLayers = 3;
+/**
+ * Whoever subscribes chooses the secrets, and whoever answers the text: to bring this much into its forms takes 5 ms at worst, and so many steps, each a
+ * character that is looked at for one of the forms, 14 (docs/decisions/0091).
+ */
+const [mostSecretCharacters, mostSteps] = [32_768, 2_000_000];
+/** In place of a text in which there is too much to look for. */
+const leftOut = '[left out: too many or too long secrets to look for]';
 
 type Range = readonly [from: number, to: number];
 
@@ -15,15 +23,41 @@ type Range = readonly [from: number, to: number];
  */
 export const withoutSecret = (text: string, secrets: readonly string[]): string => cleanerOf(secrets)(text);
 
-/** As `withoutSecret`, for several texts. */
+/** As `withoutSecret`, for several texts, which together may take so many steps. */
 export function cleanerOf(secrets: readonly string[]): (text: string) => string {
-  const forms = secrets.filter(({ length }) => length >= shortestSecret).flatMap(formsOf);
-  const needles = [...new Set(forms.map(lower))].filter(({ length }) => length >= shortestSecret);
+  const long = secrets.filter(({ length }) => length >= shortestSecret);
+  const isTooMuch = long.reduce((sum, { length }) => sum + length, 0) > mostSecretCharacters;
+  const needles = isTooMuch ? [] : [...new Set(long.flatMap(needlesOf))];
+  let stepsLeft = mostSteps;
   return (text) => {
-    if (needles.length === 0 || text.length < shortestSecret) return text;
-    const ranges = layersOf(text).flatMap((layer) => needles.flatMap((needle) => rangesOf(layer, needle)));
+    if (long.length === 0 || text.length < shortestSecret) return text;
+    if (isTooMuch) return leftOut;
+    const ranges: Range[] = [];
+    for (const layer of layersOf(text)) {
+      for (const needle of needles) {
+        stepsLeft -= layer.text.length + Math.min(needle.length, layer.text.length);
+        if (stepsLeft < 0) return leftOut;
+        ranges.push(...rangesOf(layer, needle));
+      }
+    }
     return ranges.length === 0 ? text : without(text, ranges);
   };
+}
+
+/** Of the same credentials at every call that fails: to bring them into their forms is most of what that costs. */
+const known = new LRUCache<string, string[]>({
+  maxSize: 8_000_000,
+  sizeCalculation: (needles) => needles.reduce((sum, { length }) => sum + length, 1),
+});
+
+/** What to look for of a secret, in lower case. */
+function needlesOf(secret: string): string[] {
+  let needles = known.get(secret);
+  if (!needles) {
+    needles = [...new Set(formsOf(secret).map(lower))].filter(({ length }) => length >= shortestSecret);
+    known.set(secret, needles);
+  }
+  return needles;
 }
 
 interface Layer {
