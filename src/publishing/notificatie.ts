@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { idempotencyKeyHeader, pathKey, replayedHeader } from '../openapi/idempotency-headers.js';
+import { mostCharacteristics } from './parse-notification.js';
 
 const dateTime = () => z.string().meta({ format: 'date-time' });
 
@@ -15,6 +16,7 @@ export const notificatieSchema = z
     kenmerken: z
       .record(z.string(), z.string().max(1000))
       .default({})
+      .meta({ maxProperties: mostCharacteristics })
       .describe('Values that subscriptions filter on. Names in snake_case are sent on in camelCase.'),
     source: z.string().min(1).max(100).optional().describe('Origin of the notificatie. Sent on when given.'),
   })

@@ -51,6 +51,22 @@ function refused(raw: object) {
   return result.kind === 'parsed' ? [] : result.invalidParams.map(({ name, code }) => `${name} ${code}`);
 }
 
+describe('the characteristics of a notification', () => {
+  const withNames = (count: number, value: string | null = 'x') => ({
+    ...valid,
+    kenmerken: Object.fromEntries(Array.from({ length: count }, (_, nr) => [`name${nr}`, value])),
+  });
+
+  it('are a thousand at most', () => {
+    expect(accepted(withNames(1000)).characteristics.size).toBe(1000);
+    expect(refused(withNames(1001))).toEqual(['kenmerken max_length']);
+  });
+
+  it('are not looked at one by one where there are more', () => {
+    expect(refused(withNames(1001, null))).toEqual(['kenmerken max_length']);
+  });
+});
+
 describe('a notification as receivers get it', () => {
   it('is the text that was published if that was in the standard form', () => {
     expect(accepted(valid).body).toBe(JSON.stringify(valid));
