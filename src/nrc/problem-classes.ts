@@ -132,7 +132,7 @@ export const problemClasses = {
     codes: ['throttled', 'too-many-fetches', 'too-many-requests'],
     title: 'Too many requests.',
     explanation:
-      'Too many requests of this address or this application were refused in one minute, or too many of its requests to fetch, to change something or to search are not answered yet. Retry-After says when to repeat it.',
+      'Too many requests of this address or this application were refused in one minute, or too many of its requests to fetch, to change something or to search are not answered yet, or too many of its callbacks are being called. Retry-After says when to repeat it.',
   },
   HeadersTooLarge: {
     status: 431,

@@ -132,7 +132,7 @@ export class AbonnementController {
   ): Promise<Abonnement> {
     await this.catalogue.refresh();
     const input = readAbonnement(new FieldReader(body), this.findChannel, this.heartbeat.ledgerNow());
-    await this.probe.proveNew(input);
+    await this.probe.proveNew(input, application);
     const how = { isSigned: this.config.settings.SIGN_BY_DEFAULT };
     const { subscription, secret } = await this.subscriptions.create(application.clientId, input, how);
     if (secret !== undefined) void reply.header(secretHeader, secret).header('cache-control', 'no-store');
@@ -164,7 +164,7 @@ export class AbonnementController {
   ): Promise<Abonnement> {
     const subscription = await this.subscriptions.getOwn(uuid, application);
     const input = readAbonnement(new FieldReader(body), this.findChannel, this.heartbeat.ledgerNow());
-    return this.change(subscription, input, request);
+    return this.change(subscription, input, application, request);
   }
 
   @Patch(':uuid')
@@ -192,7 +192,7 @@ export class AbonnementController {
       isPartial: true,
       nowMs: this.heartbeat.ledgerNow(),
     });
-    return this.change(subscription, changes, request);
+    return this.change(subscription, changes, application, request);
   }
 
   @Delete(':uuid')
@@ -219,9 +219,10 @@ export class AbonnementController {
   private async change(
     subscription: Subscription,
     changes: Partial<SubscriptionInput>,
+    caller: Application,
     request: FastifyRequest,
   ): Promise<Abonnement> {
-    await this.probe.proveChange(subscription, changes);
+    await this.probe.proveChange(subscription, changes, caller);
     return present(await this.subscriptions.update(subscription.id, changes), baseUrlOf(request));
   }
 }

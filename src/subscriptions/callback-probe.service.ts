@@ -2,6 +2,7 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Application } from '../auth/application.js';
 import { Authorizations } from '../credentials/authorizations.service.js';
 import type { CredentialChanges } from '../credentials/credentials-io.js';
 import { changedCredentials, verbatim, type Credentials } from '../credentials/credentials.js';
@@ -19,6 +20,7 @@ import { signatureHeaders } from '../signing/signature-headers.js';
 import type { SigningKey } from '../signing/signing-key.js';
 import { describeTrouble } from './describe-trouble.js';
 import { probeBody } from './probe-body.js';
+import { ProbeTurns } from './probe-turns.js';
 import type { SubscriptionInput } from './subscription-changes.js';
 import type { Subscription } from './subscription.js';
 
@@ -43,8 +45,9 @@ export class CallbackProbe implements OnModuleDestroy {
   private readonly logger = new Logger('Callback');
   private readonly mustRefuseStrangers: boolean;
   private readonly closing = new AbortController();
-  /** Of a call. */
-  protected readonly timeouts = { connectMs: 10_000, overallMs: 30_000 };
+  /** Of a turn, and of a call. */
+  protected readonly timeouts = { turnMs: 5000, connectMs: 10_000, overallMs: 30_000 };
+  private turns: ProbeTurns | undefined;
 
   constructor(
     { settings }: Config,
@@ -59,25 +62,37 @@ export class CallbackProbe implements OnModuleDestroy {
     this.closing.abort();
   }
 
-  /** @throws {ValidationProblem} with the answer or error of the callback */
-  async proveNew({
-    callbackUrl,
-    auth,
-    credentials,
-  }: Pick<SubscriptionInput, 'callbackUrl' | 'auth' | 'credentials'>): Promise<void> {
-    await this.prove({ callbackUrl, ...shownTo(auth, credentials, verbatim), isUrlNew: true });
+  /**
+   * @param caller whose turn it takes
+   * @throws {ValidationProblem} with the answer or error of the callback
+   */
+  async proveNew(
+    { callbackUrl, auth, credentials }: Pick<SubscriptionInput, 'callbackUrl' | 'auth' | 'credentials'>,
+    caller: Pick<Application, 'clientId'>,
+  ): Promise<void> {
+    await this.proveInTurn({ callbackUrl, ...shownTo(auth, credentials, verbatim), isUrlNew: true }, caller);
   }
 
   /**
    * A callback that was proved before, with the same authorization, is not called again, unless it answered 410 Gone.
+   * @param caller whose turn it takes
    * @throws {ValidationProblem} with the answer or error of the callback
    */
-  async proveChange(subscription: Subscription, changes: Partial<SubscriptionInput>): Promise<void> {
+  async proveChange(
+    subscription: Subscription,
+    changes: Partial<SubscriptionInput>,
+    caller: Pick<Application, 'clientId'>,
+  ): Promise<void> {
     const { callbackUrl = subscription.callbackUrl, auth = subscription.auth, credentials } = changes;
     const isUrlNew = callbackUrl !== subscription.callbackUrl;
     if (!isUrlNew && auth === subscription.auth && !credentials && !subscription.disabledAt) return;
     const shown = shownTo(auth, credentials, subscription.credentials);
-    await this.prove({ callbackUrl, ...shown, signingKeys: subscription.signingKeys, isUrlNew });
+    await this.proveInTurn({ callbackUrl, ...shown, signingKeys: subscription.signingKeys, isUrlNew }, caller);
+  }
+
+  private async proveInTurn(request: ProbeRequest, { clientId }: Pick<Application, 'clientId'>): Promise<void> {
+    this.turns ??= new ProbeTurns(this.timeouts.turnMs);
+    await this.turns.run(clientId, () => this.prove(request));
   }
 
   /**

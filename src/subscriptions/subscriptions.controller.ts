@@ -75,7 +75,9 @@ export class SubscriptionsController {
   ): Promise<z.output<typeof createdSubscriptionOutput>> {
     const input = checkInput(newSubscriptionInput, body);
     const asked = { application: caller.clientId, operation: 'create-subscription', input, hasSecret: true } as const;
-    const done = await this.requests.carryOut({ request, reply }, asked, (reserve) => this.make(input, reserve));
+    const done = await this.requests.carryOut({ request, reply }, asked, (reserve) =>
+      this.make(input, caller, reserve),
+    );
     if (done.kind === 'created') {
       const { subscription, secret = null } = done.created;
       return { ...this.answers.tagged(subscription, reply), signingSecret: secret };
@@ -116,6 +118,7 @@ export class SubscriptionsController {
     @Param('subscriptionId', ResourceId) subscriptionId: string,
     @Body() body: unknown,
     @Headers('if-match') ifMatch: string | undefined,
+    @CurrentApplication() caller: Application,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Shown> {
     const changes = checkInput(subscriptionChangesInput, body);
@@ -126,7 +129,7 @@ export class SubscriptionsController {
     requireMatch(ifMatch, versionOf(subscription));
     if (Object.keys(changes).length === 0) return this.answers.tagged(subscription, reply);
     const { callbackUrl } = changes;
-    if (callbackUrl !== undefined) await this.probe.proveChange(subscription, { callbackUrl });
+    if (callbackUrl !== undefined) await this.probe.proveChange(subscription, { callbackUrl }, caller);
     return this.answers.tagged(await this.subscriptions.set(subscriptionId, changes, { ifMatch }), reply);
   }
 
@@ -179,13 +182,14 @@ export class SubscriptionsController {
 
   private async make(
     described: z.output<typeof newSubscriptionInput>,
+    caller: Application,
     reserve: Reserve,
   ): Promise<{ subscription: ListedSubscription; secret: string | undefined }> {
     await this.catalogue.refresh();
     const { ownerClientId, ...input } = readNewSubscription(described, this.findChannel, this.heartbeat.ledgerNow());
     if (!this.applications.find(ownerClientId)) throw unknownOwner();
     if (typeof input.timeoutSeconds === 'number') checkTimeout(input.timeoutSeconds, this.config.settings);
-    await this.probe.proveNew(input);
+    await this.probe.proveNew(input, caller);
     const how = { isSigned: this.config.settings.SIGN_BY_DEFAULT, reserve };
     return this.subscriptions.create(ownerClientId, input, how);
   }

@@ -17,7 +17,7 @@ import { certificate, key } from '../support/tls-identity.js';
 import { TokenEndpoint } from '../support/token-endpoint.js';
 
 class HurriedProbe extends CallbackProbe {
-  protected override readonly timeouts = { connectMs: 200, overallMs: 200 };
+  protected override readonly timeouts = { turnMs: 200, connectMs: 200, overallMs: 200 };
 }
 
 const config = { settings: readSettings({}) };
@@ -113,7 +113,7 @@ describe('a callback that looks at the time', () => {
 
 describe('a callback that this process kept waiting while it stood still', () => {
   class UnhurriedProbe extends CallbackProbe {
-    protected override readonly timeouts = { connectMs: 1000, overallMs: 1000 };
+    protected override readonly timeouts = { turnMs: 1000, connectMs: 1000, overallMs: 1000 };
   }
   const thenStandStill =
     (behaviour: Behaviour): Behaviour =>
@@ -279,5 +279,27 @@ describe('a slow callback', () => {
     await eventually(() => receiver.requests.length === 1);
     probe.onModuleDestroy();
     expect(await outcome).toMatchObject({ status: 503, code: 'service_unavailable' });
+  });
+});
+
+describe('callbacks that say nothing', () => {
+  class PatientProbe extends CallbackProbe {
+    protected override readonly timeouts = { turnMs: 200, connectMs: 10_000, overallMs: 30_000 };
+  }
+
+  it('are called eight at once for one application, and keep no other one from proving its own', async () => {
+    const [silent, well] = await Promise.all([Receiver.start(), Receiver.start()]);
+    silent.always(hang);
+    const probe = new PatientProbe(config, outbound, authorizations, ledgersClock);
+    const prove = (callbackUrl: string, clientId: string) =>
+      probe.proveNew({ callbackUrl, auth: 'x', credentials: undefined }, { clientId });
+    const hanging = Array.from({ length: 8 }, () => prove(silent.url, 'one').catch((error: unknown) => error));
+    await eventually(() => expect(silent.requests).toHaveLength(8));
+    await expect(prove(silent.url, 'one')).rejects.toMatchObject({ status: 429, code: 'too-many-requests' });
+    await expect(prove(well.url, 'two')).resolves.toBeUndefined();
+    expect(silent.requests).toHaveLength(8);
+    probe.onModuleDestroy();
+    expect(await Promise.all(hanging)).toMatchObject(Array(8).fill({ status: 503 }));
+    await Promise.all([silent.stop(), well.stop()]);
   });
 });

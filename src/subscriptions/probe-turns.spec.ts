@@ -1,0 +1,68 @@
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { ProbeTurns } from './probe-turns.js';
+
+const tooMany = { status: 429, code: 'too-many-requests', extra: { headers: { 'retry-after': '5' } } };
+const unavailable = { status: 503, code: 'service_unavailable', extra: { headers: { 'retry-after': '5' } } };
+
+describe('the turns of probes', () => {
+  let turns: ProbeTurns;
+  /** Of the probes that have their turn. */
+  let ends: (() => void)[];
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    turns = new ProbeTurns(5000);
+    ends = [];
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  const probe = (caller: string) => turns.run(caller, () => new Promise<void>((end) => ends.push(end)));
+  const refusal = (asked: Promise<void>) => asked.catch((error: unknown) => error);
+  const begin = async (caller: string, times: number) => {
+    for (let nr = 0; nr < times; nr++) void probe(caller);
+    await vi.advanceTimersByTimeAsync(0);
+  };
+
+  it('are eight at once for one caller, which is refused where none of them ends, and others go on', async () => {
+    await begin('one', 8);
+    const ninth = refusal(probe('one'));
+    await begin('two', 1);
+    expect(ends).toHaveLength(9);
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(await ninth).toMatchObject(tooMany);
+  });
+
+  it('come to those of the same caller that wait, when others end', async () => {
+    await begin('one', 8);
+    const ninth = probe('one');
+    ends[0]!();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(ends).toHaveLength(9);
+    ends[8]!();
+    await ninth;
+  });
+
+  it('are 64 at once for all, beyond which a caller with one probe is not blamed', async () => {
+    for (let nr = 0; nr < 8; nr++) await begin(`caller ${nr}`, 8);
+    const late = refusal(probe('another'));
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(await late).toMatchObject(unavailable);
+    expect(ends).toHaveLength(64);
+    const inTime = probe('another');
+    ends[0]!();
+    await vi.advanceTimersByTimeAsync(0);
+    ends[64]!();
+    await inTime;
+  });
+
+  it('are not waited for by more than 200 of one caller', async () => {
+    const waiting = Array.from({ length: 200 }, () => refusal(probe('one')));
+    await expect(probe('one')).rejects.toMatchObject(tooMany);
+    await vi.advanceTimersByTimeAsync(5000);
+    expect(ends).toHaveLength(8);
+    for (const end of ends) end();
+    expect(await Promise.all(waiting)).toHaveLength(200);
+  });
+});
