@@ -15,6 +15,8 @@ export interface LongList<Item> {
 /** Of one edition: callers use one base URL, as a rule, and one of the two APIs. */
 const mostKept = 4;
 const keptUnusedMs = 10_000;
+/** To be made. Where any `Host` is allowed, a caller chooses how many base URLs there are, and each list takes up to half a second. */
+const mostInLine = 8;
 const retryAfterSeconds = 5;
 /** Presented in one go. */
 const together = 20;
@@ -36,6 +38,7 @@ export class KeptLists implements OnModuleDestroy {
   private readonly kept = new Map<string, Kept>();
   private readonly lent = new Map<Buffer, number>();
   private lastMade: Promise<unknown> = Promise.resolve();
+  private inLine = 0;
   private unused: NodeJS.Timeout | undefined;
 
   constructor(private readonly catalogue: Catalogue) {}
@@ -47,7 +50,7 @@ export class KeptLists implements OnModuleDestroy {
   /**
    * The body of the answer, with every change that was committed before the call.
    * @param key of the list, and of all that it depends on beside the catalogue
-   * @throws {UnavailableProblem} while too many others have not been taken
+   * @throws {UnavailableProblem} while too many others are to be made, or have not been taken
    */
   async answer<Item>(key: string, reply: FastifyReply, list: () => LongList<Item>): Promise<Buffer> {
     await this.catalogue.refresh();
@@ -62,10 +65,16 @@ export class KeptLists implements OnModuleDestroy {
     this.keepAWhile();
     const known = this.kept.get(key);
     if (known?.edition === edition) return known.body;
+    if (this.inLine >= mostInLine)
+      throw new UnavailableProblem('Lists that others asked for have not been made yet.', retryAfterSeconds);
     for (const [old, { edition: its }] of this.kept) if (its !== edition) this.kept.delete(old);
     const [oldest] = this.kept.keys();
     if (this.kept.size >= mostKept) this.kept.delete(oldest!);
-    const making: Kept = { edition, body: this.lastMade.then(() => made(list())) };
+    this.inLine++;
+    const making: Kept = {
+      edition,
+      body: this.lastMade.then(() => made(list())).finally(() => this.inLine--),
+    };
     this.kept.set(key, making);
     this.lastMade = making.body.catch(() => {
       if (this.kept.get(key) === making) this.kept.delete(key);

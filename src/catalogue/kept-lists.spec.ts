@@ -83,6 +83,14 @@ describe('a long list', () => {
     expect(order).toEqual([...Array(55).fill('one'), ...Array(55).fill('two')]);
   });
 
+  it('is refused while eight others are to be made, as by callers that name this server differently each time', async () => {
+    const outcomes = await Promise.allSettled(Array.from({ length: 100 }, (_, nr) => ask(`list of host ${nr}`)));
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(8);
+    expect(presented).toBe(8 * 55);
+    expect(outcomes.at(-1)).toMatchObject({ reason: { status: 503, extra: { headers: { 'retry-after': '5' } } } });
+    expect((await ask('list of host 100')).toString()).toBe(JSON.stringify({ items }));
+  });
+
   it('leaves the event loop to others between its parts', async () => {
     let now = 0;
     vi.spyOn(performance, 'now').mockImplementation(() => (now += 20));
