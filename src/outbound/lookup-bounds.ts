@@ -2,19 +2,22 @@
 export interface LookupBounds {
   /** One more would wait for a thread, where nobody knows that it waits. */
   all: number;
+  /** While more are asked for, only of domains of which no other name is. */
+  shared: number;
   /** Of those that were slow when they were asked for last. */
   slow: number;
   /** Of these, and those of which nothing is known. */
   unproven: number;
   /** The same of one domain, of which the same servers answer for all names, or for none. */
   unprovenOfDomain: number;
-  /** Of one domain, names that were quick when they were asked for last. */
-  quickOfDomain: number;
+  /** Of one domain in all. */
+  ofDomain: number;
 }
 
 /**
  * Two threads are left for names that were quick, and two more for those of which nothing is known, where there are so many: a domain that has fallen
- * silent has two. Of few threads the first to be had are those for another domain of which nothing is known: after a start that is each.
+ * silent has two. The last two of all are only for domains of
+ * which no other name is asked for: however many were quick and fall silent together, each gets one of these at most, and two domains leave both. Of few threads the first to be had are those for another domain of which nothing is known: after a start that is each.
  * @param threads of libuv, which lets half of them ask for names (`slow_work_thread_threshold` in its threadpool.c)
  */
 export function lookupBoundsOf(threads: number): LookupBounds {
@@ -22,9 +25,10 @@ export function lookupBoundsOf(threads: number): LookupBounds {
   const unproven = Math.max(Math.min(all, 2), all - 2);
   return {
     all,
+    shared: all - 2,
     slow: Math.max(1, unproven - 2),
     unproven,
     unprovenOfDomain: Math.max(1, Math.min(2, Math.floor(unproven / 2))),
-    quickOfDomain: Math.max(1, Math.floor(all / 2)),
+    ofDomain: Math.max(1, Math.floor((all - 2) / 2)),
   };
 }

@@ -25,7 +25,7 @@ describe('the lookup of a name', () => {
       if (hostname === '') throw new Error('no name');
       asked.push({ hostname, answer });
     };
-    const bounds = { all: 7, slow: 2, unproven: 4, unprovenOfDomain: 2, quickOfDomain: 3 };
+    const bounds = { all: 9, shared: 7, slow: 2, unproven: 4, unprovenOfDomain: 2, ofDomain: 3 };
     shared = sharedLookup(ask, bounds, () => now);
   });
 
@@ -86,13 +86,47 @@ describe('the lookup of a name', () => {
   });
 
   it('waits, however quick it was, while as many are asked for as there are threads', () => {
-    const others = ['one', 'two', 'three', 'four', 'five', 'six', 'seven'].map((domain) => `www.${domain}.example`);
-    prove(...others, 'www.eight.example');
-    for (const name of [...others, 'www.eight.example']) want(name);
+    const others = Array.from({ length: 9 }, (_, nr) => `www.well-${nr}.example`);
+    prove(...others, 'www.last.example');
+    for (const name of [...others, 'www.last.example']) want(name);
     expect(names()).toEqual(others);
-    expect(shared.isInLine('www.eight.example')).toBe(true);
+    expect(shared.isInLine('www.last.example')).toBe(true);
     asked[3]!.answer(null, '192.0.2.4', 4);
-    expect(names().slice(7)).toEqual(['www.eight.example']);
+    expect(names().slice(9)).toEqual(['www.last.example']);
+  });
+
+  it('is made although the names of two or three other domains, which were quick, are not answered any more', () => {
+    const domains = ['one', 'two', 'three'].map((name) =>
+      ['a', 'b', 'c', 'd'].map((each) => `${each}.${name}.example`),
+    );
+    prove(...domains.flat(), 'www.well.example');
+    for (const name of domains.slice(0, 2).flat()) want(name);
+    expect(names()).toHaveLength(6);
+    for (const name of domains[2]!) want(name);
+    now += 1001;
+    want('www.well.example');
+    want('www.new.example');
+    expect(names().slice(6)).toEqual(['a.three.example', 'www.well.example', 'www.new.example']);
+  });
+
+  it('is that of an unproven name for ten minutes after another one of its domain was slow, also when some are quick', () => {
+    const silent = ['a', 'b', 'c'].map((name) => `${name}.silent.example`);
+    prove(...silent);
+    want(silent[0]!);
+    now += 1001;
+    asked.pop()!.answer(new Error('EAI_AGAIN'), '');
+    const askedAtOnce = () => {
+      prove(silent[0]!);
+      for (const name of silent) want(name);
+      const found = names();
+      while (asked.length > 0) asked.shift()!.answer(null, '192.0.2.1', 4);
+      return found;
+    };
+    expect(askedAtOnce()).toEqual(silent.slice(0, 2));
+    now += 600_000;
+    expect(askedAtOnce()).toEqual(silent.slice(0, 2));
+    now += 1;
+    expect(askedAtOnce()).toEqual(silent);
   });
 
   it('is given up after some seconds in line, as a trouble of ours, and is not asked for afterwards', () => {

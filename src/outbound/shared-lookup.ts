@@ -6,6 +6,8 @@ type Callback = Parameters<LookupFunction>[2];
 
 /** A name that took longer to be looked up is slow until it is quick again: its servers do not answer, or hardly. */
 const slowMs = 1000;
+/** After a slow look-up, a domain has to be quick for so long until its names count as quick again: who owns it could have them be quick now and then. */
+const slowDomainMs = 600_000;
 /** In line for a look-up. Well below the time of a call, which would end as if its receiver had not answered. */
 const longestInLineMs = 3000;
 
@@ -44,7 +46,9 @@ export function sharedLookup(
 ): SharedLookup {
   const waiting = new Map<string, Callback[]>();
   const known = new LRUCache<string, 'quick' | 'slow'>({ max: 10_000 });
-  const asked = new Asked(bounds);
+  /** When a look-up of one of their names was slow last. */
+  const slowDomains = new LRUCache<string, number>({ max: 10_000 });
+  const asked = new Set<Ask>();
   const inLine: Ask[] = [];
   /** One that is wanted in several ways stands there several times. */
   const namesInLine = new Map<string, number>();
@@ -54,19 +58,26 @@ export function sharedLookup(
     count(namesInLine, ask.hostname, -1);
   };
   const startNext = () => {
-    const next = inLine.find((ask) => asked.hasRoomFor(ask));
+    const next = inLine.find((ask) => hasRoomFor(ask, asked, bounds));
     if (!next) return;
     leaveLine(next);
     next.start();
+  };
+  const kindOf = (hostname: string, domain: string): Ask['kind'] => {
+    const kind = known.get(hostname) ?? 'unknown';
+    const isTrusted = now() - (slowDomains.get(domain) ?? -Infinity) > slowDomainMs;
+    return kind === 'quick' && !isTrusted ? 'unknown' : kind;
   };
   const askFor = (hostname: string, options: Parameters<LookupFunction>[1], tell: Callback) => {
     const start = () => {
       clearTimeout(ask.givingUp);
       const startedAt = now();
-      asked.add(ask, 1);
+      asked.add(ask);
       const end: Callback = (...answer) => {
-        known.set(hostname, now() - startedAt > slowMs ? 'slow' : 'quick');
-        asked.add(ask, -1);
+        const isSlow = now() - startedAt > slowMs;
+        known.set(hostname, isSlow ? 'slow' : 'quick');
+        if (isSlow) slowDomains.set(domain, now());
+        asked.delete(ask);
         startNext();
         tell(...answer);
       };
@@ -76,8 +87,9 @@ export function sharedLookup(
         end(error as NodeJS.ErrnoException, ''); // it would never be answered
       }
     };
-    const ask: Ask = { hostname, domain: domainOf(hostname), kind: known.get(hostname) ?? 'unknown', start };
-    if (asked.hasRoomFor(ask)) return start();
+    const domain = domainOf(hostname);
+    const ask: Ask = { hostname, domain, kind: kindOf(hostname, domain), start };
+    if (hasRoomFor(ask, asked, bounds)) return start();
     inLine.push(ask);
     count(namesInLine, hostname, 1);
     const giveUp = () => {
@@ -100,32 +112,18 @@ export function sharedLookup(
   return { lookUp: shared, isInLine: (hostname) => namesInLine.has(hostname) };
 }
 
-/** How many names are being asked for. */
-class Asked {
-  private all = 0;
-  private slow = 0;
-  private unproven = 0;
-  /** By kind and domain; quick ones apart, so that no other name of their domain keeps them waiting. */
-  private readonly ofDomain = new Map<string, number>();
-
-  constructor(private readonly bounds: LookupBounds) {}
-
-  hasRoomFor(ask: Ask): boolean {
-    const { bounds } = this;
-    if (this.all >= bounds.all) return false;
-    const ofDomain = this.ofDomain.get(domainKeyOf(ask)) ?? 0;
-    if (ask.kind === 'quick') return ofDomain < bounds.quickOfDomain;
-    if (ask.kind === 'slow' && this.slow >= bounds.slow) return false;
-    return this.unproven < bounds.unproven && ofDomain < bounds.unprovenOfDomain;
-  }
-
-  add(ask: Ask, one: 1 | -1): void {
-    this.all += one;
-    if (ask.kind === 'slow') this.slow += one;
-    if (ask.kind !== 'quick') this.unproven += one;
-    count(this.ofDomain, domainKeyOf(ask), one);
-  }
+/** @param asked those that are being asked for: no more than there are threads */
+function hasRoomFor({ kind, domain }: Ask, asked: ReadonlySet<Ask>, bounds: LookupBounds): boolean {
+  if (asked.size >= bounds.all) return false;
+  const ofDomain = [...asked].filter((each) => each.domain === domain);
+  if (ofDomain.length >= (asked.size < bounds.shared ? bounds.ofDomain : 1)) return false;
+  if (kind === 'quick') return true;
+  if (kind === 'slow' && [...asked].filter((each) => each.kind === 'slow').length >= bounds.slow) return false;
+  const unproven = [...asked].filter(isUnproven).length;
+  return unproven < bounds.unproven && ofDomain.filter(isUnproven).length < bounds.unprovenOfDomain;
 }
+
+const isUnproven = ({ kind }: Ask): boolean => kind !== 'quick';
 
 /** Keeps no key that stands for none. */
 function count(counts: Map<string, number>, key: string, one: 1 | -1): void {
@@ -133,8 +131,6 @@ function count(counts: Map<string, number>, key: string, one: 1 | -1): void {
   if (left > 0) counts.set(key, left);
   else counts.delete(key);
 }
-
-const domainKeyOf = ({ kind, domain }: Ask): string => `${kind === 'quick' ? 'quick' : 'unproven'} ${domain}`;
 
 /** Its last two labels. Under `co.uk` many owners share those, and their names wait for each other while they are unproven. */
 const domainOf = (hostname: string): string => hostname.split('.').filter(Boolean).slice(-2).join('.').toLowerCase();
