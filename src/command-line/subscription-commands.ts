@@ -13,7 +13,8 @@ type State = (typeof states)[number];
 interface ListOptions {
   channel?: string;
   owner?: string;
-  state?: State;
+  endpoint?: string;
+  state?: State | 'parked';
 }
 
 /** Verb → what it does, and whether it cannot be undone. */
@@ -31,9 +32,18 @@ export function addSubscriptionCommands(program: Command, session: Session): voi
     .description('Lists subscriptions, the oldest first.')
     .option('--channel <name>', 'To this channel.')
     .option('--owner <client-id>', 'Of this application.')
-    .addOption(new Option('--state <state>', 'In this state.').choices(states))
+    .option('--endpoint <address>', 'That lead to this endpoint, as `endpoints list` shows it.')
+    .addOption(
+      new Option('--state <state>', 'In this state; parked: its endpoint is in trouble.').choices([
+        ...states,
+        'parked',
+      ]),
+    )
     .action(async (options: ListOptions) => {
-      const all = ((await session.client.request('GET', path)) as { subscriptions: Subscription[] }).subscriptions;
+      const { endpoint, state } = options;
+      const query = { endpoint, state: state === 'parked' ? state : undefined };
+      const all = ((await session.client.request('GET', path, { query })) as { subscriptions: Subscription[] })
+        .subscriptions;
       const found = all.filter((each) => fits(each, options));
       session.show({ subscriptions: found }, () => drawList(session.terminal, found));
     });
@@ -78,7 +88,7 @@ export function addSubscriptionCommands(program: Command, session: Session): voi
 const fits = (subscription: Subscription, { channel, owner, state }: ListOptions): boolean =>
   (channel === undefined || subscription.channels.some((each) => each.channel === channel)) &&
   (owner === undefined || subscription.ownerClientId === owner) &&
-  (state === undefined || stateOf(subscription) === state);
+  (state === undefined || state === 'parked' || stateOf(subscription) === state);
 
 const stateOf = ({ disabledAt, pausedAt }: Subscription): State =>
   disabledAt ? 'disabled' : pausedAt ? 'paused' : 'enabled';

@@ -7,6 +7,7 @@ import { KeptLists } from '../catalogue/kept-lists.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { SubscriptionAnswers } from '../subscriptions/subscription-answers.service.js';
+import type { ListedSubscription } from '../subscriptions/subscription-directory.service.js';
 import { subscriptionListOutput } from '../subscriptions/subscriptions-io.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
@@ -41,8 +42,7 @@ export class SubscriptionListController {
     const isOfParked = asked.state === 'parked';
     if (isOfParked) await this.openEndpoints.refresh();
     const open = this.openEndpoints.all;
-    const isParked: Parameters<typeof pageOfSubscriptions>[1] = (subscription) =>
-      this.openEndpoints.of(subscription) !== undefined;
+    const isParked = (subscription: ListedSubscription) => this.openEndpoints.of(subscription) !== undefined;
     if (asked.limit !== undefined) {
       const { subscriptions, ...page } = pageOfSubscriptions(await this.subscriptions.list(), isParked, asked);
       return { ...page, subscriptions: subscriptions.map((subscription) => this.answers.show(subscription)) };

@@ -135,6 +135,13 @@ describe('the command line', () => {
       subscriptions: [{ id: subscriptionId }],
     });
     expect(await heraut.json('subscriptions list --owner nobody')).toEqual({ subscriptions: [] });
+    expect(await heraut.json('subscriptions list --state parked')).toEqual({ subscriptions: [] });
+    const { callbackUrl } = (await heraut.json(`subscriptions show ${subscriptionId}`)) as { callbackUrl: string };
+    const { origin } = new URL(callbackUrl);
+    expect(await heraut.json(`subscriptions list --endpoint ${origin} --channel cases`)).toMatchObject({
+      subscriptions: [{ id: subscriptionId }],
+    });
+    expect(await heraut.json('subscriptions list --endpoint https://nobody.invalid')).toEqual({ subscriptions: [] });
     const { out } = await heraut.run(`subscriptions show ${subscriptionId}`);
     expect(out).toMatch(/^state +paused$/m);
     expect(out).toMatch(/^cases +kind=permit$/m);
