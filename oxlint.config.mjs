@@ -162,7 +162,17 @@ export const arrows = {
     'infra',
     'config',
   ],
-  'dead-letters': ['deliveries', 'subscriptions', 'auth', 'ledger', 'catalogue', 'liveness', 'openapi', 'infra'],
+  'dead-letters': [
+    'deliveries',
+    'subscriptions',
+    'auth',
+    'ledger',
+    'catalogue',
+    'liveness',
+    'operational-events',
+    'openapi',
+    'infra',
+  ],
   retention: [
     'delivery',
     'channels',

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { oneOf, readCommandLine, refuse, wholeNumber } from '../command-line.mjs';
 import { kinds } from './odd-endpoints.mjs';
 
-export const scenarios = /** @type {const} */ (['closed-loop', 'open-loop', 'fan-out', 'isolation']);
+const scenarios = /** @type {const} */ (['closed-loop', 'open-loop', 'fan-out', 'isolation']);
 /** @typedef {typeof scenarios[number]} Scenario */
 
 const guarantees = /** @type {const} */ (['at-least-once', 'at-most-once']);

@@ -16,7 +16,7 @@ const publishers = 128;
 const aftermathMs = 1000;
 /** Until then code is still being compiled and memory still grows to its working size. */
 const warmUpNotifications = 40_000;
-export const fanOutSubscriptions = 100;
+const fanOutSubscriptions = 100;
 
 export class Measurements {
   /**

@@ -82,7 +82,7 @@ export const nastyTexts = [
   'FFFFFFFF-FFFF-7FFF-BFFF-FFFFFFFFFFFF',
 ];
 
-export const nastyNumbers = [
+const nastyNumbers = [
   '0',
   '-0',
   '-1',

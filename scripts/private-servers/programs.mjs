@@ -30,7 +30,7 @@ const remedy = `Install them with the system's packages:
 or start Docker with its Compose plugin; then docker/compose.test.yml is used.`;
 
 /** @returns {{ found: Partial<Programs>, missing: string[] }} */
-export function findPrograms() {
+function findPrograms() {
   const postgres = newestPostgres() ?? onPath('postgres');
   const found = {
     postgresBinaries: postgres && dirname(realpathSync(postgres)),

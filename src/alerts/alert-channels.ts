@@ -14,10 +14,9 @@ export class AlertChannels {
   constructor(
     settings: Settings,
     private readonly ledgerNow: () => number,
-    mailAuthority?: string,
   ) {
     this.webhook = settings.ALERT_WEBHOOK_URL === undefined ? undefined : new AlertWebhook(settings);
-    this.mailer = settings.EMAIL_HOST === undefined ? undefined : new Mailer(settings, mailAuthority);
+    this.mailer = settings.EMAIL_HOST === undefined ? undefined : new Mailer(settings);
     this.names = [...(this.webhook ? (['webhook'] as const) : []), ...(this.mailer ? (['mail'] as const) : [])];
     this.operators = [
       ...(this.webhook ? [{ channel: 'webhook' as const, address: '' }] : []),

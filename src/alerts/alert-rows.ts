@@ -56,7 +56,7 @@ const found = rowsOf<Finding>('found', {
   details: ['text', ({ details }) => JSON.stringify(details)],
 });
 
-export const openItems = statement(
+const openItems = statement(
   'alerts-open',
   `INSERT INTO alert (rule, subject, since, details, noted_at)
    SELECT found.rule, found.subject, to_timestamp(found.since_ms / 1000), found.details::jsonb, (
@@ -120,7 +120,7 @@ export async function markNoted(query: Query, alerts: readonly { id: string; tol
   if (alerts.length > 0) await query(noteItems, noted.bind(alerts));
 }
 
-export const forgetItems = statement(
+const forgetItems = statement(
   'alerts-forget',
   `DELETE FROM alert WHERE id IN (
      SELECT id FROM alert WHERE resolved_at < now() - $days * interval '1 day' ORDER BY resolved_at LIMIT 1000

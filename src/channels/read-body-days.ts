@@ -11,7 +11,7 @@ export const bodyDaysOf = statement(
   'SELECT name, body_retention_days AS "bodyRetentionDays" FROM channel WHERE name = ANY ($names::text[])',
 );
 
-export const allBodyDays = statement(
+const allBodyDays = statement(
   'read-all-body-days',
   `SELECT name, body_retention_days AS "bodyRetentionDays", deleted_at IS NOT NULL AS "isRemoved"
    FROM channel ORDER BY name`,

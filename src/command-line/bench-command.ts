@@ -43,7 +43,7 @@ async function bench(session: Session, options: BenchOptions): Promise<void> {
 
   const { load } = await import('./load.undici.js');
   const bar = await ProgressBar.start(session, count);
-  const token = () => tokenFor(session.environment, session.now());
+  const token = () => tokenFor(session.environment, Date.now());
   const { result, isInterrupted } = await session.terminal.untilInterrupted(async (interrupted) => ({
     result: await load({ url, token, channel, count, rate, connections }, interrupted, (done) => bar.update(done)),
     isInterrupted: interrupted.aborted,

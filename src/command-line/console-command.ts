@@ -14,7 +14,7 @@ export function addConsoleCommand(program: Command, session: Session): void {
     .action(async () => {
       const ticket = (await session.client.request('POST', '/admin/v1/sign-in-tickets')) as Ticket;
       session.show(ticket, () => ticket.url);
-      session.note(`It works once, on this machine, for ${minutesUntil(ticket.expiresAt, session.now())}.`);
+      session.note(`It works once, on this machine, for ${minutesUntil(ticket.expiresAt, Date.now())}.`);
     });
 }
 

@@ -6,7 +6,7 @@ import type { Terminal } from './terminal.js';
 
 const defaultUrl = 'http://127.0.0.1:8000';
 
-export interface GlobalOptions {
+interface GlobalOptions {
   json?: true;
   url?: string;
 }
@@ -21,7 +21,6 @@ export class Session {
     readonly terminal: Terminal,
     readonly environment: Environment,
     private readonly program: Command,
-    readonly now: () => number = Date.now,
   ) {}
 
   get isJson(): boolean {
@@ -34,7 +33,7 @@ export class Session {
 
   /** @throws {CommandFailure} when the address is no URL */
   get client(): AdminClient {
-    this.opened ??= new AdminClient(this.url, () => tokenFor(this.environment, this.now()));
+    this.opened ??= new AdminClient(this.url, () => tokenFor(this.environment, Date.now()));
     return this.opened;
   }
 

@@ -14,7 +14,7 @@ export function addTokenCommand(program: Command, session: Session): void {
     )
     .addHelpText('after', '\nExample: curl -H "Authorization: Bearer $(heraut token)" …')
     .action(({ valid }: { valid?: number }) => {
-      const token = superuserToken(session.environment, session.now(), valid);
+      const token = superuserToken(session.environment, Date.now(), valid);
       session.show({ token }, () => token);
     });
 }

@@ -12,22 +12,22 @@ import { pageFor, pagePolicy } from './page.js';
 const builtConsole = join(dirname(createRequire(import.meta.url).resolve('#package.json')), 'web/dist');
 
 /** `GET /console/…`: the page of the console at every address it makes, and its files. */
-export function serveConsole(app: NestFastifyApplication, directory = builtConsole): void {
+export function serveConsole(app: NestFastifyApplication): void {
   const server = app.getHttpAdapter().getInstance();
   // Relative for the same reason as the base of the page.
   server.get('/console', (_request, reply) => reply.redirect('console/', 308));
-  if (existsSync(join(directory, 'index.html'))) serveFiles(server, directory);
+  if (existsSync(join(builtConsole, 'index.html'))) serveFiles(server);
   else
     server.get('/console/*', () => {
       throw new UnavailableProblem('The console is not built: run `npm run build` and start again.', 60);
     });
 }
 
-function serveFiles(server: FastifyInstance, directory: string): void {
-  const template = readFileSync(join(directory, 'index.html'), 'utf8');
+function serveFiles(server: FastifyInstance): void {
+  const template = readFileSync(join(builtConsole, 'index.html'), 'utf8');
   // Not awaited: that would begin the start of the server, which Nest has not given its handlers yet.
   void server.register(fastifyStatic, {
-    root: join(directory, 'assets'),
+    root: join(builtConsole, 'assets'),
     prefix: '/console/assets/',
     decorateReply: false,
     index: false,

@@ -4,8 +4,9 @@ import { isMissingTable } from '../infra/postgres/postgres-errors.js';
 import { readAside } from '../infra/postgres/read-aside.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { readDays } from '../ledger/days.js';
-import { deadStates, type DeadState } from '../ledger/delivery.js';
+import { deadStates } from '../ledger/delivery.js';
 import { dayOfId, timeOfId } from '../ledger/partitions.js';
+import type { DeadState } from '../operational-events/operational-events.service.js';
 import { findHeads, walkHeads, walkHeadsOfChannel, type HeadRow, type WalkedRow } from './find-groups.js';
 
 /** Narrows the groups. */
@@ -47,7 +48,7 @@ export interface FoundGroups {
 }
 
 /** How much one call looks at. */
-export interface GroupLimits {
+interface GroupLimits {
   /** Dead letters. */
   rows: number;
   /** The same, where the notification of each has to be looked up. */

@@ -1,6 +1,7 @@
 import { errorClassInSql, type ErrorClass } from '../deliveries/error-class.js';
-import { deadStates, type DeadState } from '../ledger/delivery.js';
+import { deadStates } from '../ledger/delivery.js';
 import { perDay } from '../ledger/per-day.js';
+import type { DeadState } from '../operational-events/operational-events.service.js';
 
 /*
  * Dead letters are grouped day by day, through the index that has them by subscription and state. First which subscriptions there are,

@@ -1,4 +1,4 @@
-import type { DeliveryState } from '../ledger/delivery.js';
+import { deadStates, type DeliveryState } from '../ledger/delivery.js';
 import type { Criteria } from './criteria.js';
 
 /*
@@ -11,8 +11,6 @@ interface StateIndex {
   condition: string;
   order: string;
 }
-
-const deadStates: ReadonlySet<DeliveryState> = new Set(['failed', 'expired', 'unknown']);
 
 const dead = (state: DeliveryState): StateIndex[] => [
   { condition: `state = '${state}'`, order: 'notification_id, subscription_id' },
@@ -31,6 +29,8 @@ const stateIndexes: Partial<Record<DeliveryState, StateIndex[]>> = {
   unknown: dead('unknown'),
 };
 
+const areDead: ReadonlySet<DeliveryState> = new Set(deadStates);
+
 export const hasStateIndex = (state: DeliveryState | undefined): state is DeliveryState =>
   state !== undefined && stateIndexes[state] !== undefined;
 
@@ -46,7 +46,7 @@ export function fromStateIndex(state: DeliveryState, columns: string, rows: numb
 export function scopeOf({ notificationId, subscriptionId, state }: Criteria): Scope {
   if (notificationId !== undefined) return { notificationId, subscriptionId, state };
   if (state === undefined) return {};
-  if (deadStates.has(state)) return { state, subscriptionId };
+  if (areDead.has(state)) return { state, subscriptionId };
   if ((state === 'waiting' || state === 'held') && subscriptionId !== undefined) return { state, subscriptionId };
   return {};
 }

@@ -1,4 +1,5 @@
 import { rowsOf } from '../infra/postgres/statement.js';
+import type { DeadState } from '../operational-events/operational-events.service.js';
 
 /** One notification for one subscription: the key of everything the ledger knows about it. */
 export interface DeliveryKey {
@@ -20,8 +21,7 @@ export const deliveryStates = [
 export type DeliveryState = (typeof deliveryStates)[number];
 
 /** Those of a dead letter. */
-export const deadStates = ['failed', 'expired', 'unknown'] as const satisfies readonly DeliveryState[];
-export type DeadState = (typeof deadStates)[number];
+export const deadStates = ['failed', 'expired', 'unknown'] as const satisfies readonly (DeadState & DeliveryState)[];
 
 /** Why a delivery is held; each reason has one owner that releases it (docs/life-cycle.md). */
 export const heldReasons = ['endpoint-busy', 'endpoint-parked', 'paused', 'rate', 'order'] as const;

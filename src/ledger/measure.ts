@@ -10,7 +10,7 @@ import { byTimeOf, fromOldest, unfinishedSince, type OldestUnfinished, type Unfi
  */
 
 /** Counted exactly up to so many. Beyond it, an estimate, and at least that. */
-export const mostCounted = 10_000;
+const mostCounted = 10_000;
 
 export interface Count {
   count: number;

@@ -73,10 +73,10 @@ export const awaitedTurns = rowsOf<TurnRow>('item', {
 });
 
 /**
- * Looks up and locks the turns of `item`, as far as they still are with the delivery that ended; see `endTurnItems`.
+ * Looks up and locks the turns of `ended`, as far as they still are with the delivery that ended; see `endTurnItems`.
  */
-const lockedTurns = (items: string): string => `
-      FROM (SELECT * FROM ${items} ORDER BY subscription_id, object_key) AS item CROSS JOIN LATERAL (
+const lockedTurns = `
+      FROM (SELECT * FROM ended ORDER BY subscription_id, object_key) AS item CROSS JOIN LATERAL (
         SELECT * FROM turn t WHERE ${sameTurn('item')} AND t.notification_id = item.notification_id FOR UPDATE
       ) t`;
 
@@ -89,7 +89,7 @@ export const findNextItems = perDay(
   'first-in-line',
   (of) => `
     WITH ${stillEnded(awaitedTurns.from, of('delivery'))},
-    mine AS MATERIALIZED (SELECT t.*, t.lined_up = item.lined_up AS is_certain ${lockedTurns('ended')}),
+    mine AS MATERIALIZED (SELECT t.*, t.lined_up = item.lined_up AS is_certain ${lockedTurns}),
     next AS MATERIALIZED (
       SELECT mine.*, first.notification_id AS next_id, first.turn_nr FROM mine LEFT JOIN LATERAL (
         SELECT l.notification_id, l.turn_nr FROM in_line l
@@ -138,7 +138,7 @@ export const passTurnItems = perTwoDays(
         EXISTS (
           SELECT FROM held_drop AS noted WHERE noted.subscription_id = t.subscription_id AND noted.up_to >= item.next_id
         ) AS is_dropped
-      ${lockedTurns('ended')}
+      ${lockedTurns}
     ),
     handed_out AS (
       UPDATE ${of('delivery')} d SET

@@ -63,7 +63,7 @@ const deleteDeliveries = perDay(
 );
 
 // Due now at the earliest, as what is published with a moment that is past: the dispatcher does not look among what was due long ago.
-export const replace = perDay(
+const replace = perDay(
   'replace-notification',
   (of) => `WITH key AS (
      UPDATE once_key SET

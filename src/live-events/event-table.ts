@@ -18,7 +18,7 @@ const insertEvents = statement(
 );
 
 /** `FOR UPDATE`: of two processes that get their first listener at once, one notes the beginning. */
-export const keepListening = statement(
+const keepListening = statement(
   'keep-listening',
   `WITH ${inTurn},
      before AS MATERIALIZED (SELECT expires_at > now() AS is_on FROM turn, live_listener FOR UPDATE OF live_listener),

@@ -11,7 +11,7 @@ import { beforeAll, type Meant } from './replay.js';
 import { bindSearch, countMeant, countMeantOfChannels, routeFor, type Bounds, type CountedRow } from './search.js';
 
 /** How much of the ledger one count looks at: rows, so that the next count comes to the same; and milliseconds, in case they are slow. */
-export interface CountLimits {
+interface CountLimits {
   deliveries: number;
   notifications: number;
   ms: number;
