@@ -174,10 +174,7 @@ export class DeliverService {
     try {
       stopping.throwIfAborted();
       if (this.clock.now() - askedAt > longestMs) return 'stale';
-      const caller = this.callerOf(task, 'at-least-once');
-      const response = await this.sender.send(delivery, subscription, 'at-least-once', caller);
-      this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
-      const outcome = await this.decider.decide(delivery, 'at-least-once', response);
+      const outcome = await this.call(task, 'at-least-once');
       if (isSealed(outcome)) await key.lock.seal(toSeal(outcome), this.sealMs(subscription));
       if (outcome.state === 'waiting') onReleased = this.toRelease.add(delivery);
       await this.records.settle(delivery, outcome, 'queued', stopping, subscription);
@@ -193,15 +190,12 @@ export class DeliverService {
    * else may send it. So it gets a lock, and a seal, only if it takes long (docs/decisions/0062).
    */
   private async underLease(task: Task): Promise<void> {
-    const { delivery, subscription, place, stopping } = task;
+    const { delivery, subscription, stopping } = task;
     stopping.throwIfAborted();
     const unlocked = this.lateLocks.begin(delivery);
     let onReleased: (() => void) | undefined;
     try {
-      const caller = this.callerOf(task, 'at-least-once');
-      const response = await this.sender.send(delivery, subscription, 'at-least-once', caller);
-      this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
-      const outcome = await this.decider.decide(delivery, 'at-least-once', response);
+      const outcome = await this.call(task, 'at-least-once');
       if (isSealed(outcome)) await unlocked.seal(toSeal(outcome), this.sealMs(subscription));
       if (outcome.state === 'waiting') onReleased = this.toRelease.add(delivery);
       await this.records.settle(delivery, outcome, 'queued', stopping, subscription);
@@ -217,16 +211,13 @@ export class DeliverService {
    * where the next delivery about the same object may have been sent.
    */
   private async atMostOnce(task: Task): Promise<void> {
-    const { delivery, subscription, place, stopping } = task;
+    const { delivery, subscription, stopping } = task;
     const timeoutMs = callTimeoutMs(subscription, this.settings);
     const askedAt = this.clock.now();
     if (!(await this.records.claim(delivery, timeoutMs, stopping))) return;
     const mayBeOvertaken = subscription.ordering === 'per-object' && this.clock.now() - askedAt > freshMs;
     if (mayBeOvertaken && !(await this.records.isStillClaimed(delivery, stopping))) return;
-    const caller = this.callerOf(task, 'at-most-once');
-    const response = await this.sender.send(delivery, subscription, 'at-most-once', caller);
-    this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
-    const outcome = await this.decider.decide(delivery, 'at-most-once', response);
+    const outcome = await this.call(task, 'at-most-once');
     await this.records.settle(delivery, outcome, 'sending', stopping, subscription);
   }
 
@@ -246,6 +237,14 @@ export class DeliverService {
       await key.lock.release();
       onReleased();
     }
+  }
+
+  /** send → leave → decide. */
+  private async call(task: Task, guarantee: DeliveryGuarantee): Promise<Outcome> {
+    const { delivery, subscription, place } = task;
+    const response = await this.sender.send(delivery, subscription, guarantee, this.callerOf(task, guarantee));
+    this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
+    return this.decider.decide(delivery, guarantee, response);
   }
 
   private callerOf(task: Task, guarantee: DeliveryGuarantee): Caller {

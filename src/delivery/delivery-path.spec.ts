@@ -176,17 +176,35 @@ function framesHere(): string[] {
 describe('the way of a delivery', () => {
   it('is at most six frames, from the worker to the webhook client', async () => {
     const { frames } = await play('at-least-once');
-    expect(frames).toEqual(['Sender.send', 'DeliverService.atLeastOnce', 'DeliverService.deliver', 'Worker.deliver']);
+    expect(frames).toEqual([
+      'Sender.send',
+      'DeliverService.call',
+      'DeliverService.atLeastOnce',
+      'DeliverService.deliver',
+      'Worker.deliver',
+    ]);
   });
 
   it('has the same form where it may be sent once at most', async () => {
     const { frames } = await play('at-most-once');
-    expect(frames).toEqual(['Sender.send', 'DeliverService.atMostOnce', 'DeliverService.deliver', 'Worker.deliver']);
+    expect(frames).toEqual([
+      'Sender.send',
+      'DeliverService.call',
+      'DeliverService.atMostOnce',
+      'DeliverService.deliver',
+      'Worker.deliver',
+    ]);
   });
 
   it('is send, settle where this process has just accepted it', async () => {
     const { frames, steps } = await play('at-least-once', true);
-    expect(frames).toEqual(['Sender.send', 'DeliverService.underLease', 'DeliverService.deliver', 'Worker.deliver']);
+    expect(frames).toEqual([
+      'Sender.send',
+      'DeliverService.call',
+      'DeliverService.underLease',
+      'DeliverService.deliver',
+      'Worker.deliver',
+    ]);
     expect(steps).toEqual(['post', 'settle queued → delivered']);
   });
 
