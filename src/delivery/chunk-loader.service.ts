@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Batcher } from '../infra/batcher.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { mostInHand, type HandedOut } from '../ledger/delivery.js';
+import { inHandBounds, type HandedOut } from '../ledger/delivery.js';
 import { readBodies, readBodySizes } from '../ledger/read-bodies.js';
 import { stillQueued } from '../ledger/still-queued.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
@@ -42,9 +42,7 @@ export class ChunkLoader {
     maxItems: 64,
     lingerMs: 0,
     concurrency: 2,
-    // A refusal is repeated by the worker, which has the delivery in hand.
-    room: { items: mostInHand },
-    turnWithinMs: 30_000,
+    ...inHandBounds,
   });
 
   constructor(

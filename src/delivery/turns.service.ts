@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Batcher } from '../infra/batcher.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import type { HandOut } from '../ledger/acceptance.js';
-import { mostInHand, type DeliveryKey } from '../ledger/delivery.js';
+import { inHandBounds, type DeliveryKey } from '../ledger/delivery.js';
 import { mostRounds, passTurnsOnce } from '../ledger/pass-turn.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
@@ -20,8 +20,7 @@ export class Turns implements OnApplicationShutdown {
   private readonly batcher = new Batcher<Ended, void>((batch) => this.passTogether(batch), {
     maxItems: 256,
     lingerMs: 2,
-    room: { items: mostInHand },
-    turnWithinMs: 30_000,
+    ...inHandBounds,
   });
 
   constructor(

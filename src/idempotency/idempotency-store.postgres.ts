@@ -3,7 +3,14 @@ import { isDataError } from '../infra/postgres/postgres-errors.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { rowsOf, statement } from '../infra/postgres/statement.js';
 import { deadProcesses } from '../liveness/heartbeat.service.js';
-import { holderOf, IdempotencyStore, type LockAnswer, type LockRequest, type Sealed } from './idempotency-store.js';
+import {
+  holderOf,
+  IdempotencyStore,
+  keysBounds,
+  type LockAnswer,
+  type LockRequest,
+  type Sealed,
+} from './idempotency-store.js';
 
 const wanted = rowsOf<LockRequest>('wanted', {
   key: ['text', (request) => request.key],
@@ -91,11 +98,8 @@ const sweepKeys = statement(
    ))`,
 );
 
-/** More than deliveries in a worker's hand at the most; a seal that is refused after that leaves its lock to the TTL. */
-const waiting = { room: { items: 20_000 }, turnWithinMs: 30_000 };
-
 /** A text that Postgres refuses (a NUL character) fails alone, not the rest of its batch. */
-const batching = { ...waiting, maxItems: 256, lingerMs: 1, isolate: isDataError };
+const batching = { ...keysBounds, maxItems: 256, lingerMs: 1, isolate: isDataError };
 
 /** Locks and seals in the ledger's database, where there is no Redis, or it cannot be used. */
 export class PostgresIdempotencyStore extends IdempotencyStore {

@@ -1,7 +1,14 @@
 import { Logger } from '@nestjs/common';
 import { ReplyError, type Redis } from 'ioredis';
 import { Batcher } from '../infra/batcher.js';
-import { holderOf, IdempotencyStore, type LockAnswer, type LockRequest, type Sealed } from './idempotency-store.js';
+import {
+  holderOf,
+  IdempotencyStore,
+  keysBounds,
+  type LockAnswer,
+  type LockRequest,
+  type Sealed,
+} from './idempotency-store.js';
 
 /*
  * Value under a key: `L<token> <hash>` locked, `S<hash> <outcome as JSON>` sealed; the hash may be empty. A holder is
@@ -87,9 +94,7 @@ type WithScripts = Redis & {
 const livenessTtlMs = 5000;
 /** Milliseconds. `silentAfter`: longer than an answer may take, and than a connection that broke needs to be replaced. */
 const livenessTimes = { beatEvery: 1500, silentAfter: 5000 };
-/** More than deliveries in a worker's hand at the most; a seal that is refused after that leaves its lock to the TTL. */
-const waiting = { room: { items: 20_000 }, turnWithinMs: 30_000 };
-const batching = { ...waiting, maxItems: 256, lingerMs: 1, concurrency: 2 };
+const batching = { ...keysBounds, maxItems: 256, lingerMs: 1, concurrency: 2 };
 
 export class RedisIdempotencyStore extends IdempotencyStore {
   private readonly logger = new Logger('RedisIdempotencyStore');

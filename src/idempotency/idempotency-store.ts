@@ -27,6 +27,9 @@ export type LockAnswer =
 /** The process that has the lock with this token; null when it is no token of ours. */
 export const holderOf = (token: string): string | null => /^([\w-]{1,64})\//.exec(token)?.[1] ?? null;
 
+/** Of the calls of a store. More than deliveries in a worker's hand at the most; a seal that is refused after that leaves its lock to the TTL. */
+export const keysBounds = { room: { items: 20_000 }, turnWithinMs: 30_000 };
+
 /**
  * Keeps locks and seals. Every call is atomic, and those that change a lock check the token: a holder that comes too
  * late changes nothing and gets `false`. A store that cannot be reached rejects.

@@ -7,8 +7,8 @@ import {
   generationOf,
   generationsIn,
   handedOut,
+  inHandBounds,
   keyOf,
-  mostInHand,
   nameOf,
   notificationIdOf,
   sameDelivery,
@@ -87,23 +87,19 @@ export class SendingClaims {
   private readonly batcher = new Batcher<Claim, boolean | NotClaimed>((batch) => this.claimTogether(batch), {
     maxItems: 256,
     lingerMs: 1,
-    // A claim that is refused was not made: the worker, which has the delivery in hand, asks again.
-    room: { items: mostInHand },
-    turnWithinMs: 30_000,
+    ...inHandBounds,
   });
 
   private readonly looks = new Batcher<Delivery, EndOfEarlier | undefined>((batch) => this.lookTogether(batch), {
     maxItems: 256,
     lingerMs: 1,
-    room: { items: mostInHand },
-    turnWithinMs: 30_000,
+    ...inHandBounds,
   });
 
   private readonly questions = new Batcher<Delivery, boolean>((batch) => this.askTogether(batch), {
     maxItems: 256,
     lingerMs: 1,
-    room: { items: mostInHand },
-    turnWithinMs: 30_000,
+    ...inHandBounds,
   });
 
   constructor(

@@ -57,7 +57,10 @@ export const longestInlineBody = 8192;
  * No worker has more deliveries in memory: those that it sends (10,000, the highest MAX_IN_FLIGHT), those from the queue in line (8192,
  * src/endpoints/rooms.ts), and those that were handed over to it (16,384, src/queue/most-in-memory.ts). So no more of them can wait to be written.
  */
-export const mostInHand = 10_000 + 8192 + 16_384;
+const mostInHand = 10_000 + 8192 + 16_384;
+
+/** Of what is written, or read, for deliveries in a worker's hand. A refusal loses nothing: the worker asks again, or a rule of the dispatcher finds what was left. */
+export const inHandBounds = { room: { items: mostInHand }, turnWithinMs: 30_000 };
 
 /** A delivery with the bytes to send; null where they are too many for a message and are read when they are needed. */
 export interface HandedOut extends Delivery {

@@ -2,7 +2,7 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Batcher } from '../infra/batcher.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { rowsOf } from '../infra/postgres/statement.js';
-import { mostInHand, notificationIdOf, stillHandedOut, type Delivery, type HeldReason } from './delivery.js';
+import { inHandBounds, notificationIdOf, stillHandedOut, type Delivery, type HeldReason } from './delivery.js';
 import { firstCredit, lookSoon } from './held-subscriptions.js';
 import { onEachDay, perDay } from './per-day.js';
 import { smallestWindow } from './release-window.js';
@@ -58,9 +58,7 @@ export class Holds implements OnApplicationShutdown {
     // Where an endpoint is found to be in trouble, others mostly are as well.
     lingerMs: 25,
     lingersAlone: true,
-    // A refusal is repeated by the worker, which has the delivery in hand.
-    room: { items: mostInHand },
-    turnWithinMs: 30_000,
+    ...inHandBounds,
   });
 
   constructor(private readonly postgres: Postgres) {}

@@ -3,7 +3,7 @@ import { Config } from '../config/config.module.js';
 import { Batcher } from '../infra/batcher.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
-import { generationOf, handedOut, mostInHand, notificationIdOf, stillHandedOut, type Delivery } from './delivery.js';
+import { generationOf, handedOut, inHandBounds, notificationIdOf, stillHandedOut, type Delivery } from './delivery.js';
 import { onEachDay, perDay } from './per-day.js';
 import { stillQueued } from './still-queued.js';
 
@@ -29,23 +29,20 @@ export const leaveItems = perDay(
 /** Of one statement: a process may have 16,384 in hand, and results of those that end meanwhile wait for the lock of their row. */
 const writtenTogether = 1024;
 
-/** A refusal is repeated by the worker, which has the delivery in hand. */
-const bounds = { room: { items: mostInHand }, turnWithinMs: 30_000 };
-
 /** Deliveries that this process has in hand, and that the queue has forgotten. */
 @Injectable()
 export class DeliveriesInHand {
   private readonly looks = new Batcher<Delivery, boolean>((batch) => this.lookTogether(batch), {
     maxItems: 512,
     lingerMs: 5,
-    ...bounds,
+    ...inHandBounds,
   });
   private readonly keeping = new Batcher<Delivery, void>((batch) => this.keepTogether(batch), {
     maxItems: writtenTogether,
     // Beside receivers that hang, hundreds of chunks a second are left with a delivery or two, each of which needs a lease.
     lingerMs: 25,
     lingersAlone: true,
-    ...bounds,
+    ...inHandBounds,
   });
 
   constructor(

@@ -5,9 +5,9 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { rowsOf } from '../infra/postgres/statement.js';
 import { OperationalEvents, type DeadState } from '../operational-events/operational-events.service.js';
 import {
+  inHandBounds,
   keyOf,
   nameOf,
-  mostInHand,
   notificationIdOf,
   sameDelivery,
   type DeliveryKey,
@@ -145,8 +145,7 @@ export class Settlements implements OnApplicationShutdown {
     maxItems: 512,
     lingerMs: 10,
     isolate: isDataError,
-    room: { items: mostInHand },
-    turnWithinMs: 30_000,
+    ...inHandBounds,
   });
 
   constructor(
