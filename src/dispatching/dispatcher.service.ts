@@ -6,6 +6,7 @@ import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { QueuePosition } from '../queue/queue-position.service.js';
+import { onceEach } from './once-each.js';
 import { recoveryRules, type RecoveryRule } from './recovery-rules.js';
 import { SinceLastLook, type Looked } from '../ledger/since-last-look.js';
 
@@ -94,16 +95,15 @@ export class Dispatcher {
 
   /** Applies every rule once. One that fails is reported, and does not keep the next from running. */
   async recover(stopping: AbortSignal): Promise<Recovered> {
-    const recovered: Recovered = { deliveries: 0, failedRules: [] };
-    for (const rule of this.rules) {
-      if (stopping.aborted) break;
-      try {
-        recovered.deliveries += await this.apply(rule, stopping);
-      } catch (error) {
-        this.logger.warn({ event: 'dispatcher.task-failed', task: rule.name, error });
-        recovered.failedRules.push(rule.name);
-      }
-    }
-    return recovered;
+    let deliveries = 0;
+    const failedRules = await onceEach(
+      this.rules,
+      async (rule) => {
+        deliveries += await this.apply(rule, stopping);
+      },
+      this.logger,
+      stopping,
+    );
+    return { deliveries, failedRules };
   }
 }

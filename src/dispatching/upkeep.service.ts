@@ -19,6 +19,7 @@ import { sweepSessions } from '../sessions/session-rows.js';
 import { SigningKeys } from '../subscriptions/signing-keys.service.js';
 import { acceptedWithin } from './accepted-within.js';
 import { inBatches } from './in-batches.js';
+import { onceEach } from './once-each.js';
 import { Releaser } from './releaser.service.js';
 import { UnusedEndpoints } from './unused-endpoints.service.js';
 
@@ -111,17 +112,7 @@ export class Upkeep {
    * Does everything once. A task that fails is reported, and does not keep the next from running.
    * @returns those that failed
    */
-  async once(stopping: AbortSignal): Promise<string[]> {
-    const failed: string[] = [];
-    for (const task of this.tasks) {
-      if (stopping.aborted) break;
-      try {
-        await task.run(stopping);
-      } catch (error) {
-        this.logger.warn({ event: 'dispatcher.task-failed', task: task.name, error });
-        failed.push(task.name);
-      }
-    }
-    return failed;
+  once(stopping: AbortSignal): Promise<string[]> {
+    return onceEach(this.tasks, (task) => task.run(stopping), this.logger, stopping);
   }
 }
