@@ -2,50 +2,36 @@ import 'reflect-metadata';
 import { Module, type DynamicModule } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { setTimeout as pause } from 'node:timers/promises';
-import { ActivityModule } from './activity/activity.module.js';
-import { AuditModule } from './audit/audit.module.js';
-import { CatalogueModule } from './catalogue/catalogue.module.js';
-import { ConfigModule } from './config/config.module.js';
 import { InvalidSettings, readSettings, type Settings } from './config/settings.js';
 import { entities } from './create-heraut.js';
 import { DeliveryModule } from './delivery/delivery.module.js';
 import { Turns } from './delivery/turns.service.js';
 import { Worker } from './delivery/worker.service.js';
-import { CredentialsModule } from './credentials/credentials.module.js';
 import { Dispatcher } from './dispatching/dispatcher.service.js';
 import { DispatchingModule } from './dispatching/dispatching.module.js';
 import { releaseAll, type HeldWork } from './dispatching/release-all.js';
 import { Releaser } from './dispatching/releaser.service.js';
 import { Upkeep } from './dispatching/upkeep.service.js';
 import { endWithError } from './end-with-error.js';
+import { foundationModules } from './foundation.js';
 import { CannotConnect } from './infra/cannot-connect.js';
 import { Clock } from './infra/clock.js';
-import { ClockModule } from './infra/clock.module.js';
 import { JsonLogger } from './infra/logging/json-logger.js';
 import { DataDirectoryInUse } from './infra/postgres/directory-lock.js';
-import { PostgresModule } from './infra/postgres/postgres.module.js';
 import { requireDatabase } from './infra/postgres/embedded-is-there.js';
 import { warnOfNewer } from './infra/postgres/migrated-by-newer.js';
 import { Postgres } from './infra/postgres/postgres.js';
 import { connectionAdvice } from './infra/rabbitmq/connection-advice.js';
-import { RedisModule } from './infra/redis/redis.module.js';
 import { DeliveryQueue, lanes } from './queue/delivery-queue.js';
 import { countHeld } from './ledger/measure.js';
-import { LiveEventsModule } from './live-events/live-events.module.js';
-import { LivenessModule } from './liveness/liveness.module.js';
-import { OperationalEventsModule } from './operational-events/operational-events.module.js';
-import { OutboundModule } from './outbound/outbound.module.js';
 import { KeyRingRefused } from './secrets/key-ring.js';
 import { openSecrets } from './secrets/open-secrets.js';
 import type { SecretCipher } from './secrets/secret-cipher.service.js';
-import { SecretsModule } from './secrets/secrets.module.js';
 import { QueueModule } from './queue/queue.module.js';
 import { ReplayRunner } from './replays/replay-runner.service.js';
 import { SessionsModule } from './sessions/sessions.module.js';
 import { noSiblings } from './supervision/siblings.js';
-import { SupervisionModule } from './supervision/supervision.module.js';
 import { startTracing } from './telemetry/start-tracing.js';
-import { TelemetryModule } from './telemetry/telemetry.module.js';
 import type { Tracer } from './telemetry/tracing.js';
 
 /** The dispatcher alone; where the queue is in this process's memory, with a worker, or no worker would take its deliveries. */
@@ -55,21 +41,7 @@ class DispatchOnceModule {
     return {
       module: DispatchOnceModule,
       imports: [
-        ConfigModule.with(settings),
-        ClockModule,
-        PostgresModule.with(postgres),
-        SecretsModule.with(cipher),
-        TelemetryModule.with(tracer),
-        SupervisionModule.with(noSiblings),
-        LivenessModule,
-        OperationalEventsModule,
-        LiveEventsModule,
-        ActivityModule,
-        OutboundModule,
-        CredentialsModule,
-        RedisModule,
-        AuditModule,
-        CatalogueModule,
+        ...foundationModules(settings, postgres, cipher, tracer, noSiblings),
         // Guards of the controllers in the modules below ask for it.
         SessionsModule,
         QueueModule,
