@@ -14,15 +14,13 @@ import { endFetched } from '../ledger/end-fetched.js';
 import { lowestIdAt } from '../ledger/partitions.js';
 import { apiPath } from '../nrc/nrc-dialect.js';
 import { NrcOperation } from '../nrc/nrc-operation.js';
-import { uuidPath } from '../nrc/resource.js';
+import { beyondTheStandard, uuidPath } from '../nrc/resource.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { acknowledgedOutput, acknowledgementInput, pageToSend, pullOutput, pullQuery } from './pull-io.js';
 import { Fetches } from './fetches.service.js';
 import { PullService } from './pull.service.js';
 
 const mayFetch = [scopes.consume];
-
-const beyondTheStandard = 'Beyond the standard. Only for the creator of the abonnement.';
 
 /** For a subscriber that fetches what was accepted for it, beside or instead of what is sent to its callback. */
 @Controller(`${apiPath}/abonnement/:uuid/notificaties`)

@@ -8,7 +8,7 @@ import { KnownQuery } from '../infra/http/known-query.pipe.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { apiPath } from '../nrc/nrc-dialect.js';
 import { NrcOperation } from '../nrc/nrc-operation.js';
-import { uuidPath } from '../nrc/resource.js';
+import { beyondTheStandard, uuidPath } from '../nrc/resource.js';
 import {
   addedSigningKeyOutput,
   addedToShow,
@@ -23,7 +23,6 @@ import { SubscriptionsService } from './subscriptions.service.js';
 type Added = z.output<typeof addedSigningKeyOutput>;
 
 const keyPath = uuidPath.extend({ keyId: z.string().meta({ format: 'uuid' }).describe('The `id` of the key.') });
-const beyondTheStandard = 'Beyond the standard. Only for the creator of the abonnement.';
 
 /** The signing keys of a subscription, for its subscriber: a resource of its own, so that clients of the standard never meet it. */
 @Controller(`${apiPath}/abonnement/:uuid/signing-keys`)

@@ -16,7 +16,7 @@ import {
   mostEntries,
 } from './subscription-limits.js';
 
-type FindChannel = (name: string) => Channel | undefined;
+export type FindChannel = (name: string) => Channel | undefined;
 
 /**
  * The abonnement that a POST or PUT describes. A field beyond the standard, left out by a client that does not know it, is undefined.

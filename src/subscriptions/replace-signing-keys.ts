@@ -3,7 +3,13 @@ import type { SecretCipher } from '../secrets/secret-cipher.service.js';
 import type { SigningScheme } from '../signing/signing-key.js';
 import { addSigningKey } from './add-signing-key.js';
 import { noteSigningKeys } from './note-signing-keys.js';
-import { endSigningKeyLater, eraseSigningKey, findSigningKeys, signingKeyPlace } from './signing-key-rows.js';
+import {
+  endSigningKeyLater,
+  eraseSigningKey,
+  findSigningKeys,
+  signingKeyPlace,
+  usualGraceSeconds,
+} from './signing-key-rows.js';
 
 /** A key that signs, with its secret. */
 export interface StoredSigningKey {
@@ -35,8 +41,6 @@ export async function storedSigningKeys(
   return keys;
 }
 
-const daySeconds = 86_400;
-
 /**
  * Puts keys in the places of others, within a change of the catalogue. Those that are left sign for a day more; where nothing takes
  * their places, they end now.
@@ -53,7 +57,7 @@ export async function replaceSigningKeys(
   const before = await findSigningKeys(manager, subscriptionId);
   for (const id of left) {
     if (added.length === 0) await eraseSigningKey(manager, id);
-    else await endSigningKeyLater(manager, id, daySeconds);
+    else await endSigningKeyLater(manager, id, usualGraceSeconds);
   }
   for (const key of added) await addSigningKey(manager, cipher, subscriptionId, key);
   const done = left.length === 0 ? 'created' : added.length === 0 ? 'ended' : 'rotated';

@@ -95,6 +95,9 @@ export async function insertSigningKey(
   return { id, scheme, publicKey, createdAt: row.createdAt, endsAt: null };
 }
 
+/** A day: for so long a key that another one has replaced goes on to sign, where nobody says otherwise. */
+export const usualGraceSeconds = 86_400;
+
 /** The key signs for so many seconds more. */
 export async function endSigningKeyLater(manager: EntityManager, id: string, graceSeconds: number): Promise<void> {
   await manager.query(`UPDATE signing_key SET ends_at = clock_timestamp() + $2 * interval '1 s' WHERE id = $1`, [

@@ -1,11 +1,10 @@
 import * as z from 'zod';
 import { secretPrefixes, signingSchemes } from '../signing/signing-key.js';
 import type { AddedSigningKey } from './add-signing-key.js';
-import type { ShownSigningKey } from './signing-key-rows.js';
+import { usualGraceSeconds, type ShownSigningKey } from './signing-key-rows.js';
 
 /** Longer than any secret with its prefix. */
 export const maxSecretLength = 128;
-const daySeconds = 86_400;
 
 const secret = z
   .string()
@@ -32,8 +31,8 @@ export const rotationInput = z
     graceSeconds: z
       .int()
       .min(0)
-      .max(7 * daySeconds)
-      .default(daySeconds)
+      .max(7 * usualGraceSeconds)
+      .default(usualGraceSeconds)
       .describe('How long deliveries are signed with the old key as well. 0: not at all.'),
     secret,
   })

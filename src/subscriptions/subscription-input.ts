@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { longestChannelName } from '../channels/channel-limits.js';
-import type { Channel } from '../channels/channel.js';
 import { canonicalName } from '../channels/filter-names.js';
 import {
   credentialChangesInput,
@@ -11,7 +10,7 @@ import { atMost } from '../infra/http/at-most.js';
 import { mostInvalidParams, ValidationProblem } from '../infra/http/problem.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
 import { hasCredentials, isWebUrl } from '../nrc/fields.js';
-import { refusalOfNames } from './read-abonnement.js';
+import { refusalOfNames, type FindChannel } from './read-abonnement.js';
 import type { SubscriptionInput, SubscriptionSettings } from './subscription-changes.js';
 import {
   longestCallbackUrl,
@@ -22,8 +21,6 @@ import {
 } from './subscription-limits.js';
 import type { SubscribedChannel } from './subscription.js';
 import { subscriptionSettingsInput } from './subscriptions-io.js';
-
-type FindChannel = (name: string) => Channel | undefined;
 
 const unstorable = 'Contains U+0000 or half a surrogate pair.';
 
