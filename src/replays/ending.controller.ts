@@ -9,7 +9,8 @@ import type { Selection } from '../deliveries/selection.js';
 import { CreationRequests } from '../idempotency/creation-requests.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
-import { cancelInput, checkFits, closeInput, replayOutput, replayToShow } from './replays-io.js';
+import { createReplay } from './create-replay.js';
+import { cancelInput, closeInput, replayOutput } from './replays-io.js';
 import { Replays } from './replays.service.js';
 
 type Shown = z.output<typeof replayOutput>;
@@ -80,14 +81,9 @@ export class EndingController {
     { caller, request, reply }: { caller: Application; request: FastifyRequest; reply: FastifyReply },
   ): Promise<Shown> {
     const { selection, confirm, note } = input;
-    checkFits(kind, selection, true);
     const whole = { ratePerSecond: null, onlyMissed: true, startAt: undefined, stopAt: undefined };
     const wanted = { kind, selection, confirm, note, ...whole };
     const asked = { application: caller.clientId, operation: `${kind}-deliveries`, input } as const;
-    const done = await this.requests.carryOut({ request, reply }, asked, (reserve) =>
-      this.replays.create(wanted, reserve),
-    );
-    if (done.kind === 'created') return replayToShow(done.created);
-    return replayToShow(await this.replays.get(done.id));
+    return createReplay({ replays: this.replays, requests: this.requests }, { request, reply }, asked, wanted);
   }
 }

@@ -10,6 +10,7 @@ import { checkInput } from '../infra/http/check-input.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import { createReplay } from './create-replay.js';
 import {
   checkFits,
   dryRunInput,
@@ -95,15 +96,10 @@ export class ReplaysController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Shown> {
     const input = checkInput(replayInput, body);
-    checkFits('replay', input.selection, input.onlyMissed);
     const { startAt, stopAt, confirm, note } = input;
     const wanted = { ...input, kind: 'replay', startAt, stopAt, confirm, note } as const;
     const asked = { application: clientId, operation: 'create-replay', input } as const;
-    const done = await this.requests.carryOut({ request, reply }, asked, (reserve) =>
-      this.replays.create(wanted, reserve),
-    );
-    if (done.kind === 'created') return replayToShow(done.created);
-    return replayToShow(await this.replays.get(done.id));
+    return createReplay({ replays: this.replays, requests: this.requests }, { request, reply }, asked, wanted);
   }
 
   @Get(':id')
