@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { isUuid } from '../infra/uuid-text.js';
 
 /** @throws {InvalidArgumentError} which Commander shows with the option's name */
 export const wholeNumber =
@@ -41,11 +42,10 @@ function timeFrom(text: string, direction: 1 | -1): string {
 /** Times are UTC where they do not say otherwise, as all that is shown is. */
 const withZone = (text: string): string => (/(z|[+-]\d\d:?\d\d)$/i.test(text) ? text : `${text}Z`).replace(' ', 'T');
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
 /** @throws {InvalidArgumentError} */
 export const id = (text: string): string => {
-  if (uuid.test(text)) return text.toLowerCase();
+  const lower = text.toLowerCase();
+  if (isUuid(lower)) return lower;
   throw new InvalidArgumentError('It is a UUID, as the lists show it.');
 };
 

@@ -5,7 +5,7 @@ import { readAside } from '../infra/postgres/read-aside.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { readDays } from '../ledger/days.js';
 import { deadStates } from '../ledger/delivery.js';
-import { dayOfId, timeOfId } from '../ledger/partitions.js';
+import { dayMs, dayOfId, highestId, lowestId, timeOfId } from '../ledger/partitions.js';
 import type { DeadState } from '../operational-events/operational-events.service.js';
 import { findHeads, walkHeads, walkHeadsOfChannel, type HeadRow, type WalkedRow } from './find-groups.js';
 
@@ -65,10 +65,6 @@ const together = 20_000;
 const firstRound = 100;
 /** A transaction takes on no further statement after this time: embedded there is one connection for everything. */
 const transactionMs = 25;
-
-const highestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-const lowestId = '00000000-0000-0000-0000-000000000000';
-const dayMs = 86_400_000;
 
 /** The dead letters of one subscription, of a day and in one state. */
 interface Head {

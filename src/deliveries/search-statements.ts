@@ -1,5 +1,6 @@
 import { statement, type Statement, type Values } from '../infra/postgres/statement.js';
 import type { DeliveryKey } from '../ledger/delivery.js';
+import { highestId, lowestId } from '../ledger/partitions.js';
 import { deliveryConditions, notificationConditions, type Conditions, type Criteria } from './criteria.js';
 import { fromStateIndex, type Scope } from './routes.js';
 
@@ -26,9 +27,6 @@ export interface Window {
 }
 
 type Ready = [Statement, Values];
-
-export const lowestId = '00000000-0000-0000-0000-000000000000';
-const highestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /** The first and the last id that a part may have. */
 export function windowOf({ notificationId, from, before }: Criteria, { after, end }: Part): Window {

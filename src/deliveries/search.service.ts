@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
 import { keyOf, type DeliveryKey, type KeyRow } from '../ledger/delivery.js';
-import { idAfter, idBefore, timeOfId } from '../ledger/partitions.js';
+import { earlierId, idAfter, idBefore, laterId, lowestId, timeOfId } from '../ledger/partitions.js';
 import {
   deliveryConditions,
   digestCondition,
@@ -12,7 +12,7 @@ import {
 } from './criteria.js';
 import { hasStateIndex, scopeOf } from './routes.js';
 import * as statements from './search-statements.js';
-import { lowestId, windowOf, type Part, type Sought, type Window } from './search-statements.js';
+import { windowOf, type Part, type Sought, type Window } from './search-statements.js';
 
 export interface FoundPage {
   /** Newest first. */
@@ -123,11 +123,11 @@ export class LedgerSearch {
       await this.inRange(search, whole, bounds.rows);
       return search.page();
     }
-    const digested = { from: greater(known.from, whole.from), to: lesser(known.to, whole.to) };
+    const digested = { from: laterId(known.from, whole.from), to: earlierId(known.to, whole.to) };
     const chunks = [
-      () => this.inRange(search, { from: greater(idAfter(known.to), whole.from), to: whole.to }, bounds.rows),
+      () => this.inRange(search, { from: laterId(idAfter(known.to), whole.from), to: whole.to }, bounds.rows),
       () => this.inDigested(search, condition, digested, bounds),
-      () => this.inRange(search, { from: whole.from, to: lesser(idBefore(known.from), whole.to) }, bounds.rows),
+      () => this.inRange(search, { from: whole.from, to: earlierId(idBefore(known.from), whole.to) }, bounds.rows),
     ];
     for (const chunk of chunks) {
       if (search.isOver) break;
@@ -159,7 +159,7 @@ export class LedgerSearch {
   ): Promise<void> {
     if (window.from > window.to) return;
     const [end] = await this.run<{ from_id: string }>(statements.digestRangeEnd(window, bounds.digests));
-    const reached = { from: greater(end?.from_id ?? lowestId, window.from), to: window.to };
+    const reached = { from: laterId(end?.from_id ?? lowestId, window.from), to: window.to };
     const blocks = await this.run<Window>(statements.candidates(condition, reached, bounds.blocks + 1));
     const toRead = blocks.slice(0, bounds.blocks);
     for (
@@ -225,6 +225,3 @@ const endOfRange = (sought: Sought, { notificationId, subscriptionId }: Delivery
   notificationId,
   subscriptionId: sought === 'delivery' ? subscriptionId : lowestId,
 });
-
-const greater = (one: string, other: string): string => (one > other ? one : other);
-const lesser = (one: string, other: string): string => (one < other ? one : other);

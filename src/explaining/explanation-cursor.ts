@@ -1,3 +1,6 @@
+import { asUuid } from '../infra/uuid-text.js';
+import { lowestId } from '../ledger/partitions.js';
+
 /** Where a list of explanations goes on. */
 export interface ExplanationKey {
   /** `first`: subscriptions that get the notification; `others`: those that do not. */
@@ -6,17 +9,13 @@ export interface ExplanationKey {
   after: string | null;
 }
 
-/** Sorts before every id. */
-export const lowestId = '00000000-0000-0000-0000-000000000000';
-
 /** Text that callers send back as it is. */
 export const toCursor = ({ part, after }: ExplanationKey): string =>
   `${part === 'first' ? 'f' : 'o'}${(after ?? lowestId).replaceAll('-', '')}`;
 
 /** @returns undefined for anything that `toCursor` does not write */
 export function fromCursor(cursor: string): ExplanationKey | undefined {
-  const parts = /^([fo])([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})$/.exec(cursor);
-  if (!parts) return undefined;
-  const id = parts.slice(2).join('-');
-  return { part: parts[1] === 'f' ? 'first' : 'others', after: id === lowestId ? null : id };
+  if (!/^[fo][0-9a-f]{32}$/.test(cursor)) return undefined;
+  const id = asUuid(cursor.slice(1));
+  return { part: cursor.startsWith('f') ? 'first' : 'others', after: id === lowestId ? null : id };
 }

@@ -4,11 +4,12 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
 import type { DeliveryState, HeldReason } from '../ledger/delivery.js';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
+import { highestId, lowestId } from '../ledger/partitions.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { characteristicsOf } from '../publishing/characteristics-of.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import type { SubscribedChannel } from '../subscriptions/subscription.js';
-import { lowestId, type ExplanationKey } from './explanation-cursor.js';
+import type { ExplanationKey } from './explanation-cursor.js';
 import * as statements from './find-explained.js';
 import { judgeThen, slackMs, type Judgement, type Matchable } from './judge.js';
 import type { PastChange } from './past-version.js';
@@ -169,8 +170,6 @@ export class ExplanationReader {
     return this.postgres.dataSource.query<R[]>(statement.text, valuesOf(statement, values));
   }
 }
-
-const highestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /** From when on changes decide what a subscription was when the notification was matched. */
 const sinceOf = ({ acceptedAt }: Notification): Date => new Date(acceptedAt.getTime() - slackMs);

@@ -1,8 +1,7 @@
 import type { Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
-import { dayOfPartition, partitionOf } from './partitions.js';
+import { dayMs, dayOfPartition, partitionOf } from './partitions.js';
 
-const dayMs = 86_400_000;
 /** Names of later ones would have more digits. No notification is of them. */
 const latestDay = Date.UTC(9999, 11, 31) / dayMs;
 

@@ -11,13 +11,13 @@ import type { Postgres } from '../infra/postgres/postgres.js';
 import {
   attachPartition,
   dateOf,
+  dayMs,
   dayOfPartition,
   partitionsBetween,
   type LedgerTable,
   type Partition,
 } from './partitions.js';
 
-const dayMs = 86_400_000;
 /** The number is arbitrary. */
 const dropping = 727_274;
 

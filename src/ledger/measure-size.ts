@@ -1,8 +1,7 @@
 import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
-import { dateOf, dayOfPartition } from './partitions.js';
+import { dateOf, dayMs, dayOfPartition } from './partitions.js';
 
-const dayMs = 86_400_000;
 /** Days that are told apart. More are kept where RETENTION_DAYS says so, and are summed. */
 const mostDays = 60;
 

@@ -2,10 +2,9 @@ import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { isMissingPartition } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { createPartition, partitionsBetween, type Partition } from './partitions.js';
+import { createPartition, dayMs, partitionsBetween, type Partition } from './partitions.js';
 import { onDay } from './per-day.js';
 
-const dayMs = 86_400_000;
 /** Yesterday for a publisher's clock that is behind, a week ahead for a dispatcher that is down over a holiday. */
 const daysBehind = 1;
 const daysAhead = 7;

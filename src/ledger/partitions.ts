@@ -1,7 +1,13 @@
+import { asUuid } from '../infra/uuid-text.js';
+
 const tables = ['notification', 'delivery', 'attempt'] as const;
 export type LedgerTable = (typeof tables)[number];
 
-const dayMs = 86_400_000;
+export const dayMs = 86_400_000;
+
+/** Before and behind every id. */
+export const lowestId = '00000000-0000-0000-0000-000000000000';
+export const highestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 export interface Partition {
   table: LedgerTable;
@@ -26,11 +32,10 @@ export const idBefore = (id: string): string => toId(toNumber(id) - 1n);
 export const idAfter = (id: string): string => toId(toNumber(id) + 1n);
 
 const toNumber = (id: string): bigint => BigInt(`0x${id.replaceAll('-', '')}`);
-const toId = (id: bigint): string =>
-  id
-    .toString(16)
-    .padStart(32, '0')
-    .replace(/(.{8})(.{4})(.{4})(.{4})(.{12})/, '$1-$2-$3-$4-$5');
+const toId = (id: bigint): string => asUuid(id.toString(16).padStart(32, '0'));
+
+export const earlierId = (one: string, other: string): string => (one < other ? one : other);
+export const laterId = (one: string, other: string): string => (one < other ? other : one);
 
 /** Milliseconds since 1970 at which a UUIDv7 was made. */
 export function timeOfId(id: string): number {

@@ -1,6 +1,6 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement, valuesOf } from '../infra/postgres/statement.js';
-import { lowestIdAt, timeOfId } from './partitions.js';
+import { dayMs, lowestIdAt, timeOfId } from './partitions.js';
 
 /** Of each subscription, no more are counted. */
 export const mostCounted = 1000;
@@ -8,7 +8,6 @@ export const mostCounted = 1000;
 export const failuresOfDays = 7;
 /** Of the newest that wait, so many are looked at for one that has failed: the others wait for their time. */
 const waitingLookedAt = 20;
-const dayMs = 86_400_000;
 
 /** How it stands with one subscription. */
 export interface Situation {

@@ -1,4 +1,5 @@
 import { hashPlace } from '../idempotency/hash-place.js';
+import { lowestId } from '../ledger/partitions.js';
 import type { SecretCipher } from '../secrets/secret-cipher.service.js';
 import { secretColumns } from '../secrets/stored-secrets.js';
 import type { Row } from './read-pages.js';
@@ -52,7 +53,6 @@ export function secretsCarrier(table: Table, from: Ciphers, to: SecretCipher): (
 }
 
 const pageLength = 500;
-const lowestId = '00000000-0000-0000-0000-000000000000';
 
 /**
  * Reads every secret that is stored there.

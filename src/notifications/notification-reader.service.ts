@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { Criteria } from '../deliveries/criteria.js';
 import { DeliveryReader, type KnownAttempt, type KnownDelivery } from '../deliveries/delivery-reader.service.js';
-import { lowestId } from '../deliveries/search-statements.js';
 import { LedgerSearch, type SearchBounds } from '../deliveries/search.service.js';
 import { endpointsOf } from '../endpoints/origin.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
 import type { DeliveryKey, DeliveryState } from '../ledger/delivery.js';
+import { lowestId } from '../ledger/partitions.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import * as statements from './find-notifications.js';
 import { storyOf, type Deed, type StoryEvent, type StoryOfDelivery, type WorkOnMany } from './story.js';

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { asUuid } from '../infra/uuid-text.js';
 import type { InOrder } from '../ledger/line-up.js';
 import type { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 
@@ -14,6 +15,5 @@ export function inOrderOf(
 
 /** A UUID that stands for an object in the ledger: the same for the same `hoofdObject`, character by character. */
 export function objectKeyOf(hoofdObject: string): string {
-  const hex = createHash('sha256').update(hoofdObject).digest('hex');
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20, 32)}`;
+  return asUuid(createHash('sha256').update(hoofdObject).digest('hex').slice(0, 32));
 }

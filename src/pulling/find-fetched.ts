@@ -1,7 +1,5 @@
 import { statement, type Statement } from '../infra/postgres/statement.js';
 
-export const highestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-
 /** The last of the next deliveries to search, of whatever subscriptions, if there are more of them up to `$to`. */
 export const rangeEnd = statement(
   'pull-range-end',

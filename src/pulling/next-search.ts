@@ -1,8 +1,8 @@
 import { mayHave } from '../digests/mark-filter.js';
 import { markOf } from '../digests/marks.js';
 import type { Statement, Values } from '../infra/postgres/statement.js';
-import { idBefore } from '../ledger/partitions.js';
-import { digested, highestId, rangeEnd } from './find-fetched.js';
+import { highestId, idBefore, laterId } from '../ledger/partitions.js';
+import { digested, rangeEnd } from './find-fetched.js';
 
 /** Asked of one statement: each is a page of Postgres. */
 const mostDigests = 1000;
@@ -50,7 +50,7 @@ export async function nextSearch(
   const asked = { after, horizon, digests: mostDigests, blocks: mostBlocks };
   const { first, last, next, blocks } = (await run<KnownRow>(digested(mark), asked))[0]!;
   if (first === null || last === null || after >= last) return range(after, highestId);
-  const windows = blocks.map(({ from, to }) => ({ after: greater(idBefore(from), after), end: to }));
+  const windows = blocks.map(({ from, to }) => ({ after: laterId(idBefore(from), after), end: to }));
   const beforeFirst = idBefore(first);
   if (after < beforeFirst) {
     const older = await range(after, beforeFirst);
@@ -62,5 +62,3 @@ export async function nextSearch(
   const newer = await range(last, highestId);
   return { windows: [...windows, ...newer.windows], end: newer.end };
 }
-
-const greater = (one: string, other: string): string => (one > other ? one : other);

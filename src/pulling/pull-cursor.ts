@@ -1,3 +1,6 @@
+import { textOfUuids, uuidsIn } from '../infra/uuid-text.js';
+import { earlierId, laterId } from '../ledger/partitions.js';
+
 /** Up to where a subscriber has fetched. */
 export interface PullCursor {
   /** Notification id: everything up to it was fetched. */
@@ -9,24 +12,13 @@ export interface PullCursor {
 /** Of so many it is remembered that they were fetched; more wait until nothing can be committed below them. */
 export const mostSeen = 64;
 
-const idLength = 16;
-
 /** Text that callers send back as it is. */
-export const toCursor = ({ after, seen }: PullCursor): string =>
-  Buffer.from([after, ...seen].join('').replaceAll('-', ''), 'hex').toString('base64url');
+export const toCursor = ({ after, seen }: PullCursor): string => textOfUuids(after, ...seen);
 
 /** @returns undefined for anything that `toCursor` does not write */
 export function fromCursor(cursor: string): PullCursor | undefined {
-  const bytes = Buffer.from(cursor, 'base64url');
-  // The decoder skips characters it cannot read; only a text that the encoder wrote encodes to itself again.
-  if (bytes.toString('base64url') !== cursor) return undefined;
-  if (bytes.length === 0 || bytes.length % idLength !== 0 || bytes.length > (1 + mostSeen) * idLength) return undefined;
-  const [after, ...seen] = bytes
-    .toString('hex')
-    .replaceAll(/(.{8})(.{4})(.{4})(.{4})(.{12})/g, '$1-$2-$3-$4-$5,')
-    .split(',')
-    .slice(0, -1);
-  return { after: after!, seen };
+  const [after, ...seen] = uuidsIn(cursor);
+  return after === undefined || seen.length > mostSeen ? undefined : { after, seen };
 }
 
 /** The result of one look. */
@@ -52,10 +44,7 @@ export function advance(
   const count = Math.min(found.length, safe + mostSeen - stillSeen.length);
   const isCut = count < found.length;
   const upTo = isCut ? (found[count - 1]?.id ?? horizon) : searchedTo;
-  const after = max(cursor.after, min(horizon, upTo));
+  const after = laterId(cursor.after, earlierId(horizon, upTo));
   const seen = [...cursor.seen, ...found.slice(0, count).map(({ id }) => id)].filter((id) => id > after);
   return { count, next: { after, seen }, isCut };
 }
-
-const min = (one: string, other: string): string => (one < other ? one : other);
-const max = (one: string, other: string): string => (one < other ? other : one);

@@ -4,10 +4,11 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf, type Values } from '../infra/postgres/statement.js';
 import type { DeliveryState } from '../ledger/delivery.js';
 import { readHorizon } from '../ledger/horizon.js';
+import { highestId } from '../ledger/partitions.js';
 import { publishingLimits, type PublishingLimits } from '../publishing/publishing-limits.js';
 import { Arrivals } from './arrivals.service.js';
 import { Fetches, noTurn, type Fetcher } from './fetches.service.js';
-import { highestId, page } from './find-fetched.js';
+import { page } from './find-fetched.js';
 import { nextSearch, type Run } from './next-search.js';
 import { advance, type PullCursor } from './pull-cursor.js';
 

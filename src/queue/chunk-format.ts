@@ -1,3 +1,4 @@
+import { isUuid } from '../infra/uuid-text.js';
 import type { HandedOut } from '../ledger/delivery.js';
 import type { Chunk } from './chunk.js';
 
@@ -129,6 +130,3 @@ const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (val
 
 /** A number of the ledger, where it is an int: it would refuse a larger one each time the message is taken. */
 const isInt = (value: unknown): boolean => isCount(value) && (value as number) < 2 ** 31;
-
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-const isUuid = (value: unknown): boolean => typeof value === 'string' && uuid.test(value);

@@ -3,7 +3,7 @@ import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { readAside } from '../infra/postgres/read-aside.js';
 import { readDays } from '../ledger/days.js';
 import type { DeliveryKey } from '../ledger/delivery.js';
-import { lowestIdAt, timeOfId } from '../ledger/partitions.js';
+import { dayMs, lowestIdAt, timeOfId } from '../ledger/partitions.js';
 import { onDay } from '../ledger/per-day.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { daysWithin, findMissedOnDay } from './find-meant.js';
@@ -21,7 +21,6 @@ const usual: CountLimits = { deliveries: 2_000_000, notifications: 200_000, ms: 
 /** Rows of one statement. */
 const together = { deliveries: 50_000, notifications: 2000 };
 const sampleLength = 20;
-const dayMs = 86_400_000;
 
 export interface Range {
   after: DeliveryKey;

@@ -7,7 +7,7 @@ import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { readDays, type LedgerDay } from '../ledger/days.js';
 import { endMany } from '../ledger/end-many.js';
 import { readHorizon } from '../ledger/horizon.js';
-import { lowestIdAt } from '../ledger/partitions.js';
+import { dayMs, lowestIdAt } from '../ledger/partitions.js';
 import { sendAgain, type SentAgain } from '../ledger/send-again.js';
 import { publishingLimits, type PublishingLimits } from '../publishing/publishing-limits.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
@@ -39,8 +39,6 @@ const failedPauseMs = 5000;
 const horizonPauseMs = 1000;
 /** After a step that came to what it would send of a day that is away: that is brought back, or is dropped, within an hour. */
 const awayPauseMs = 5000;
-
-const dayMs = 86_400_000;
 
 /** The work that a step has done so far. */
 interface Progress {

@@ -3,6 +3,7 @@ import { selectionInput, selectionOutput, type Selection } from '../deliveries/s
 import { pageQuery } from '../infra/http/page-query.js';
 import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
+import { isUuid } from '../infra/uuid-text.js';
 import { timeOfId } from '../ledger/partitions.js';
 import { stateOf, subscriptionStates } from '../subscriptions/subscription-state.js';
 import type { Subscription } from '../subscriptions/subscription.js';
@@ -61,8 +62,7 @@ export const closeInput = z
   .meta({ id: 'CloseInput' });
 
 /** The cursor is the id of the last one of a page. */
-const fromCursor = (cursor: string): string | undefined =>
-  /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(cursor) ? cursor : undefined;
+const fromCursor = (cursor: string): string | undefined => (isUuid(cursor) ? cursor : undefined);
 
 export const replaysQuery = z.strictObject({
   kind: z.enum(replayKinds).optional(),

@@ -7,7 +7,7 @@ import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { readDays } from '../ledger/days.js';
 import { eraseAnswers, eraseTexts, findUnfinished, lockTexts } from '../ledger/erase-bodies.js';
-import { dateOf, lowestIdAt, partitionOf } from '../ledger/partitions.js';
+import { dateOf, dayMs, lowestIdAt, partitionOf } from '../ledger/partitions.js';
 import { byDay, onDay } from '../ledger/per-day.js';
 import { readChannels } from '../ledger/read-channels.js';
 import { readTextVersions } from '../ledger/text-versions.js';
@@ -26,7 +26,6 @@ import {
   type Walk,
 } from './retention-days.js';
 
-const dayMs = 86_400_000;
 /** Notifications that one step looks at. */
 const batchSize = 1000;
 /** A row without its text is written anew; without these the table would grow by all of them before it shrinks. */

@@ -1,4 +1,4 @@
-const dayMs = 86_400_000;
+import { dayMs } from '../ledger/partitions.js';
 
 export interface BodyDays {
   name: string;

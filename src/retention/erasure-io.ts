@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { pageQuery } from '../infra/http/page-query.js';
 import { isStorable } from '../infra/postgres/storable-text.js';
+import { isUuid } from '../infra/uuid-text.js';
 import { timeOfId } from '../ledger/partitions.js';
 import { erasureStates, type Erasure } from './erasure.js';
 
@@ -56,9 +57,7 @@ export const erasurePageOutput = z
   })
   .meta({ id: 'ErasurePage' });
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-export const erasuresQuery = z.strictObject(pageQuery('erasures', (text) => (uuid.test(text) ? text : undefined)));
+export const erasuresQuery = z.strictObject(pageQuery('erasures', (text) => (isUuid(text) ? text : undefined)));
 
 export const erasureToShow = (erasure: Erasure): z.output<typeof erasureOutput> => {
   const { state, reached } = erasure;

@@ -1,9 +1,8 @@
 import type { Query } from '../infra/postgres/postgres.js';
-import { dayOfId, lowestIdAt } from '../ledger/partitions.js';
+import { dayMs, dayOfId, lowestIdAt } from '../ledger/partitions.js';
 import { perDay } from '../ledger/per-day.js';
 import { aboutValues, isAbout } from './main-object.js';
 
-const dayMs = 86_400_000;
 /** Found by one step, at most: each of them may have many deliveries to cancel. */
 const mostFound = 100;
 

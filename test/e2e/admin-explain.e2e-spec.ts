@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { randomUUID } from 'node:crypto';
-import { lowestId } from '../../src/explaining/explanation-cursor.js';
 import { ExplanationReader } from '../../src/explaining/explanation-reader.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
-import { lowestIdAt } from '../../src/ledger/partitions.js';
+import { lowestId, lowestIdAt } from '../../src/ledger/partitions.js';
 import { AdminApi } from '../support/admin-api.js';
 import { Receiver } from '../support/receiver.js';
 

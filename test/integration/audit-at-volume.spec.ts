@@ -5,9 +5,9 @@ import { createMonth, monthsBetween } from '../../src/audit/months.js';
 import { page, rangeEnd, type EntryFilter } from '../../src/audit-entries/find-entries.js';
 import { readSettings } from '../../src/config/settings.js';
 import * as explained from '../../src/explaining/find-explained.js';
-import { lowestId } from '../../src/explaining/explanation-cursor.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
+import { lowestId } from '../../src/ledger/partitions.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 
 const dayMs = 86_400_000;
