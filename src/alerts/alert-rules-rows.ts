@@ -1,5 +1,5 @@
 import { AuditLog } from '../audit/audit-log.js';
-import type { Query } from '../infra/postgres/postgres.js';
+import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { withDefaults, type AlertRules, type AlertRulesInput } from './alert-rules.js';
 
@@ -35,3 +35,19 @@ export async function changeAlertRules(query: Query, change: (before: AlertRules
   await AuditLog.note(query, { action: 'alert-rules.changed', subject: 'alert-rules', ...noted });
   return rules;
 }
+
+/**
+ * Replaces the rules of the installation, which each round reads. Fields that are left out get their default.
+ * @param mustFit throws where they may not replace the rules that there are
+ */
+export const replaceAlertRules = (
+  postgres: Postgres,
+  given: AlertRulesInput,
+  mustFit: (before: AlertRules) => void = () => undefined,
+): Promise<AlertRules> =>
+  postgres.transaction((query) =>
+    changeAlertRules(query, (before) => {
+      mustFit(before);
+      return withDefaults(given);
+    }),
+  );

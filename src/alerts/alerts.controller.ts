@@ -9,8 +9,8 @@ import { requireMatch } from '../infra/http/if-match.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { alertPage, toAlert, type AlertRow } from './alert-rows.js';
+import { readAlertRules, replaceAlertRules } from './alert-rules-rows.js';
 import { alertRulesInput, alertRulesOutput, type AlertRules } from './alert-rules.js';
-import { AlertRulesStore } from './alert-rules.service.js';
 import { alertPageOutput, alertQuery, alertTestOutput, pageToShow, recipientsOutput, testToShow } from './alerts-io.js';
 import { NoteSender } from './note-sender.service.js';
 
@@ -21,7 +21,6 @@ import { NoteSender } from './note-sender.service.js';
 export class AlertsController {
   constructor(
     private readonly postgres: Postgres,
-    private readonly rules: AlertRulesStore,
     private readonly sender: NoteSender,
     private readonly config: Config,
   ) {}
@@ -37,7 +36,7 @@ export class AlertsController {
     hasEntityTag: true,
   })
   async readRules(): Promise<AlertRules> {
-    return this.rules.read();
+    return readAlertRules((statement, values) => this.postgres.query(statement, values));
   }
 
   @Put('alert-rules')
@@ -53,7 +52,7 @@ export class AlertsController {
   })
   async replaceRules(@Headers('if-match') ifMatch: string | undefined, @Body() body: unknown): Promise<AlertRules> {
     const given = checkInput(alertRulesInput, body);
-    return this.rules.replace(given, (before) => requireMatch(ifMatch, before));
+    return replaceAlertRules(this.postgres, given, (before) => requireMatch(ifMatch, before));
   }
 
   @Get('alert-recipients')

@@ -4,7 +4,6 @@ import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
 import { AlertChannels } from './alert-channels.js';
 import { AlertLoop } from './alert-loop.service.js';
-import { AlertRulesStore } from './alert-rules.service.js';
 import { AlertsController } from './alerts.controller.js';
 import { NoteSender } from './note-sender.service.js';
 import { AlertRounds } from './rounds.service.js';
@@ -20,7 +19,6 @@ import { AlertRounds } from './rounds.service.js';
       useFactory: ({ settings }: Config, heartbeat: Heartbeat) =>
         new AlertChannels(settings, () => heartbeat.ledgerNow()),
     },
-    AlertRulesStore,
     AlertRounds,
     NoteSender,
     AlertLoop,

@@ -10,7 +10,7 @@ import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { AlertChannels } from './alert-channels.js';
 import { forgetAlerts, markNoted, openAlerts, readCurrent, resolveAlerts, updateAlerts } from './alert-rows.js';
-import { AlertRulesStore } from './alert-rules.service.js';
+import { readAlertRules } from './alert-rules-rows.js';
 import { keyOf, type Alert, type StoredAlert } from './alert.js';
 import { notesCounted } from './alerts.metrics.js';
 import { changesOf } from './changes.js';
@@ -49,7 +49,6 @@ export class AlertRounds {
   constructor(
     private readonly postgres: Postgres,
     { settings }: Config,
-    private readonly rules: AlertRulesStore,
     private readonly channels: AlertChannels,
     private readonly subscriptions: SubscriptionDirectory,
     private readonly applications: ApplicationDirectory,
@@ -84,7 +83,7 @@ export class AlertRounds {
     });
     if (!round) return undefined;
     const { now, noted_at: lastNoteAt } = round;
-    const rules = await this.rules.read(query);
+    const rules = await readAlertRules(query);
     const seen = await see(query, rules, round.memory, this.unfinished, now, this.postgres.isEmbedded);
     const before = await readCurrent(query);
     const open = before.filter(({ resolvedAt }) => resolvedAt === null);

@@ -6,7 +6,7 @@ import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
-import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { deadLettersOutput, deadLettersQuery, deadLettersToShow, soughtBy } from './dead-letters-io.js';
 import { KeptGroups } from './kept-groups.service.js';
 
@@ -18,7 +18,7 @@ export class DeadLettersController {
   constructor(
     private readonly groups: KeptGroups,
     private readonly catalogue: Catalogue,
-    private readonly subscriptions: SubscriptionsService,
+    private readonly subscriptions: SubscriptionDirectory,
   ) {}
 
   @Get()

@@ -10,8 +10,7 @@ import type { HandedOut, HeldReason } from '../ledger/delivery.js';
 import type { Outcome } from '../ledger/settle.service.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
-import type { ListedSubscription } from '../subscriptions/subscription-directory.service.js';
-import type { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import type { ListedSubscription, SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { keyIdOf } from './delivery-keys.js';
 import type { Decider } from './decider.service.js';
 import { DeliverService } from './deliver.service.js';
@@ -90,7 +89,7 @@ describe('a delivery that waited in line', () => {
     deliver = new DeliverService(
       config,
       clock,
-      { find: () => subscription } as unknown as SubscriptionsService,
+      { find: () => subscription } as unknown as SubscriptionDirectory,
       {
         operation: () => ({
           acquire: async (key: string) => {

@@ -10,8 +10,7 @@ import type { Outcome } from '../ledger/settle.service.js';
 import { callTimeoutMs } from '../subscriptions/call-timeout.js';
 import { guaranteeOf } from '../subscriptions/delivery-guarantee.js';
 import type { DeliveryGuarantee } from '../subscriptions/subscription.js';
-import type { ListedSubscription } from '../subscriptions/subscription-directory.service.js';
-import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import { SubscriptionDirectory, type ListedSubscription } from '../subscriptions/subscription-directory.service.js';
 import type { Caller } from './authorized-call.js';
 import { freshMs, type Loaded } from './chunk-loader.service.js';
 import { Decider } from './decider.service.js';
@@ -72,7 +71,7 @@ export class DeliverService {
   constructor(
     { settings }: Config,
     private readonly clock: Clock,
-    private readonly subscriptions: SubscriptionsService,
+    private readonly subscriptions: SubscriptionDirectory,
     idempotency: Idempotency,
     private readonly admission: Admission,
     private readonly sender: Sender,

@@ -17,7 +17,7 @@ import type { Chunk } from '../queue/chunk.js';
 import { InProcessDeliveryQueue } from '../queue/delivery-queue.in-process.js';
 import { defaultRetryPolicy } from '../retry-policy/retry-schedule.js';
 import type { DeliveryGuarantee, Subscription } from '../subscriptions/subscription.js';
-import type { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import type { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
 import { InProcessAttemptStates } from './attempt-states.in-process.js';
 import { LargeBodies } from './large-bodies.js';
@@ -107,7 +107,7 @@ async function play(
     const deliver = new DeliverService(
       config,
       systemClock,
-      { find: () => subscription as Subscription } as unknown as SubscriptionsService,
+      { find: () => subscription as Subscription } as unknown as SubscriptionDirectory,
       idempotency,
       admission,
       new Sender(client, none, reporter, untraced, config),

@@ -5,7 +5,7 @@ import type { HandOut } from '../ledger/acceptance.js';
 import { inHandBounds, type DeliveryKey } from '../ledger/delivery.js';
 import { mostRounds, passTurnsOnce } from '../ledger/pass-turn.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
-import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 
 /** A delivery that has ended, and how often its turn was to be passed on. */
 interface Ended extends DeliveryKey {
@@ -24,7 +24,7 @@ export class Turns implements OnApplicationShutdown {
   });
 
   constructor(
-    private readonly subscriptions: SubscriptionsService,
+    private readonly subscriptions: SubscriptionDirectory,
     private readonly postgres: Postgres,
     private readonly enqueuer: Enqueuer,
   ) {}

@@ -27,7 +27,7 @@ import type { DeliveryRecords } from './delivery-records.service.js';
 import { BodyMemory } from './body-memory.js';
 import type { Caller } from './authorized-call.js';
 import type { Sender } from './sender.service.js';
-import type { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import type { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import type { WebhookClient, WebhookResponse } from './webhook-client.js';
 import { Stopping } from './until-it-works.js';
 import { Worker } from './worker.service.js';
@@ -89,7 +89,7 @@ async function start(parts: Parts) {
   const deliver = new DeliverService(
     config,
     systemClock,
-    { find } as unknown as SubscriptionsService,
+    { find } as unknown as SubscriptionDirectory,
     { operation: () => ({ acquire: () => Promise.resolve({ kind: 'acquired', lock }) }) } as unknown as Idempotency,
     admission,
     {

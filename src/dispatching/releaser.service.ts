@@ -15,8 +15,8 @@ import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
 import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
 import { formatDuration, longestParkedSeconds } from '../retry-policy/retry-schedule.js';
+import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
-import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { acceptedWithin } from './accepted-within.js';
 import {
   allowanceFor,
@@ -52,7 +52,7 @@ export class Releaser {
   constructor(
     private readonly postgres: Postgres,
     private readonly enqueuer: Enqueuer,
-    private readonly subscriptions: SubscriptionsService,
+    private readonly subscriptions: SubscriptionDirectory,
     private readonly openEndpoints: OpenEndpoints,
     private readonly retryPolicies: RetryPolicies,
     private readonly heartbeat: Heartbeat,
@@ -148,7 +148,9 @@ export class Releaser {
 
   /** Nearly always no endpoint is open, and there may be a hundred thousand subscriptions. */
   private async parkable(): Promise<readonly Subscription[]> {
-    return this.openEndpoints.isAnyOpen ? this.subscriptions.list() : [];
+    if (!this.openEndpoints.isAnyOpen) return [];
+    await this.catalogue.refresh();
+    return this.subscriptions.list();
   }
 
   private plan(look: Look): ReleasePlan {

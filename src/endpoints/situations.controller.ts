@@ -8,7 +8,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { readSituations } from '../ledger/read-situations.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
-import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
 import { situationsOutput, situationsQuery, situationToShow } from './situations-io.js';
 
@@ -19,7 +19,7 @@ import { situationsOutput, situationsQuery, situationToShow } from './situations
 @Controller('admin/v1/subscriptions/situations')
 export class SituationsController {
   constructor(
-    private readonly subscriptions: SubscriptionsService,
+    private readonly subscriptions: SubscriptionDirectory,
     private readonly openEndpoints: OpenEndpoints,
     private readonly heartbeat: Heartbeat,
     private readonly postgres: Postgres,

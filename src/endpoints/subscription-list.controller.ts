@@ -7,7 +7,7 @@ import { KeptLists } from '../catalogue/kept-lists.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { SubscriptionAnswers } from '../subscriptions/subscription-answers.service.js';
-import type { ListedSubscription } from '../subscriptions/subscription-directory.service.js';
+import { SubscriptionDirectory, type ListedSubscription } from '../subscriptions/subscription-directory.service.js';
 import { subscriptionListOutput } from '../subscriptions/subscriptions-io.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
@@ -21,6 +21,7 @@ import { pageOfSubscriptions, subscriptionListQuery } from './subscription-list.
 export class SubscriptionListController {
   constructor(
     private readonly subscriptions: SubscriptionsService,
+    private readonly directory: SubscriptionDirectory,
     private readonly openEndpoints: OpenEndpoints,
     private readonly answers: SubscriptionAnswers,
     private readonly lists: KeptLists,
@@ -50,7 +51,7 @@ export class SubscriptionListController {
     // Which endpoints are open is not of the catalogue, by whose edition a list is kept.
     const key = `subscriptions ${JSON.stringify([asked, ...(isOfParked ? open.keys() : [])])}`;
     return this.lists.answer(key, reply, () => {
-      const { subscriptions, count, nextCursor } = pageOfSubscriptions(this.subscriptions.listKnown(), isParked, asked);
+      const { subscriptions, count, nextCursor } = pageOfSubscriptions(this.directory.list(), isParked, asked);
       return {
         before: `{"count":${count},"nextCursor":${JSON.stringify(nextCursor)},"subscriptions":[`,
         items: subscriptions,

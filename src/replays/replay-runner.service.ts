@@ -10,7 +10,7 @@ import { readHorizon } from '../ledger/horizon.js';
 import { dayMs, lowestIdAt } from '../ledger/partitions.js';
 import { sendAgain, type SentAgain } from '../ledger/send-again.js';
 import { publishingLimits, type PublishingLimits } from '../publishing/publishing-limits.js';
-import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { daysWithin, findMissedOnDay, findOnDay, keepContents, type Found } from './find-meant.js';
 import { creditNow, nextStepMs } from './pace.js';
 import { beforeAll, type Replay, type Skipped, type SkipReason, type StopReason } from './replay.js';
@@ -64,7 +64,7 @@ export class ReplayRunner {
   constructor(
     private readonly postgres: Postgres,
     private readonly catalogue: Catalogue,
-    private readonly subscriptions: SubscriptionsService,
+    private readonly subscriptions: SubscriptionDirectory,
     private readonly holdRule: HoldRule,
     { settings }: Config,
   ) {

@@ -9,7 +9,7 @@ import { CreationRequests } from '../idempotency/creation-requests.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
-import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
+import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { createReplay } from './create-replay.js';
 import {
   checkFits,
@@ -41,7 +41,7 @@ export class ReplaysController {
   constructor(
     private readonly replays: Replays,
     private readonly requests: CreationRequests,
-    private readonly subscriptions: SubscriptionsService,
+    private readonly subscriptions: SubscriptionDirectory,
   ) {}
 
   @Get()

@@ -10,8 +10,8 @@ import { isUniqueViolation } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import type { Statement, Values } from '../infra/postgres/statement.js';
 import { idAfter, idBefore, lowestIdAt, timeOfId } from '../ledger/partitions.js';
+import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
-import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { MeantCounter, type Range } from './count-meant.service.js';
 import {
   afterAll,
@@ -62,7 +62,7 @@ export class Replays {
     private readonly postgres: Postgres,
     private readonly counter: MeantCounter,
     private readonly catalogue: Catalogue,
-    private readonly subscriptions: SubscriptionsService,
+    private readonly subscriptions: SubscriptionDirectory,
   ) {}
 
   /** @throws {ValidationProblem} */

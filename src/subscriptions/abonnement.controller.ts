@@ -22,6 +22,7 @@ import { abonnementSchema } from './abonnement.js';
 import { CallbackProbe } from './callback-probe.service.js';
 import { readAbonnement, readChanges } from './read-abonnement.js';
 import type { SubscriptionInput } from './subscription-changes.js';
+import { SubscriptionDirectory } from './subscription-directory.service.js';
 import type { DeliveryGuarantee, Subscription } from './subscription.js';
 import { SubscriptionsService } from './subscriptions.service.js';
 
@@ -56,6 +57,7 @@ const changeTexts = {
 export class AbonnementController {
   constructor(
     private readonly subscriptions: SubscriptionsService,
+    private readonly directory: SubscriptionDirectory,
     private readonly channels: ChannelDirectory,
     private readonly probe: CallbackProbe,
     private readonly catalogue: Catalogue,
@@ -83,7 +85,7 @@ export class AbonnementController {
     const base = baseUrlOf(request); // now: the socket of a caller that has left has no address
     return this.lists.answer(`abonnement of ${base}`, reply, () => ({
       before: '[',
-      items: this.subscriptions.listKnown(),
+      items: this.directory.list(),
       present: (subscription) => present(subscription, base),
       after: ']',
     }));

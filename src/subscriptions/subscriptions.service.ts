@@ -55,16 +55,6 @@ export class SubscriptionsService {
     return this.directory.list();
   }
 
-  /** From memory alone, as `find`. */
-  listKnown(): readonly ListedSubscription[] {
-    return this.directory.list();
-  }
-
-  /** From memory alone: for callers that know it to be new enough. */
-  find(id: string): ListedSubscription | undefined {
-    return this.directory.find(id);
-  }
-
   /** @throws {NotFoundProblem} */
   async get(id: string): Promise<ListedSubscription> {
     await this.catalogue.refresh();
@@ -94,7 +84,7 @@ export class SubscriptionsService {
   }
 
   /**
-   * From memory alone, as `find`.
+   * From memory alone: for callers that know it to be new enough.
    * @throws as `getOwn`
    */
   findOwn(id: string, { clientId, isSuperuser }: Application): ListedSubscription {

@@ -15,6 +15,7 @@ import { ConfigurationAtStart } from '../../src/configuration-file/configuration
 import { ConfigurationService } from '../../src/configuration-file/configuration.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { RetryPolicyChanges } from '../../src/retry-policy/retry-policy-changes.js';
+import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { AdminApi } from '../support/admin-api.js';
 import { makeCertificate } from '../support/certificates.js';
@@ -116,6 +117,7 @@ describe('a configuration file', () => {
   };
 
   const subscribed = () => admin.api.app.get(SubscriptionsService);
+  const known = (id: string) => admin.api.app.get(SubscriptionDirectory).find(id);
 
   /** One more subscription by a file of its own, with a channel of its own. */
   async function subscription(
@@ -444,10 +446,10 @@ describe('a configuration file', () => {
       output: '',
       errors: expect.stringContaining('remove 1 that'),
     });
-    expect(subscribed().find(gone.id)).toBeDefined();
+    expect(known(gone.id)).toBeDefined();
     expect(await apply(path, '--prune', '--yes')).toContain(`  - ${gone.id}  https://receiver.example.org/hook`);
-    expect(subscribed().find(gone.id)).toBeUndefined();
-    expect(subscribed().find(kept.id)).toBeDefined();
+    expect(known(gone.id)).toBeUndefined();
+    expect(known(kept.id)).toBeDefined();
 
     // The commit that took it out of the file is reverted.
     await apply(jsonFile({ subscriptions: [gone.entry] }));
@@ -469,7 +471,7 @@ describe('a configuration file', () => {
         status: 409,
         json: { code: 'removals-not-confirmed', detail: expect.stringContaining('?confirm=1.') },
       });
-    expect(subscribed().find(id)).toBeDefined();
+    expect(known(id)).toBeDefined();
     expect((await admin.api.post(`${url}&confirm=1`, others)).json.changes).toMatchObject([{ action: 'remove' }]);
     expect((await admin.api.post(`${url}&confirm=1`, others)).json.changes).toEqual([]);
   });

@@ -4,11 +4,11 @@ import { EventEmitter, once } from 'node:events';
 import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
 import { AlertChannels } from '../../src/alerts/alert-channels.js';
+import { replaceAlertRules } from '../../src/alerts/alert-rules-rows.js';
 import { insertNotes } from '../../src/alerts/note-rows.js';
 import type { NoteChannel, NoteContent, NoteToSend, SendResult } from '../../src/alerts/note.js';
 import { NoteSender } from '../../src/alerts/note-sender.service.js';
 import { AlertLoop } from '../../src/alerts/alert-loop.service.js';
-import { AlertRulesStore } from '../../src/alerts/alert-rules.service.js';
 import { AlertRounds } from '../../src/alerts/rounds.service.js';
 import { addActivity } from '../../src/activity/activity-rows.js';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
@@ -295,7 +295,6 @@ describe('alerts', () => {
     const mute = new AlertRounds(
       postgres,
       app.get(Config),
-      app.get(AlertRulesStore),
       { names: [], operators: [] } as unknown as AlertChannels,
       app.get(SubscriptionDirectory),
       app.get(ApplicationDirectory),
@@ -621,12 +620,10 @@ describe('alerts on the embedded database', () => {
     };
     const subscriptions = { find: () => found, all: () => [found] } as unknown as SubscriptionDirectory;
     const applications = { find: () => undefined } as unknown as ApplicationDirectory;
-    const rules = new AlertRulesStore(test.postgres);
     const channels = new AlertChannels(test.config.settings, Date.now);
     const rounds = new AlertRounds(
       test.postgres,
       test.config,
-      rules,
       channels,
       subscriptions,
       applications,
@@ -634,7 +631,7 @@ describe('alerts on the embedded database', () => {
       test.heartbeat,
     );
     await makeMonthsAhead(test.postgres);
-    await rules.replace({ groupSeconds: 0, ledgerDisk: { maxBytes: 1_000_000 } });
+    await replaceAlertRules(test.postgres, { groupSeconds: 0, ledgerDisk: { maxBytes: 1_000_000 } });
     for (const state of ['failed', 'delivered', 'delivered']) {
       await test.sql(`UPDATE delivery SET state = '${state}', ended_at = now()`);
       expect([await rounds.run(0), await rounds.run(60_000)]).toEqual([true, false]);

@@ -28,7 +28,7 @@ import type { RetryPolicies } from '../../src/retry-policy/retry-policies.servic
 import { systemClock } from '../../src/infra/clock.js';
 import type { Attempt, Outcome } from '../../src/ledger/settle.service.js';
 import type { Subscription } from '../../src/subscriptions/subscription.js';
-import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
+import type { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { storeAdapters, type OpenStore } from '../support/idempotency-stores.js';
 import { attemptNumber, TestLedger } from '../support/ledger.js';
 import { eventually } from '../support/eventually.js';
@@ -129,7 +129,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     deliver = new DeliverService(
       test.config,
       systemClock,
-      { find: () => subscription } as unknown as SubscriptionsService,
+      { find: () => subscription } as unknown as SubscriptionDirectory,
       idempotency,
       new Admission(test.config, new HoldRule(openEndpoints), openEndpoints, test.heartbeat, systemClock),
       { send } as unknown as Sender,

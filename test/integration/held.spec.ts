@@ -20,14 +20,12 @@ import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-proces
 import { Enqueuer } from '../../src/queue/enqueuer.service.js';
 import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
-import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { delivered, newNotification, TestLedger } from '../support/ledger.js';
 import { embedded, real, type PreparedStack } from '../support/stacks.js';
 import { eventually } from '../support/eventually.js';
 import { newDelivery } from '../support/new-delivery.js';
 import { makeCertificate } from '../support/certificates.js';
 import { plainCipher } from '../support/secrets.js';
-import { subscriptionsService } from '../support/subscriptions-service.js';
 
 Logger.overrideLogger(false);
 
@@ -41,7 +39,6 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
   let prepared: PreparedStack;
   let test: TestLedger;
   let catalogue: Catalogue;
-  let subscriptions: SubscriptionsService;
   let directory: SubscriptionDirectory;
   let events: OperationalEvents;
   let openEndpoints: OpenEndpoints;
@@ -63,7 +60,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     return new Releaser(
       test.postgres,
       enqueuer,
-      subscriptions,
+      directory,
       openEndpoints,
       policies,
       test.heartbeat,
@@ -80,7 +77,6 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     catalogue = new Catalogue(test.postgres);
     directory = new SubscriptionDirectory(catalogue, test.postgres, plainCipher);
     events = new OperationalEvents();
-    subscriptions = subscriptionsService(catalogue, directory, test.postgres, events, plainCipher);
     openEndpoints = new OpenEndpoints(test.postgres, events);
     releaser = newReleaser();
   });

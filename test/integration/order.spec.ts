@@ -30,7 +30,7 @@ import { retryNow } from '../../src/ledger/retry-now.js';
 import { stillQueued } from '../../src/ledger/still-queued.js';
 import { Turns } from '../../src/delivery/turns.service.js';
 import type { Enqueuer } from '../../src/queue/enqueuer.service.js';
-import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
+import type { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { eventually } from '../support/eventually.js';
 import { delivered, ended, newNotification, retried, TestLedger, toBroker } from '../support/ledger.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
@@ -135,7 +135,7 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
         if (deliveries.length > 0) places.push((await test.sql('SELECT FROM in_line')).length);
       },
     } as unknown as Enqueuer;
-    const ordered = { find: () => ({ ordering: 'per-object' }) } as unknown as SubscriptionsService;
+    const ordered = { find: () => ({ ordering: 'per-object' }) } as unknown as SubscriptionDirectory;
     const passing = new Turns(ordered, test.postgres, enqueuer);
     passing.passOn(long[0]!);
     passing.passOn(short);

@@ -14,7 +14,6 @@ import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js'
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { delivered, newNotification } from '../support/ledger.js';
 import { plainCipher } from '../support/secrets.js';
-import { subscriptionsService } from '../support/subscriptions-service.js';
 import { openVirtualLedger, type VirtualLedger } from '../support/virtual-ledger.js';
 
 const running = new AbortController().signal;
@@ -37,7 +36,6 @@ describe('the rate of a subscription, with two dispatchers at one ledger', () =>
     const { postgres, events, config } = test;
     const catalogue = new Catalogue(postgres);
     const directory = new SubscriptionDirectory(catalogue, postgres, plainCipher);
-    const subscriptions = subscriptionsService(catalogue, directory, postgres, events, plainCipher);
     const openEndpoints = new OpenEndpoints(postgres, events);
     const heartbeat = { ledgerNow: () => time.now() } as Heartbeat;
     const queue = {
@@ -54,17 +52,7 @@ describe('the rate of a subscription, with two dispatchers at one ledger', () =>
     const clock: Clock = { now: () => time.now(), pause: () => Promise.resolve() };
     catalogues.push(catalogue);
     await catalogue.refresh();
-    return new Releaser(
-      postgres,
-      enqueuer,
-      subscriptions,
-      openEndpoints,
-      policies,
-      heartbeat,
-      catalogue,
-      clock,
-      config,
-    );
+    return new Releaser(postgres, enqueuer, directory, openEndpoints, policies, heartbeat, catalogue, clock, config);
   }
 
   beforeAll(async () => {

@@ -35,14 +35,12 @@ import { postponeReplay } from '../../src/replays/replay-rows.js';
 import { ReplayRunner } from '../../src/replays/replay-runner.service.js';
 import { Replays, type Wanted } from '../../src/replays/replays.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
-import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
 import { eventually } from '../support/eventually.js';
 import { TestLedger } from '../support/ledger.js';
 import { requestKey } from '../support/once-keys.js';
 import { plainCipher } from '../support/secrets.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
-import { subscriptionsService } from '../support/subscriptions-service.js';
 
 Logger.overrideLogger(false);
 
@@ -66,7 +64,7 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
   let prepared: PreparedStack;
   let test: TestLedger;
   let catalogue: Catalogue;
-  let subscriptions: SubscriptionsService;
+  let directory: SubscriptionDirectory;
   let openEndpoints: OpenEndpoints;
   let counter: MeantCounter;
   let replays: Replays;
@@ -77,11 +75,10 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
     test = await TestLedger.open(prepared.settings);
     await makeMonthsAhead(test.postgres);
     catalogue = new Catalogue(test.postgres);
-    const directory = new SubscriptionDirectory(catalogue, test.postgres, plainCipher);
-    subscriptions = subscriptionsService(catalogue, directory, test.postgres, test.events, plainCipher);
+    directory = new SubscriptionDirectory(catalogue, test.postgres, plainCipher);
     openEndpoints = new OpenEndpoints(test.postgres, test.events);
     counter = new MeantCounter(test.postgres);
-    replays = new Replays(test.postgres, counter, catalogue, subscriptions);
+    replays = new Replays(test.postgres, counter, catalogue, directory);
     runner = newRunner();
   });
   beforeEach(async () => {
@@ -95,7 +92,7 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
   });
 
   const newRunner = (postgres = test.postgres, statementSeconds = 0.1) =>
-    new ReplayRunner(postgres, catalogue, subscriptions, new HoldRule(openEndpoints), {
+    new ReplayRunner(postgres, catalogue, directory, new HoldRule(openEndpoints), {
       settings: { ...test.config.settings, DATABASE_TIMEOUT: statementSeconds },
     });
   const sql = <R>(text: string, values: unknown[] = []) => test.sql<R>(text, values);
@@ -569,7 +566,7 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
         count: (...[meant, range, subscription]: Parameters<MeantCounter['count']>) =>
           counter.count(meant, range, subscription, limits),
       } as MeantCounter;
-      const hurried = new Replays(test.postgres, hasty, catalogue, subscriptions);
+      const hurried = new Replays(test.postgres, hasty, catalogue, directory);
       const selection = { subscriptions: [id] };
       for (const confirm of [undefined, 19])
         await expect(create(selection, { confirm }, hurried)).rejects.toMatchObject({
@@ -937,7 +934,7 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       expect(found).toMatchObject({ isComplete: true, searchedTo: undefined });
       await catalogue.refresh();
       const [most, ...others] = deadLettersToShow({ ...found, asOf: new Date() }, (each) =>
-        subscriptions.find(each),
+        directory.find(each),
       ).groups;
       expect(most).toMatchObject({
         subscription: 'active',

@@ -119,14 +119,14 @@ export class ModelProcess {
     const claims = new SendingClaims(postgres, heartbeat);
     const settlements = new Settlements(postgres, events);
     const holds = new Holds(postgres);
-    const turns = new Turns(subscriptions, postgres, enqueuer);
+    const turns = new Turns(directory, postgres, enqueuer);
     const records = new DeliveryRecords(clock, settlements, holds, claims, inHand, subscriptions, turns, config);
     const idempotency = new Idempotency(new PostgresIdempotencyStore(postgres), heartbeat);
     this.lateLocks = new LateLocks(idempotency, heartbeat, clock, config);
     const deliver = new DeliverService(
       config,
       clock,
-      subscriptions,
+      directory,
       idempotency,
       this.admission,
       new Sender(webhooks, new Authorizations(new Outbound(settings), clock, heartbeat), reporter, untraced, config),
@@ -170,7 +170,7 @@ export class ModelProcess {
     this.releaser = new Releaser(
       postgres,
       enqueuer,
-      subscriptions,
+      directory,
       this.openEndpoints,
       policies,
       heartbeat,
