@@ -34,7 +34,7 @@ export class TallyWriter implements OnApplicationBootstrap, BeforeApplicationShu
 
   onApplicationBootstrap(): void {
     this.writtenAt = this.heartbeat.ledgerNow();
-    this.events.tell((event) => {
+    this.events.onReport((event) => {
       if (event.event === 'delivery.dead') this.tally.gaveUp(event.subscriptionId, event.count);
     });
     this.schedule();

@@ -7,7 +7,7 @@ import {
   type Accepted,
   type Destination,
   isForQueue,
-  type Verdict,
+  type Decision,
 } from './acceptance.js';
 import { decideRefused, type Refusal } from './decide-refused.js';
 import type { HeldReason } from './delivery.js';
@@ -193,19 +193,19 @@ export async function acceptOnTerms(
     ...bindDestination(destination),
   });
   const answer = readFound(row!);
-  if (answer.version !== version) return { ...answer, verdicts: [] };
+  if (answer.version !== version) return { ...answer, decisions: [] };
   const [repeated, duplicates] = [pick(batch, row!.repeated), pick(batch, row!.duplicates)];
   const isAllAccepted = repeated.length + duplicates.length === 0;
   const refused = isAllAccepted ? undefined : await decide(query, repeated, duplicates);
   const [expired, scheduled] = [new Set(row!.expired), new Set(row!.scheduled)];
   const inLine = bySlash(row!.in_line);
-  const verdicts = batch.map(({ id }): Verdict => {
+  const decisions = batch.map(({ id }): Decision => {
     if (expired.has(id)) return { kind: 'accepted', handedTo: 'nobody' };
     const isForNow = destination.state !== 'waiting' && !scheduled.has(id);
     const handedTo = isForNow ? 'worker' : 'dispatcher';
     return refused?.get(id) ?? { kind: 'accepted', handedTo, inLine: inLine.get(id) };
   });
-  return { ...answer, verdicts };
+  return { ...answer, decisions };
 }
 
 /** Of texts `one/other`, all the others by each one. */

@@ -8,7 +8,7 @@ import {
   type Accepted,
   type Destination,
   isForQueue,
-  type Verdict,
+  type Decision,
 } from './acceptance.js';
 import { decideRefused } from './decide-refused.js';
 import type { HeldReason } from './delivery.js';
@@ -103,7 +103,7 @@ export async function accept(
         return acceptance;
       })
     : acceptOnTerms(query, version, batch, destination, deadline, decideOrLeave));
-  expiredCounted.inc(countExpired(batch, acceptance.verdicts));
+  expiredCounted.inc(countExpired(batch, acceptance.decisions));
   return acceptance;
 }
 
@@ -129,9 +129,9 @@ async function acceptWithoutTerms(
     ? postgres.query<Found>(insertPlain, values)
     : postgres.query<Found>(insertSomeHeld, { ...values, ...heldDeliveries.bind(toHold) }));
   const answer = readFound(row!);
-  if (answer.version !== version) return { ...answer, verdicts: [] };
-  const verdict: Verdict = { kind: 'accepted', handedTo: destination.state === 'waiting' ? 'dispatcher' : 'worker' };
-  return { ...answer, verdicts: batch.map(() => verdict) };
+  if (answer.version !== version) return { ...answer, decisions: [] };
+  const decision: Decision = { kind: 'accepted', handedTo: destination.state === 'waiting' ? 'dispatcher' : 'worker' };
+  return { ...answer, decisions: batch.map(() => decision) };
 }
 
 function deliveriesOf(batch: readonly Accepted[]): { toSend: Numbered<string>[]; toHold: Numbered<HeldDelivery>[] } {
@@ -147,10 +147,10 @@ function deliveriesOf(batch: readonly Accepted[]): { toSend: Numbered<string>[];
   return { toSend, toHold };
 }
 
-function countExpired(batch: readonly Accepted[], verdicts: readonly Verdict[]): number {
+function countExpired(batch: readonly Accepted[], decisions: readonly Decision[]): number {
   let count = 0;
-  verdicts.forEach((verdict, nr) => {
-    if (verdict.kind === 'accepted' && verdict.handedTo === 'nobody') count += batch[nr]!.subscriptionIds.length;
+  decisions.forEach((decision, nr) => {
+    if (decision.kind === 'accepted' && decision.handedTo === 'nobody') count += batch[nr]!.subscriptionIds.length;
   });
   return count;
 }

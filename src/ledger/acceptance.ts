@@ -37,7 +37,7 @@ export type HandOut =
 /** Accepted deliveries may also be in the hand of a worker from the start: that of the process which accepts them, or of a sibling. */
 export type Destination = HandOut | { state: 'in-hand'; process: string; leaseMs: number };
 
-export type Verdict =
+export type Decision =
   /**
    * Committed. `worker`: the caller brings its deliveries there, by the queue or not, as it said. `nobody`: it was too old
    * already, its deliveries are recorded as expired.
@@ -56,7 +56,7 @@ export interface Acceptance {
   /** Milliseconds since 1970 by the ledger's clock: when this was written. */
   queuedAt: number;
   /** One per notification, in order; empty when the version is another one. */
-  verdicts: Verdict[];
+  decisions: Decision[];
 }
 
 /** Of a notification, for each accepting statement. */

@@ -30,7 +30,7 @@ export class LiveEvents implements OnApplicationBootstrap, BeforeApplicationShut
   ) {}
 
   onApplicationBootstrap(): void {
-    this.operationalEvents.tell((event) => {
+    this.operationalEvents.onReport((event) => {
       if (this.isOn) this.report(event);
     });
   }

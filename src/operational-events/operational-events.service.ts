@@ -51,16 +51,16 @@ const isGood: Record<OperationalEvent['event'], boolean> = {
 @Injectable()
 export class OperationalEvents {
   private readonly logger = new Logger('Operations');
-  private readonly told: ((event: OperationalEvent) => void)[] = [];
+  private readonly listeners: ((event: OperationalEvent) => void)[] = [];
 
   /** Has `listener` told of each event too. It must not throw. */
-  tell(listener: (event: OperationalEvent) => void): void {
-    this.told.push(listener);
+  onReport(listener: (event: OperationalEvent) => void): void {
+    this.listeners.push(listener);
   }
 
   report(event: OperationalEvent): void {
     if (event.event === 'delivery.dead') deadCounted.inc({ state: event.state }, event.count);
-    for (const listener of this.told) listener(event);
+    for (const listener of this.listeners) listener(event);
     if (isGood[event.event]) this.logger.log(event);
     else this.logger.warn(event);
   }

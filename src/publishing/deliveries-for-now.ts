@@ -1,12 +1,12 @@
-import type { Accepted, Verdict } from '../ledger/acceptance.js';
+import type { Accepted, Decision } from '../ledger/acceptance.js';
 import { longestInlineBody, type HandedOut } from '../ledger/delivery.js';
 
 /** Of an accepted notification, the deliveries that go to a worker at once: those that are not held, and not in line. */
-export function deliveriesForNow(accepted: Accepted, verdict: Verdict): HandedOut[] {
-  if (verdict.kind !== 'accepted' || verdict.handedTo !== 'worker') return [];
+export function deliveriesForNow(accepted: Accepted, decision: Decision): HandedOut[] {
+  if (decision.kind !== 'accepted' || decision.handedTo !== 'worker') return [];
   const { id, body, subscriptionIds, heldFor, expiresAt } = accepted;
   const traceParent = accepted.traceParent ?? undefined;
-  const { inLine } = verdict;
+  const { inLine } = decision;
   const bytes = Buffer.from(body);
   const inlineBody = bytes.length <= longestInlineBody ? bytes : null;
   const now =

@@ -9,7 +9,7 @@ import { PermissionProblem, ThrottledProblem } from '../infra/http/problem.js';
 import { isDataError } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { accept } from '../ledger/accept.js';
-import type { Acceptance, Accepted, Verdict } from '../ledger/acceptance.js';
+import type { Acceptance, Accepted, Decision } from '../ledger/acceptance.js';
 import { findByKeyOrWait } from '../ledger/find-by-key.js';
 import type { HeldReason } from '../ledger/delivery.js';
 import type { Deadline } from '../ledger/may-write.js';
@@ -35,7 +35,7 @@ interface WithId extends Publication {
 const none: ReadonlyMap<string, HeldReason> = new Map();
 
 type Replayed = Published & { kind: 'replayed' };
-type Undecided = Verdict & { kind: 'undecided' };
+type Undecided = Decision & { kind: 'undecided' };
 
 /** Values that cannot be stored, and publishers that were refused since they were admitted. Nothing of the batch is written then. */
 const isOfOneItem = (error: unknown): boolean =>
@@ -150,7 +150,7 @@ export class PublishService {
   private async acceptTogether(batch: readonly WithId[], begunAt: number): Promise<(Published | Undecided)[]> {
     const { accepted, acceptance, way } = await this.commit(batch, this.deadline(begunAt));
     this.send(accepted, acceptance, way);
-    return batch.map((item, nr) => this.conclude(item, accepted[nr]!, acceptance.verdicts[nr]!));
+    return batch.map((item, nr) => this.conclude(item, accepted[nr]!, acceptance.decisions[nr]!));
   }
 
   private deadline(begunAt: number): Deadline {
@@ -214,8 +214,8 @@ export class PublishService {
     return heldFor ?? none;
   }
 
-  private send(accepted: readonly Accepted[], { version, queuedAt, verdicts }: Acceptance, way: Way): void {
-    const forNow = accepted.flatMap((item, nr) => deliveriesForNow(item, verdicts[nr]!));
+  private send(accepted: readonly Accepted[], { version, queuedAt, decisions }: Acceptance, way: Way): void {
+    const forNow = accepted.flatMap((item, nr) => deliveriesForNow(item, decisions[nr]!));
     if (forNow.length > 0) way.go(forNow, version, queuedAt);
     else way.giveUp();
   }
@@ -230,14 +230,14 @@ export class PublishService {
   }
 
   /** Counts and logs what became of a publication. */
-  private conclude(item: WithId, accepted: Accepted, verdict: Verdict): Published | Undecided {
+  private conclude(item: WithId, accepted: Accepted, decision: Decision): Published | Undecided {
     const { id, channel, publisher, terms, trace } = item;
     const ids = trace.span?.logFields; // nearly always none
-    switch (verdict.kind) {
+    switch (decision.kind) {
       case 'undecided':
-        return verdict;
+        return decision;
       case 'accepted': {
-        const result = verdict.handedTo === 'nobody' ? 'expired' : 'accepted';
+        const result = decision.handedTo === 'nobody' ? 'expired' : 'accepted';
         const deliveries = accepted.subscriptionIds.length;
         publicationsCounted.inc({ channel, result });
         this.tally.accepted(channel, publisher);
@@ -248,7 +248,7 @@ export class PublishService {
         return { kind: 'accepted', id, deliveries, isTooOld: result === 'expired' };
       }
       case 'duplicate': {
-        const { notificationId } = verdict;
+        const { notificationId } = decision;
         publicationsCounted.inc({ channel, result: 'duplicate' });
         this.tally.duplicate(channel, publisher);
         this.logger.log({ event: 'notification.duplicate', duplicateOf: notificationId, channel, publisher, ...ids });
@@ -264,8 +264,9 @@ export class PublishService {
       }
       case 'repeated': {
         // Not counted here: where a PUT with other content replaces it, ReplaceScheduledService counts that.
-        if (verdict.requestHash !== terms.request!.requestHash) return { kind: 'mismatch', id: verdict.notificationId };
-        return this.concludeRepeated(item, verdict.notificationId, verdict.isDuplicate);
+        if (decision.requestHash !== terms.request!.requestHash)
+          return { kind: 'mismatch', id: decision.notificationId };
+        return this.concludeRepeated(item, decision.notificationId, decision.isDuplicate);
       }
     }
   }

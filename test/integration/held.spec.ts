@@ -177,11 +177,11 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     const names = vi.spyOn(test.postgres, 'query');
     const other = randomUUID();
     const item = { ...newNotification(0), subscriptionIds: [subscription, other], ...terms };
-    const { verdicts } = await test.acceptAll([{ ...item, heldFor: new Map([[subscription, 'endpoint-parked']]) }]);
+    const { decisions } = await test.acceptAll([{ ...item, heldFor: new Map([[subscription, 'endpoint-parked']]) }]);
     const accepting = names.mock.calls.map(([{ name }]) => name).filter((name) => name.startsWith('accept'));
     names.mockRestore();
     expect(accepting).toEqual([statement]);
-    expect(verdicts).toMatchObject([{ kind: 'accepted', handedTo: 'worker' }]);
+    expect(decisions).toMatchObject([{ kind: 'accepted', handedTo: 'worker' }]);
     expect(
       await test.sql(
         'SELECT subscription_id, state, held_for, next_at, queued_at IS NULL AS out FROM delivery ORDER BY state',
@@ -576,7 +576,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
 
   it('are of endpoints that are opened together, each once, also where two calls open the same', async () => {
     const opened: string[] = [];
-    events.tell((event) => event.event === 'endpoint.opened' && opened.push(`${event.address} ${event.reason}`));
+    events.onReport((event) => event.event === 'endpoint.opened' && opened.push(`${event.address} ${event.reason}`));
     const addresses = Array.from({ length: 300 }, (_, nr) => `http://host-${nr}.example`);
     await Promise.all([...addresses, addresses[0]!].map((address) => openEndpoints.open(address, 'no answer', 5)));
     const sorted = addresses.toSorted();

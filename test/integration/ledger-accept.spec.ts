@@ -45,7 +45,7 @@ describe.each(stacks)('accepting on the $name stack', (stack) => {
     const before = Date.now();
     const item = newNotification(2, '{"π": "€ 😀",\n "n": 1.0}');
     const answer = await test.acceptAll([item], { state: 'queued', process: 'a process' });
-    expect(answer).toMatchObject({ version, verdicts: [{ kind: 'accepted', handedTo: 'worker' }] });
+    expect(answer).toMatchObject({ version, decisions: [{ kind: 'accepted', handedTo: 'worker' }] });
     expect(Math.abs(answer.queuedAt - before)).toBeLessThan(10_000);
     const [stored] = await test.sql('SELECT channel, publisher, body FROM notification WHERE id = $1', [item.id]);
     expect(stored).toEqual({ channel: 'cases', publisher: 'tester', body: item.body });
@@ -69,9 +69,9 @@ describe.each(stacks)('accepting on the $name stack', (stack) => {
       const item = { ...newNotification(1), ...terms };
       const later = { ...newNotification(1), notBefore: Date.now() + 60_000 };
       const destination = { state: 'in-hand', process: 'a process', leaseMs: 15_000 } as const;
-      const verdicts = [];
-      for (const each of [item, later]) verdicts.push(...(await test.acceptAll([each], destination)).verdicts);
-      expect(verdicts).toMatchObject([{ handedTo: 'worker' }, { handedTo: 'dispatcher' }]);
+      const decisions = [];
+      for (const each of [item, later]) decisions.push(...(await test.acceptAll([each], destination)).decisions);
+      expect(decisions).toMatchObject([{ handedTo: 'worker' }, { handedTo: 'dispatcher' }]);
       const rows = await test.sql(
         `SELECT state, process, queued_at, round(extract(epoch FROM next_at - now()) / 5) * 5 AS seconds FROM delivery
          WHERE notification_id = ANY ($1::uuid[]) ORDER BY next_at`,
@@ -95,7 +95,7 @@ describe.each(stacks)('accepting on the $name stack', (stack) => {
     const items = [newNotification(3), newNotification(0)];
     for (const batch of [items, [...items, partlyHeld()]]) {
       for (const other of [version - 1, version + 1]) {
-        expect(await test.acceptAll(batch, toBroker, other)).toMatchObject({ version, verdicts: [] });
+        expect(await test.acceptAll(batch, toBroker, other)).toMatchObject({ version, decisions: [] });
       }
       expect(await countOf(batch)).toEqual({ notifications: 0, deliveries: 0 });
     }
@@ -121,7 +121,7 @@ describe.each(stacks)('accepting on the $name stack', (stack) => {
     const rows = [];
     for (const beside of [[], [{ ...newNotification(0), expiresAt: Date.now() + 3_600_000 }]]) {
       const item = partlyHeld();
-      const { verdicts } = await test.acceptAll([item, ...beside], destination);
+      const { decisions } = await test.acceptAll([item, ...beside], destination);
       const deliveries = await test.sql(
         `SELECT to_jsonb(d) - '{notification_id, subscription_id, held_since, queued_at, next_at}'::text[] AS row,
            held_since IS NULL AS is_not_held, queued_at IS NULL AS is_out, round(extract(epoch FROM next_at - now())) AS due
@@ -130,7 +130,7 @@ describe.each(stacks)('accepting on the $name stack', (stack) => {
       );
       const of = item.heldFor.keys().next().value;
       const looks = await test.sql('SELECT is_backlog FROM held_subscription WHERE subscription_id = $1', [of]);
-      rows.push({ deliveries, looks, handedTo: verdicts[0] });
+      rows.push({ deliveries, looks, handedTo: decisions[0] });
       await test.sql('TRUNCATE held_subscription');
     }
     expect(rows[0]!.deliveries).toHaveLength(2);

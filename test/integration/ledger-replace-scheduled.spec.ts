@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
-import type { Accepted, Verdict } from '../../src/ledger/acceptance.js';
+import type { Accepted, Decision } from '../../src/ledger/acceptance.js';
 import { lineUpDue } from '../../src/ledger/line-up.js';
 import { replaceScheduled, type Replacement } from '../../src/ledger/replace-scheduled.js';
 import { newNotification, TestLedger } from '../support/ledger.js';
@@ -26,7 +26,7 @@ describe.each(stacks)('replacing a scheduled notification on the $name stack', (
     await prepared.release();
   });
 
-  const accept = async (...items: Accepted[]): Promise<Verdict[]> => (await test.acceptAll(items)).verdicts;
+  const accept = async (...items: Accepted[]): Promise<Decision[]> => (await test.acceptAll(items)).decisions;
   const replace = (replacement: Replacement, matchedWith = version) =>
     replaceScheduled(test.postgres, matchedWith, replacement);
   const inAMinute = () => Date.now() + 60_000;

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { isDataError } from '../../src/infra/postgres/postgres-errors.js';
 import type { Postgres, Query } from '../../src/infra/postgres/postgres.js';
 import { accept as acceptWith } from '../../src/ledger/accept.js';
-import type { Accepted, Verdict } from '../../src/ledger/acceptance.js';
+import type { Accepted, Decision } from '../../src/ledger/acceptance.js';
 import { expiredCounted } from '../../src/ledger/ledger.counters.js';
 import { sweepOnceKeys } from '../../src/ledger/once-key.js';
 import { eventually } from '../support/eventually.js';
@@ -14,9 +14,9 @@ import { real, stacks, type PreparedStack } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
 
-const forQueue: Verdict = { kind: 'accepted', handedTo: 'worker' };
-const duplicateOf = (notificationId: string): Verdict => ({ kind: 'duplicate', notificationId });
-const repeats = (notificationId: string, isDuplicate = false): Verdict => ({
+const forQueue: Decision = { kind: 'accepted', handedTo: 'worker' };
+const duplicateOf = (notificationId: string): Decision => ({ kind: 'duplicate', notificationId });
+const repeats = (notificationId: string, isDuplicate = false): Decision => ({
   kind: 'repeated',
   requestHash: 'hash',
   notificationId,
@@ -38,7 +38,7 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
     await prepared.release();
   });
 
-  const accept = async (...items: Accepted[]): Promise<Verdict[]> => (await test.acceptAll(items)).verdicts;
+  const accept = async (...items: Accepted[]): Promise<Decision[]> => (await test.acceptAll(items)).decisions;
 
   async function statesOf(...items: { id: string }[]): Promise<string[][]> {
     const rows = await test.sql<{ notification_id: string; state: string }>(
@@ -156,8 +156,8 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
     const wishes = kinds.flatMap((request) => kinds.map((content): Wish => ({ request, content })));
     const scenarios = wishes.flatMap((one) => wishes.flatMap((two) => wishes.map((three) => [one, two, three])));
 
-    /** The verdicts on notifications that come one after the other. `reserved` maps keys to what they lead to. */
-    function oneByOne(items: Accepted[], reserved: Map<string, { id: string; isDuplicate: boolean }>): Verdict[] {
+    /** The decisions on notifications that come one after the other. `reserved` maps keys to what they lead to. */
+    function oneByOne(items: Accepted[], reserved: Map<string, { id: string; isDuplicate: boolean }>): Decision[] {
       return items.map(({ id, request, content }) => {
         const carriedOut = request && reserved.get(request.key);
         if (carriedOut) return repeats(carriedOut.id, carriedOut.isDuplicate);
@@ -203,8 +203,8 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
     await accept(onTerms({ request }));
     const item = onTerms({ request });
     const forget = before('find-once-keys', () => test.sql('DELETE FROM once_key WHERE key = $1', [request.key]));
-    const { verdicts } = await acceptWith(forget, version, [item, onTerms({})], toBroker);
-    expect(verdicts).toEqual([{ kind: 'undecided' }, forQueue]);
+    const { decisions } = await acceptWith(forget, version, [item, onTerms({})], toBroker);
+    expect(decisions).toEqual([{ kind: 'undecided' }, forQueue]);
     expect(await statesOf(item)).toEqual([[]]);
     expect(await accept(item)).toEqual([forQueue]);
   });
@@ -222,7 +222,7 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
 
   it('writes neither key nor notification when the catalogue has moved on', async () => {
     const item = onTerms({ request: requestKey(), content: contentKey() });
-    expect(await test.acceptAll([item], toBroker, version - 1)).toMatchObject({ version, verdicts: [] });
+    expect(await test.acceptAll([item], toBroker, version - 1)).toMatchObject({ version, decisions: [] });
     expect(await keysLeadingTo(item.id)).toEqual([]);
     expect(await statesOf(item)).toEqual([[]]);
   });
@@ -236,7 +236,7 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
       onTerms({ notBefore: now + 60_000 }),
       onTerms({ notBefore: now - 60_000 }),
     ];
-    const handedTo = (await accept(...items)).map((verdict) => verdict.kind === 'accepted' && verdict.handedTo);
+    const handedTo = (await accept(...items)).map((decision) => decision.kind === 'accepted' && decision.handedTo);
     expect(handedTo).toEqual(['nobody', 'worker', 'dispatcher', 'worker']);
     expect(await statesOf(...items)).toEqual([['expired'], ['queued'], ['waiting'], ['queued']]);
     expect((await counted()) - countedBefore).toBe(1);
@@ -253,8 +253,8 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
   it('lets everything wait where there is no queue, and a notification for later until then', async () => {
     const now = Date.now();
     const items = [onTerms({ request: requestKey() }), onTerms({ notBefore: now + 60_000 })];
-    const { verdicts } = await test.acceptAll(items, { state: 'waiting', delayMs: 1000 });
-    expect(verdicts).toEqual(items.map(() => ({ kind: 'accepted', handedTo: 'dispatcher' })));
+    const { decisions } = await test.acceptAll(items, { state: 'waiting', delayMs: 1000 });
+    expect(decisions).toEqual(items.map(() => ({ kind: 'accepted', handedTo: 'dispatcher' })));
     const [soon, later] = await Promise.all(
       items.map(({ id, subscriptionIds }) => test.row({ notificationId: id, subscriptionId: subscriptionIds[0]! })),
     );
@@ -296,8 +296,8 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
         }, 'its time to be over');
         await sweepOnceKeys(test.postgres, new AbortController().signal);
       });
-      const { verdicts } = await acceptWith(sweepLate, version, [onTerms({ request, content })], toBroker);
-      expect(verdicts).toEqual([duplicateOf(first.id)]);
+      const { decisions } = await acceptWith(sweepLate, version, [onTerms({ request, content })], toBroker);
+      expect(decisions).toEqual([duplicateOf(first.id)]);
     });
   }
 });
@@ -316,7 +316,7 @@ describe('accepting on terms, with several at once', () => {
         return processes[nr % 2]!.acceptAll(items);
       }),
     );
-    const accepted = results.flatMap(({ verdicts }) => verdicts).filter(({ kind }) => kind === 'accepted');
+    const accepted = results.flatMap(({ decisions }) => decisions).filter(({ kind }) => kind === 'accepted');
     expect(accepted).toHaveLength(keys.length);
     const [row] = await processes[0].sql<{ count: string }>('SELECT count(*) FROM notification');
     expect(Number(row!.count)).toBe(keys.length);

@@ -249,10 +249,10 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
   it('says of those that are accepted together which are not to be handed out', async () => {
     anew();
     const items = [about('a'), about('b'), about('a'), about('a')];
-    const { verdicts } = await test.acceptAll(items);
+    const { decisions } = await test.acceptAll(items);
     const inLine = new Set([subscriptionId]);
     const accepted = { kind: 'accepted', handedTo: 'worker' };
-    expect(verdicts).toEqual([accepted, accepted, { ...accepted, inLine }, { ...accepted, inLine }]);
+    expect(decisions).toEqual([accepted, accepted, { ...accepted, inLine }, { ...accepted, inLine }]);
     const [first, , second, third] = items.map(asDelivery);
     await settle(delivered(first!));
     expect(await pass(first!)).toEqual([second!.notificationId]);
@@ -677,9 +677,9 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
         const item = about(object);
         objectOf.set(item.id, object);
         placeOf.set(item.id, { publisher, nr });
-        const { verdicts } = await test.acceptAll([item, ...(nr % 5 === 0 ? [about(`${publisher}`)] : [])]);
-        const [verdict] = verdicts;
-        if (verdict!.kind === 'accepted' && !verdict!.inLine) work.push({ ...asDelivery(item), body: null });
+        const { decisions } = await test.acceptAll([item, ...(nr % 5 === 0 ? [about(`${publisher}`)] : [])]);
+        const [decision] = decisions;
+        if (decision!.kind === 'accepted' && !decision!.inLine) work.push({ ...asDelivery(item), body: null });
       }
     };
 
