@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Look } from '../ledger/held-subscriptions.js';
 import { firstWindow } from '../ledger/release-window.js';
-import { allowanceFor, inStatements, madeInVain, madeLook, type Planned } from './made-look.js';
+import { inStatements, limitFor, madeInVain, madeLook, type Planned } from './made-look.js';
 
 const look: Look = {
   subscriptionId: 'one',
@@ -33,25 +33,25 @@ const planned = (plan: Planned['plan'], changed: Partial<Look> = {}): Planned =>
 
 describe('what a look may release', () => {
   it('is what its plan says', () => {
-    expect(allowanceFor(planned(release), none)).toEqual({ subscriptionId: 'one', window: 100, limit: 100 });
+    expect(limitFor(planned(release), none)).toEqual({ subscriptionId: 'one', window: 100, limit: 100 });
   });
 
   it('is one delivery for a probe that was claimed, though all that was released before hangs', () => {
-    expect(allowanceFor(planned(probe), new Set(['one']))).toEqual({ subscriptionId: 'one', window: 201, limit: 1 });
+    expect(limitFor(planned(probe), new Set(['one']))).toEqual({ subscriptionId: 'one', window: 201, limit: 1 });
   });
 
   it.each([
     ['a probe that another process makes', probe] as const,
     ['a pause', { kind: 'paused', nextLookInMs: 1 } as const],
   ])('is nothing for %s', (_, plan) => {
-    expect(allowanceFor(planned(plan), new Set(['another']))).toBeUndefined();
+    expect(limitFor(planned(plan), new Set(['another']))).toBeUndefined();
   });
 });
 
 describe('looks share a statement', () => {
-  const allowances = (...windows: number[]) =>
+  const limits = (...windows: number[]) =>
     windows.map((window, nr) => ({ subscriptionId: String(nr), window, limit: window }));
-  const sizes = (...windows: number[]) => inStatements(allowances(...windows)).map(({ length }) => length);
+  const sizes = (...windows: number[]) => inStatements(limits(...windows)).map(({ length }) => length);
 
   it('as long as it may not release more than 4096 deliveries', () => {
     expect(sizes(...Array.from({ length: 64 }, () => 16))).toEqual([64]);

@@ -1,6 +1,6 @@
 import type { ReleasePlan } from '../endpoints/plan-release.js';
 import { quietSeconds, type Look, type LookedAt } from '../ledger/held-subscriptions.js';
-import type { Allowance } from '../ledger/release.js';
+import type { ReleaseLimit } from '../ledger/release.js';
 import { firstWindow, nextWindow, nextWindowAtRate } from '../ledger/release-window.js';
 
 /**
@@ -44,7 +44,7 @@ export interface MadeLook {
  * @param probing the subscriptions of which one delivery is to be released as a probe
  * @returns undefined: nothing may be released
  */
-export function allowanceFor({ look, plan }: Planned, probing: ReadonlySet<string>): Allowance | undefined {
+export function limitFor({ look, plan }: Planned, probing: ReadonlySet<string>): ReleaseLimit | undefined {
   const { subscriptionId } = look;
   if (plan.kind === 'release') return { subscriptionId, window: plan.window, limit: plan.limit };
   // A probe goes whatever the window leaves: deliveries that were released before may hang at the endpoint that is probed.
@@ -52,16 +52,16 @@ export function allowanceFor({ look, plan }: Planned, probing: ReadonlySet<strin
 }
 
 /** Those that may share a statement: of small windows many, of large ones few. */
-export function inStatements(allowances: readonly Allowance[]): Allowance[][] {
-  const statements: Allowance[][] = [];
+export function inStatements(limits: readonly ReleaseLimit[]): ReleaseLimit[][] {
+  const statements: ReleaseLimit[][] = [];
   let room = 0;
-  for (const allowance of allowances) {
-    room -= allowance.window;
+  for (const limit of limits) {
+    room -= limit.window;
     const last = statements.at(-1);
-    if (last && room >= 0) last.push(allowance);
+    if (last && room >= 0) last.push(limit);
     else {
-      statements.push([allowance]);
-      room = mostOfStatement - allowance.window;
+      statements.push([limit]);
+      room = mostOfStatement - limit.window;
     }
   }
   return statements;

@@ -8,7 +8,7 @@ import { Clock } from '../infra/clock.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { claimLooks, endLooks, forgetHeldSubscriptions, leaveLooks, type Look } from '../ledger/held-subscriptions.js';
 import { freeHeldTooLong, type HeldTooLong } from '../ledger/free-held.js';
-import { release, type Allowance } from '../ledger/release.js';
+import { release, type ReleaseLimit } from '../ledger/release.js';
 import { firstWindow } from '../ledger/release-window.js';
 import { anyHeld, anyReleased, readNotPaused } from '../ledger/unsettled-held.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
@@ -19,7 +19,7 @@ import { SubscriptionDirectory } from '../subscriptions/subscription-directory.s
 import type { Subscription } from '../subscriptions/subscription.js';
 import { acceptedWithin } from './accepted-within.js';
 import {
-  allowanceFor,
+  limitFor,
   inStatements,
   madeInVain,
   madeLook,
@@ -166,8 +166,8 @@ export class Releaser {
     const toMake = planned.filter(({ plan }) => plan.kind !== 'parked');
     if (toMake.length === 0) return { made: [], isRefused: false };
     const probing = await this.claimProbes(toMake);
-    const allowances = toMake.flatMap((each) => allowanceFor(each, probing) ?? []);
-    const { released, failures, isRefused } = await this.release(allowances, probing);
+    const limits = toMake.flatMap((each) => limitFor(each, probing) ?? []);
+    const { released, failures, isRefused } = await this.release(limits, probing);
     // Deliveries that the queue refused come again later, and not as a probe.
     const isUnused = ({ look }: Planned) => isRefused || !released.get(look.subscriptionId)?.count;
     await this.giveBack(toMake.filter((each) => probing.has(each.look.subscriptionId) && isUnused(each)));
@@ -221,9 +221,9 @@ export class Releaser {
   }
 
   /** A statement that fails keeps no delivery of the others from being released. */
-  private async release(allowances: readonly Allowance[], probing: ReadonlySet<string>): Promise<ReleasedTogether> {
+  private async release(limits: readonly ReleaseLimit[], probing: ReadonlySet<string>): Promise<ReleasedTogether> {
     const together: ReleasedTogether = { released: new Map(), failures: [], isRefused: false };
-    const releaseSome = async (asked: Allowance[]) => {
+    const releaseSome = async (asked: ReleaseLimit[]) => {
       const { deliveries, outstanding, ...rest } = await release(this.postgres, asked, this.enqueuer.process);
       for (const delivery of deliveries) delivery.isProbe = probing.has(delivery.subscriptionId);
       if ((await this.enqueuer.enqueueAll({ deliveries, ...rest })) > 0) together.isRefused = true;
@@ -234,7 +234,7 @@ export class Releaser {
         releasedCounted.inc({ as: isProbe ? 'probe' : 'flow' });
       }
     };
-    const each = inStatements(allowances).map((asked) =>
+    const each = inStatements(limits).map((asked) =>
       releaseSome(asked).catch((error: unknown) => void together.failures.push({ asked, error })),
     );
     await Promise.all(each);
@@ -245,7 +245,7 @@ export class Releaser {
 interface ReleasedTogether {
   /** By subscription. */
   released: Map<string, ReleasedOf>;
-  failures: { asked: readonly Allowance[]; error: unknown }[];
+  failures: { asked: readonly ReleaseLimit[]; error: unknown }[];
   /** The queue did not take all of it. */
   isRefused: boolean;
 }

@@ -4,7 +4,7 @@ import { sameDelivery } from './delivery.js';
 import { handedOutColumns, readHandedOut, withText, type HandedOutRow, type HandedOutTogether } from './handed-out.js';
 
 /** Of the deliveries that are held for a subscription: how many may be released now. */
-export interface Allowance {
+export interface ReleaseLimit {
   subscriptionId: string;
   /** How many may be released and not yet settled. */
   window: number;
@@ -12,7 +12,7 @@ export interface Allowance {
   limit: number;
 }
 
-const allowances = rowsOf<Allowance>('item', {
+const limits = rowsOf<ReleaseLimit>('item', {
   subscription_id: ['uuid', (item) => item.subscriptionId],
   release_window: ['int', (item) => item.window],
   most: ['int', (item) => item.limit],
@@ -30,7 +30,7 @@ export const releaseItems = statement(
   `
     WITH looked_at AS MATERIALIZED (
       SELECT item.subscription_id AS looked_at, item.most, item.release_window, counted.outstanding
-      FROM ${allowances.from} CROSS JOIN LATERAL (
+      FROM ${limits.from} CROSS JOIN LATERAL (
         SELECT count(*)::int AS outstanding FROM (
           SELECT FROM delivery
           WHERE subscription_id = item.subscription_id AND state <= 'queued' AND held_for IS NOT NULL
@@ -69,12 +69,12 @@ export interface Released extends HandedOutTogether {
 /** @param process whose memory the queue is; null: a broker's */
 export async function release(
   postgres: Postgres,
-  asked: readonly Allowance[],
+  asked: readonly ReleaseLimit[],
   process: string | null,
 ): Promise<Released> {
   const rows = await postgres.query<
     { looked_at: string; outstanding: number } & (HandedOutRow | { notification_id: null })
-  >(releaseItems, { ...allowances.bind(asked), process });
+  >(releaseItems, { ...limits.bind(asked), process });
   return {
     ...readHandedOut(rows.filter((row) => row.notification_id !== null)),
     outstanding: new Map(rows.map((row) => [row.looked_at, row.outstanding])),
