@@ -3,9 +3,9 @@ import type { EntityManager } from 'typeorm';
 import { Config } from '../config/config.module.js';
 import { ConflictProblem } from '../infra/http/problem.js';
 import { queryOf } from '../infra/postgres/query-of.js';
-import { readRoom, type ChannelRoom } from './channel-room.js';
+import { readShare, type ChannelShare } from './channel-share.js';
 
-interface RoomRefusal {
+interface ShareRefusal {
   code: 'too-many-channels' | 'channels-too-large';
   reason: string;
 }
@@ -16,7 +16,7 @@ interface RoomRefusal {
  */
 @Injectable()
 export class ChannelAllowance {
-  private readonly most: ChannelRoom;
+  private readonly most: ChannelShare;
 
   constructor({ settings }: Config) {
     this.most = { channels: settings.CHANNELS_MAX, bytes: settings.CHANNEL_BYTES_MAX };
@@ -27,16 +27,16 @@ export class ChannelAllowance {
    * @throws {ConflictProblem} where there would be more than there may be
    */
   async within<T>(manager: EntityManager, work: () => Promise<T>): Promise<T> {
-    const before = await readRoom(queryOf(manager));
+    const before = await readShare(queryOf(manager));
     const result = await work();
-    const [refusal] = this.refusals(before, await readRoom(queryOf(manager)));
+    const [refusal] = this.refusals(before, await readShare(queryOf(manager)));
     if (refusal) throw new ConflictProblem(refusal.code, refusal.reason);
     return result;
   }
 
-  refusals(before: ChannelRoom, after: ChannelRoom): RoomRefusal[] {
+  refusals(before: ChannelShare, after: ChannelShare): ShareRefusal[] {
     const { channels, bytes } = this.most;
-    const refusals: RoomRefusal[] = [];
+    const refusals: ShareRefusal[] = [];
     if (after.channels > before.channels && after.channels > channels)
       refusals.push({
         code: 'too-many-channels',

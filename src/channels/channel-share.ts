@@ -3,7 +3,7 @@ import { statement } from '../infra/postgres/statement.js';
 import type { ChannelEntity } from './channel.entity.js';
 
 /** The share of all channels together in the memory of each process. */
-export interface ChannelRoom {
+export interface ChannelShare {
   readonly channels: number;
   /** Roughly: at least half of it, at most twice as much. */
   readonly bytes: number;
@@ -15,8 +15,8 @@ const bytesOfFilter = 150;
 /** The name of a filter as it was registered, and as it is compared. */
 const copies = 2;
 
-const room = statement(
-  'channel-room',
+const share = statement(
+  'channel-share',
   `SELECT count(*)::int AS channels,
      coalesce(sum(${bytesOfChannel} + octet_length(name) + octet_length(documentation_link)
        + ${bytesOfFilter} * cardinality(filters) + ${copies} * octet_length(array_to_string(filters, ''))), 0)::float8 AS bytes
@@ -24,15 +24,15 @@ const room = statement(
 );
 
 /** Of all that are stored. */
-export async function readRoom(query: Query): Promise<ChannelRoom> {
-  const [row] = await query<ChannelRoom & Record<string, unknown>>(room);
+export async function readShare(query: Query): Promise<ChannelShare> {
+  const [row] = await query<ChannelShare & Record<string, unknown>>(share);
   return row!;
 }
 
 /** Of these alone, in the same way. */
-export function roomOf(
+export function shareOf(
   described: Iterable<Pick<ChannelEntity, 'name' | 'documentationLink' | 'filters'>>,
-): ChannelRoom {
+): ChannelShare {
   let [channels, bytes] = [0, 0];
   for (const { name, documentationLink, filters } of described) {
     channels++;

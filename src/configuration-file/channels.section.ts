@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { isDeepStrictEqual } from 'node:util';
 import { ChannelAllowance } from '../channels/channel-allowance.service.js';
 import { ChannelChanges, type ChannelInput } from '../channels/channel-changes.js';
-import { roomOf } from '../channels/channel-room.js';
+import { shareOf } from '../channels/channel-share.js';
 import { ChannelEntity } from '../channels/channel.entity.js';
 import { canonicalName } from '../channels/filter-names.js';
 import { unknownCharacteristics } from '../channels/unknown-characteristics.js';
@@ -66,7 +66,7 @@ export class ChannelsSection implements Section {
       const step = this.planEntry(planning, entry, known.get(entry.wanted.name), after);
       if (step) steps.push(step);
     }
-    for (const { code, reason } of this.allowance.refusals(roomOf(stored.values()), roomOf(after.values())))
+    for (const { code, reason } of this.allowance.refusals(shareOf(stored.values()), shareOf(after.values())))
       planning.refuse('channels', code, reason);
     const others = [...stored.keys()].filter((name) => !seen.has(name)).toSorted();
     const unnamed = { count: others.length, first: others.slice(0, mostUnnamed) };

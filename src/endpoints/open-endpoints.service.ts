@@ -44,7 +44,7 @@ const together = {
   maxItems: 256,
   lingerMs: 25,
   lingersAlone: true,
-  room: { items: 10_000 },
+  maxWaiting: { items: 10_000 },
   turnWithinMs: 30_000,
   isolate: isDataError,
 };

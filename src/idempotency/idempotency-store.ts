@@ -28,7 +28,7 @@ export type LockAnswer =
 export const holderOf = (token: string): string | null => /^([\w-]{1,64})\//.exec(token)?.[1] ?? null;
 
 /** Of the calls of a store. More than deliveries in a worker's hand at the most; a seal that is refused after that leaves its lock to the TTL. */
-export const keysBounds = { room: { items: 20_000 }, turnWithinMs: 30_000 };
+export const keysBounds = { maxWaiting: { items: 20_000 }, turnWithinMs: 30_000 };
 
 /**
  * Keeps locks and seals. Every call is atomic, and those that change a lock check the token: a holder that comes too

@@ -3,7 +3,7 @@ import { Batcher, BatcherRefusal, type BatcherOptions } from './batcher.js';
 
 class Poison extends Error {}
 
-const bounds = { room: { items: 1000 }, turnWithinMs: 60_000 };
+const bounds = { maxWaiting: { items: 1000 }, turnWithinMs: 60_000 };
 
 /** A batcher whose writes end when the test says so. */
 function controlled(options: Partial<BatcherOptions<string>> = {}) {
@@ -202,7 +202,7 @@ describe('a batcher', () => {
 
   describe('with bounds', () => {
     const bytesOf = (item: string) => item.length;
-    const tenBytes = { bytesOf, room: { items: 4, bytes: 10 }, turnWithinMs: 1000 };
+    const tenBytes = { bytesOf, maxWaiting: { items: 4, bytes: 10 }, turnWithinMs: 1000 };
     /** The end of each: its result, or why it was refused. */
     const told = (results: Promise<string>[]) =>
       results.map((result) => {
@@ -242,7 +242,12 @@ describe('a batcher', () => {
     });
 
     it('writes no more bytes in a batch than it may, but for one item that is larger by itself', async () => {
-      const { batcher, writes, batches } = controlled({ ...tenBytes, room: bounds.room, maxItems: 9, maxBytes: 4 });
+      const { batcher, writes, batches } = controlled({
+        ...tenBytes,
+        maxWaiting: bounds.maxWaiting,
+        maxItems: 9,
+        maxBytes: 4,
+      });
       for (const item of ['aa', 'b', 'cc', 'dd', 'eeeeeeee', 'f']) void batcher.add(item);
       for (let written = 0; written < 4; written++) {
         await pass(10);

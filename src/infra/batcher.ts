@@ -12,9 +12,9 @@ export interface BatcherOptions<Item> {
   concurrency?: number;
   /** True for an error that one item may have caused: the batch is then repeated item by item, so that only that item fails. */
   isolate?: (error: unknown) => boolean;
-  /** Room for what waits for its turn. An item that finds none is refused at once; one that finds nothing waiting is not. */
-  room: { items: number; bytes?: number };
-  /** The room that an item takes; without it, room and batches are counted in items alone. */
+  /** As much as may wait for its turn. An item beyond that is refused at once; one that finds nothing waiting is not. */
+  maxWaiting: { items: number; bytes?: number };
+  /** The size of an item; without it, batches and what waits are counted in items alone. */
   bytesOf?: (item: Item) => number;
   /** An item that has waited this long for its turn is refused. */
   turnWithinMs: number;
@@ -94,7 +94,7 @@ export class Batcher<Item, Result> {
   }
 
   private hasRoomFor(bytes: number): boolean {
-    const { items, bytes: most = Infinity } = this.options.room;
+    const { items, bytes: most = Infinity } = this.options.maxWaiting;
     const { length } = this.waiting;
     return length === 0 || (length < items && this.waitingBytes + bytes <= most);
   }

@@ -60,7 +60,7 @@ export const longestInlineBody = 8192;
 const mostInHand = 10_000 + 8192 + 16_384;
 
 /** Of what is written, or read, for deliveries in a worker's hand. A refusal loses nothing: the worker asks again, or a rule of the dispatcher finds what was left. */
-export const inHandBounds = { room: { items: mostInHand }, turnWithinMs: 30_000 };
+export const inHandBounds = { maxWaiting: { items: mostInHand }, turnWithinMs: 30_000 };
 
 /** A delivery with the bytes to send; null where they are too many for a message and are read when they are needed. */
 export interface HandedOut extends Delivery {

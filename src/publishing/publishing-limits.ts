@@ -5,7 +5,7 @@ const slackMs = 1000;
 /** Bounds on what publishers wait for. Times are in milliseconds. */
 export interface PublishingLimits {
   /** Of all publications that wait for their turn to be written. */
-  room: { items: number; bytes: number };
+  maxWaiting: { items: number; bytes: number };
   /** Of one batch. */
   maxBytes: number;
   /** A publication that has waited this long for its turn is refused. */
@@ -21,14 +21,14 @@ export interface PublishingLimits {
  * `answerWithinMs`. The latter leaves a statement that has begun in time the whole of its own limit: after that answer, the
  * server has either committed the batch or will not do it any more.
  *
- * The room is about what a machine writes within the turn; more would only be refused later. The bytes are what publications
+ * `maxWaiting` is about what a machine writes within the turn; more would only be refused later. The bytes are what publications
  * and their deliveries may take of a process' memory, a few times over: they are held as text, as parameters and as what is
  * sent. One statement has at most some 20,000 deliveries, unless a single notification has more.
  */
 export function publishingLimits(statementMs: number): PublishingLimits {
   const turnWithinMs = Math.ceil(statementMs / 3);
   return {
-    room: { items: 20_000, bytes: 64 * mebibyte },
+    maxWaiting: { items: 20_000, bytes: 64 * mebibyte },
     maxBytes: 8 * mebibyte,
     turnWithinMs,
     beginWithinMs: turnWithinMs,

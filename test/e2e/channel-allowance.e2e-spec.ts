@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { ChannelAllowance } from '../../src/channels/channel-allowance.service.js';
 import { ChannelDirectory } from '../../src/channels/channel-directory.service.js';
-import { readRoom, roomOf } from '../../src/channels/channel-room.js';
+import { readShare, shareOf } from '../../src/channels/channel-share.js';
 import { ChannelsService } from '../../src/channels/channels.service.js';
 import { Config } from '../../src/config/config.module.js';
 import { ConfigurationAtStart } from '../../src/configuration-file/configuration-at-start.service.js';
@@ -120,7 +120,7 @@ describe('all channels together', () => {
       expect((await create(naam, { documentatieLink, filters: names })).status).toBe(201);
     const postgres = admin.api.app.get(Postgres);
     const query: Query = (statement, values) => postgres.query(statement, values);
-    expect(await readRoom(query)).toEqual(roomOf(described));
+    expect(await readShare(query)).toEqual(shareOf(described));
   });
 
   describe('in a configuration', () => {

@@ -114,7 +114,7 @@ export const unexplained: Readonly<Record<string, readonly string[]>> = {
     'retry-policy-since',
   ],
   'reads a whole table of the configuration, for a change, a search, or a round of upkeep': [
-    'channel-room',
+    'channel-share',
     'read-all-body-days',
     'search-owned',
     'secrets-next-key *.*',
