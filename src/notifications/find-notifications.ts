@@ -61,8 +61,8 @@ export const endpointsAt = statement(
 );
 
 /** The earliest ones since a time, by an index of the first 200 characters. */
-export const deedsTo = statement(
-  'read-deeds',
+export const actionsOn = statement(
+  'read-actions',
   `SELECT at, client, action, subject, before ->> 'state' AS state_before FROM audit_entry
    WHERE left(subject, 200) = ANY (SELECT left(s, 200) FROM unnest($subjects::text[]) AS s) AND subject = ANY ($subjects::text[])
      AND at >= $since

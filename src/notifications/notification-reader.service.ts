@@ -9,7 +9,7 @@ import type { DeliveryKey, DeliveryState } from '../ledger/delivery.js';
 import { lowestId } from '../ledger/partitions.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import * as statements from './find-notifications.js';
-import { storyOf, type Deed, type StoryEvent, type StoryOfDelivery, type WorkOnMany } from './story.js';
+import { storyOf, type AuditedAction, type StoryEvent, type StoryOfDelivery, type WorkOnMany } from './story.js';
 
 export interface KnownNotification {
   id: string;
@@ -72,7 +72,7 @@ const mostCounted = 10_000;
 const mostDuplicates = 100;
 /** Of each delivery; `GET /admin/v1/deliveries/…` has all of them. */
 const mostAttempts = 20;
-const mostDeeds = 2000;
+const mostActions = 2000;
 
 /** Reads the ledger for people. Through TypeORM's pool, so that it uses no connection of the hot path. */
 @Injectable()
@@ -163,20 +163,20 @@ export class NotificationReader {
       ...addresses[nr]!.map((address) => `endpoint/${address}`),
     ]);
     const replayIds = shown.flatMap(({ delivery }) => delivery.replayId ?? []);
-    const [deeds, open, work] = await Promise.all([
-      this.run<DeedRow>(statements.deedsTo, { subjects: [...new Set(subjects.flat())], since, most: mostDeeds }),
+    const [actions, open, work] = await Promise.all([
+      this.run<ActionRow>(statements.actionsOn, { subjects: [...new Set(subjects.flat())], since, most: mostActions }),
       this.run<EndpointRow>(statements.endpointsAt, { addresses: [...new Set(addresses.flat())] }),
       this.run<WorkRow>(statements.workOn, { ids: [...new Set(replayIds)] }),
     ]);
-    const [deedsTo, openAt, workOf] = [
-      groupedBy(deeds, ({ subject }) => subject),
+    const [actionsOn, openAt, workOf] = [
+      groupedBy(actions, ({ subject }) => subject),
       new Map(open.map((row) => [row.address, row])),
       new Map(work.map((row) => [row.id, row])),
     ];
     return shown.map(({ delivery, attempts }, nr) => ({
       delivery,
       attempts,
-      deeds: subjects[nr]!.flatMap((subject) => (deedsTo.get(subject) ?? []).map(toDeed)),
+      actions: subjects[nr]!.flatMap((subject) => (actionsOn.get(subject) ?? []).map(toAction)),
       openEndpoints: addresses[nr]!.flatMap((address) => openAt.get(address) ?? []).map((row) => ({
         address: row.address,
         openedAt: row.opened_at,
@@ -201,7 +201,7 @@ interface ContentRow {
   deliveries: Partial<Record<DeliveryState, number>>;
 }
 
-interface DeedRow {
+interface ActionRow {
   at: Date;
   client: string | null;
   action: string;
@@ -235,7 +235,7 @@ const toNotification = (row: NotificationRow): KnownNotification => ({
   acceptedAt: row.accepted_at,
 });
 
-const toDeed = ({ state_before: stateBefore, ...deed }: DeedRow): Deed => ({ ...deed, stateBefore });
+const toAction = ({ state_before: stateBefore, ...action }: ActionRow): AuditedAction => ({ ...action, stateBefore });
 
 function groupedBy<Item>(items: readonly Item[], nameOf: (item: Item) => string): Map<string, Item[]> {
   const groups = new Map<string, Item[]>();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { KnownAttempt, KnownDelivery } from '../deliveries/delivery-reader.service.js';
-import { storyOf, type Deed, type StoryOfDelivery } from './story.js';
+import { storyOf, type AuditedAction, type StoryOfDelivery } from './story.js';
 
 const subscriptionId = '5c5d28f3-6d24-4fd9-b2f8-2b7e3e5f5a01';
 const notificationId = '019a9f3e-8c00-7000-8000-0123456789ab';
@@ -42,7 +42,7 @@ const attempt = (number: number, seconds: number, status: number | null, error: 
   details: null,
 });
 
-const deed = (seconds: number, action: string, parts: Partial<Deed> = {}): Deed => ({
+const audited = (seconds: number, action: string, parts: Partial<AuditedAction> = {}): AuditedAction => ({
   at: at(seconds),
   client: 'operator',
   action,
@@ -54,7 +54,7 @@ const deed = (seconds: number, action: string, parts: Partial<Deed> = {}): Deed 
 /** In brief: seconds (`?`: not known), the event, and what else it says. */
 function told(of: Partial<StoryOfDelivery> & Pick<StoryOfDelivery, 'delivery'>, notificationParts = {}): string[] {
   const story = storyOf({ ...notification, ...notificationParts }, [
-    { attempts: [], deeds: [], openEndpoints: [], work: null, ...of },
+    { attempts: [], actions: [], openEndpoints: [], work: null, ...of },
   ]);
   return story.map((event) => {
     const seconds = event.at ? (event.at.getTime() - at(0).getTime()) / 1000 : '?';
@@ -98,10 +98,14 @@ describe('the story of a notification', () => {
   });
 
   it('says who paused and resumed its subscription, and when it was released', () => {
-    const deeds = [deed(-5, 'subscription.paused'), deed(50, 'subscription.resumed'), deed(70, 'subscription.paused')];
+    const actions = [
+      audited(-5, 'subscription.paused'),
+      audited(50, 'subscription.resumed'),
+      audited(70, 'subscription.paused'),
+    ];
     const attempts = [attempt(1, 52, 200, null)];
     const of = delivery({ heldSince: at(0), queuedAt: at(51), endedAt: at(53) });
-    expect(told({ delivery: of, attempts, deeds })).toEqual([
+    expect(told({ delivery: of, attempts, actions })).toEqual([
       '-5 subscription-paused by operator',
       '0 accepted by cases',
       '0 matched',
@@ -130,8 +134,8 @@ describe('the story of a notification', () => {
 
   it('says who retried it, and what came of each attempt', () => {
     const attempts = [attempt(1, 1, 500, 'HTTP 500'), attempt(2, 30, null, 'ECONNRESET'), attempt(3, 100, 200, null)];
-    const deeds = [deed(99, 'delivery.retried', { stateBefore: 'failed' })];
-    expect(told({ delivery: delivery({ replays: 1, endedAt: at(101) }), attempts, deeds }).slice(3)).toEqual([
+    const actions = [audited(99, 'delivery.retried', { stateBefore: 'failed' })];
+    expect(told({ delivery: delivery({ replays: 1, endedAt: at(101) }), attempts, actions }).slice(3)).toEqual([
       '1 sent #1',
       '1.5 answered #1 500 HTTP 500',
       '30 sent #2',
@@ -145,7 +149,7 @@ describe('the story of a notification', () => {
 
   it('says of a retry that is not in the audit log that it does not know by whom', () => {
     const story = storyOf(notification, [
-      { delivery: delivery({ state: 'queued', replays: 2 }), attempts: [], deeds: [], openEndpoints: [], work: null },
+      { delivery: delivery({ state: 'queued', replays: 2 }), attempts: [], actions: [], openEndpoints: [], work: null },
     ]);
     expect(story.at(-1)).toMatchObject({ event: 'retried', at: null, by: null, count: 2 });
   });
@@ -157,28 +161,28 @@ describe('the story of a notification', () => {
   ] as const)('says of a %s of many who asked for it, and why', (kind, state, replays, name, reason, when) => {
     const work = { id: 'r-1', kind, note: 'bad deploy', client: 'operator' };
     const of = delivery({ state, replays, endedAt: at(7), replayId: 'r-1' });
-    const story = storyOf(notification, [{ delivery: of, attempts: [], deeds: [], openEndpoints: [], work }]);
+    const story = storyOf(notification, [{ delivery: of, attempts: [], actions: [], openEndpoints: [], work }]);
     expect(story).toContainEqual(expect.objectContaining({ event: name, by: 'operator', reason, at: when }));
   });
 
   it('says when it is tried again', () => {
     const waiting = delivery({ state: 'waiting', nextAttemptAt: at(25), lastError: 'HTTP 503' });
     const story = storyOf(notification, [
-      { delivery: waiting, attempts: [attempt(1, 0, 503, 'HTTP 503')], deeds: [], openEndpoints: [], work: null },
+      { delivery: waiting, attempts: [attempt(1, 0, 503, 'HTTP 503')], actions: [], openEndpoints: [], work: null },
     ]);
     expect(story.at(-1)).toMatchObject({ event: 'waiting', at: null, until: at(25), reason: 'HTTP 503' });
   });
 
   it.each([
-    [[deed(9.1, 'delivery.cancelled')], ['9.1 cancelled by operator']],
+    [[audited(9.1, 'delivery.cancelled')], ['9.1 cancelled by operator']],
     [
-      [deed(8, 'subscription.deleted')],
+      [audited(8, 'subscription.deleted')],
       ['8 subscription-deleted by operator', '9 cancelled its subscription was deleted'],
     ],
     [[], [expect.stringMatching(/^9 cancelled with others/)]],
-  ])('says by whom it was cancelled, or why', (deeds, end) => {
+  ])('says by whom it was cancelled, or why', (actions, end) => {
     const cancelled = delivery({ state: 'cancelled', endedAt: at(9) });
-    expect(told({ delivery: cancelled, deeds }).slice(2)).toEqual(end);
+    expect(told({ delivery: cancelled, actions }).slice(2)).toEqual(end);
   });
 
   it('tells those of several deliveries in the order of time', () => {
@@ -186,7 +190,7 @@ describe('the story of a notification', () => {
     const of = (parts: Partial<KnownDelivery>) => ({
       delivery: delivery(parts),
       attempts: [],
-      deeds: [],
+      actions: [],
       openEndpoints: [],
       work: null,
     });

@@ -53,7 +53,7 @@ export interface StoryEvent {
 }
 
 /** From the audit log: what was done to a delivery, a subscription or an endpoint. */
-export interface Deed {
+export interface AuditedAction {
   at: Date;
   /** Null: Heraut itself. */
   client: string | null;
@@ -77,7 +77,7 @@ export interface StoryOfDelivery {
   /** In their order; the latest of them, where there are many. */
   attempts: readonly KnownAttempt[];
   /** To this delivery, its subscription and its endpoints, in their order. */
-  deeds: readonly Deed[];
+  actions: readonly AuditedAction[];
   /** Of its endpoints, those whose circuit breaker is open now. */
   openEndpoints: readonly { address: string; openedAt: Date; reason: string; nextProbeAt: Date }[];
   /** The last that was done with it and others; null: nothing, or it is no longer known. */
@@ -137,7 +137,7 @@ function ofDelivery(of: StoryOfDelivery, notification: StoryOfNotification): Sto
   const { subscriptionId } = of.delivery;
   const known = [
     ...fromAttempts(of),
-    ...fromDeeds(of),
+    ...fromActions(of),
     ...fromHolding(of),
     ...fromQueue(of, notification),
     ...fromEndpoints(of),
@@ -169,8 +169,8 @@ const eventOfAction: Partial<Record<string, StoryEvent['event']>> = {
 };
 
 /** Changes of its subscription after its end are no part of its story. */
-function fromDeeds({ delivery, deeds }: StoryOfDelivery): StoryEvent[] {
-  return deeds.flatMap(({ at, action, client, subject }) => {
+function fromActions({ delivery, actions }: StoryOfDelivery): StoryEvent[] {
+  return actions.flatMap(({ at, action, client, subject }) => {
     const name = eventOfAction[action];
     const isOver = !subject.startsWith('delivery/') && delivery.endedAt !== null && at > delivery.endedAt;
     return name === undefined || isOver ? [] : [event(name, at, { by: client })];
@@ -198,7 +198,10 @@ function fromEndpoints({ delivery, openEndpoints }: StoryOfDelivery): StoryEvent
 }
 
 /** Adds the events that must have happened, and whose moments were not kept. */
-function withUntimed(known: readonly StoryEvent[], { delivery, attempts, deeds, work }: StoryOfDelivery): StoryEvent[] {
+function withUntimed(
+  known: readonly StoryEvent[],
+  { delivery, attempts, actions, work }: StoryOfDelivery,
+): StoryEvent[] {
   const story = [...known];
   const putBefore = (name: StoryEvent['event'], at: number) => story.splice(at, 0, event(name, null));
   const heldAt = story.findLastIndex((each) => each.event === 'held');
@@ -209,7 +212,7 @@ function withUntimed(known: readonly StoryEvent[], { delivery, attempts, deeds, 
   const firstSent = story.findIndex((each) => each.event === 'sent');
   if (firstSent >= 0 && attempts[0]?.number === 1 && !story.slice(0, firstSent).some((each) => each.event === 'queued'))
     putBefore('queued', firstSent);
-  const noted = deeds.filter(
+  const noted = actions.filter(
     ({ action, stateBefore }) => action === 'delivery.retried' && !isUnfinished(stateBefore),
   ).length;
   if (delivery.replays > noted) {
@@ -227,7 +230,7 @@ const describeWork = ({ id, kind, note }: WorkOnMany): string =>
 
 const isUnfinished = (state: string | null): boolean => state === 'waiting' || state === 'held';
 
-function ending({ delivery, deeds, work }: StoryOfDelivery): StoryEvent[] {
+function ending({ delivery, actions, work }: StoryOfDelivery): StoryEvent[] {
   const { state, endedAt, nextAttemptAt, lastError } = delivery;
   switch (state) {
     case 'waiting':
@@ -239,20 +242,20 @@ function ending({ delivery, deeds, work }: StoryOfDelivery): StoryEvent[] {
     case 'unknown':
       return [event(state, endedAt, { reason: lastError })];
     case 'cancelled': {
-      const isNoted = deeds.some(
+      const isNoted = actions.some(
         ({ action, at }) => action === 'delivery.cancelled' && endedAt !== null && at >= endedAt,
       );
       if (isNoted) return [];
       return work && work.kind !== 'replay'
         ? [event('cancelled', work.kind === 'close' ? null : endedAt, { by: work.client, reason: describeWork(work) })]
-        : [event('cancelled', endedAt, { reason: cancelledBecause(deeds) })];
+        : [event('cancelled', endedAt, { reason: cancelledBecause(actions) })];
     }
     default:
       return [];
   }
 }
 
-const cancelledBecause = (deeds: readonly Deed[]): string =>
-  deeds.some(({ action }) => action === 'subscription.deleted')
+const cancelledBecause = (actions: readonly AuditedAction[]): string =>
+  actions.some(({ action }) => action === 'subscription.deleted')
     ? 'its subscription was deleted'
     : 'with others: what its subscription held was dropped, or deliveries were cancelled by selection';

@@ -231,7 +231,7 @@ describe('with many rows in each table, what is asked for by its key costs what 
       [notifications.subscriptionsOf, { ids: [one] }],
       [notifications.workOn, { ids: [one] }],
       [notifications.endpointsAt, { addresses: ['https://7.example'] }],
-      [notifications.deedsTo, { subjects: ['thing/7', 'thing/8'], since: new Date(Date.now() - dayMs), most: 100 }],
+      [notifications.actionsOn, { subjects: ['thing/7', 'thing/8'], since: new Date(Date.now() - dayMs), most: 100 }],
       [listReplays, replays],
       [listReplays, { ...replays, before: middle }],
       [digested, {}],
