@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { defaultAlertRules, withDefaults, type AlertRulesInput } from './alert-rules.js';
 import { changesOf } from './changes.js';
-import { evaluate, type Seen } from './evaluate.js';
+import { evaluate, type Observation } from './evaluate.js';
 import { mostSubjects } from './look.js';
 import type { Memory } from './memory.js';
 
@@ -11,7 +11,7 @@ const start = Date.UTC(2026, 10, 22, 3);
 const minuteMs = 60_000;
 const at = (ms: number) => new Date(start + ms);
 
-const quiet: Seen = {
+const quiet: Observation = {
   now: at(0),
   dead: undefined,
   oldestDue: undefined,
@@ -41,9 +41,9 @@ interface Given {
   open?: string[];
 }
 
-function look(seen: Partial<Seen>, { rules = {}, memory = {}, subscriptions = [], open = [] }: Given = {}) {
+function look(observed: Partial<Observation>, { rules = {}, memory = {}, subscriptions = [], open = [] }: Given = {}) {
   const known = { find: (id: string) => subscriptions.find((each) => each.id === id), all: () => subscriptions };
-  return evaluate(withDefaults(rules), { ...quiet, ...seen }, memory, known, new Set(open));
+  return evaluate(withDefaults(rules), { ...quiet, ...observed }, memory, known, new Set(open));
 }
 
 const died = (subscriptionId: string, count = 1) => {
@@ -54,7 +54,7 @@ const died = (subscriptionId: string, count = 1) => {
 const dead = (
   found: ReturnType<typeof died>[],
   { after, upTo }: { after?: string; upTo?: string } = {},
-): Partial<Seen> => ({ dead: { found, after, upTo } });
+): Partial<Observation> => ({ dead: { found, after, upTo } });
 
 describe('the rules of alerts', () => {
   it('find nothing where nothing is wrong', () => {
@@ -95,13 +95,13 @@ describe('the rules of alerts', () => {
 
   describe('about subscriptions that fail', () => {
     const failing = (subscriptionId: string) => ({ subscriptionId, count: 3, since: at(0), reason: 'HTTP 401' });
-    const seen = (ids: string[], parts: { after?: string; upTo?: string } = {}): Partial<Seen> => ({
+    const observed = (ids: string[], parts: { after?: string; upTo?: string } = {}): Partial<Observation> => ({
       failing: { found: ids.map(failing), after: parts.after, upTo: parts.upTo },
     });
     const subjects = ({ findings }: ReturnType<typeof look>) => findings.map(({ rule, subject }) => [rule, subject]);
 
     it('say whose it is, how many wait, and the origin of its receiver only', () => {
-      const { findings } = look(seen(['a']), { subscriptions: [subscription('a')] });
+      const { findings } = look(observed(['a']), { subscriptions: [subscription('a')] });
       expect(findings).toEqual([
         {
           rule: 'subscription-failing',
@@ -127,16 +127,16 @@ describe('the rules of alerts', () => {
         subscriptions: [paused, disabled, parked],
         rules: { subscriptionDisabled: { isEnabled: false } },
       };
-      const found = look({ ...seen(['a', 'b', 'c', 'd']), openFor }, given);
+      const found = look({ ...observed(['a', 'b', 'c', 'd']), openFor }, given);
       expect(subjects(found)).toEqual([['endpoint-open', 'endpoint/https://receiver.example']]);
     });
 
     it('go on in the next round where one could not look at all, and end only what was looked at', () => {
       const alert = (id: string) => ({ rule: 'subscription-failing', subject: `subscription/${id}` }) as never;
-      const part = look(seen([], { after: 'c', upTo: 'f' }));
+      const part = look(observed([], { after: 'c', upTo: 'f' }));
       expect(part.memory.failingUpTo).toBe('f');
       expect(['c', 'd', 'f', 'g'].map((id) => part.isUnseen(alert(id)))).toEqual([true, false, false, true]);
-      const last = look(seen([], { after: 'f' }));
+      const last = look(observed([], { after: 'f' }));
       expect(last.memory.failingUpTo).toBeUndefined();
       expect(['f', 'g'].map((id) => last.isUnseen(alert(id)))).toEqual([true, false]);
       expect(look({}).isUnseen(alert('a'))).toBe(false);
@@ -145,11 +145,11 @@ describe('the rules of alerts', () => {
     it('open no more alerts than there may be of one rule, and keep those that are open', () => {
       const open = Array.from({ length: mostSubjects }, (_, nr) => `subscription-failing subscription/m${nr}`);
       const subscriptions = ['m0', 'new'].map((id) => subscription(id));
-      expect(subjects(look(seen(['m0', 'new']), { subscriptions, open }))).toEqual([
+      expect(subjects(look(observed(['m0', 'new']), { subscriptions, open }))).toEqual([
         ['subscription-failing', 'subscription/m0'],
       ]);
-      expect(subjects(look(seen(['m0', 'new']), { subscriptions, open: open.slice(1) }))).toHaveLength(1);
-      expect(subjects(look(seen(['m0', 'new']), { subscriptions, open: open.slice(2) }))).toHaveLength(2);
+      expect(subjects(look(observed(['m0', 'new']), { subscriptions, open: open.slice(1) }))).toHaveLength(1);
+      expect(subjects(look(observed(['m0', 'new']), { subscriptions, open: open.slice(2) }))).toHaveLength(2);
       const others = open.map((key) => key.replace('subscription-failing', 'dead-letters'));
       const more = dead([died('m0'), died('new')]);
       expect(subjects(look(more, { subscriptions, open: others }))).toEqual([['dead-letters', 'subscription/m0']]);
@@ -213,7 +213,7 @@ describe('the rules of alerts', () => {
         .map(([name]) => [name, off]),
     ) as AlertRulesInput;
     const subscriptions = [subscription('a', { disabledAt: at(5) })];
-    const seen: Partial<Seen> = {
+    const observed: Partial<Observation> = {
       now: at(3_600_000),
       ...dead([died('a', 100)]),
       oldestDue: { notificationId: 'n', subscriptionId: 's', state: 'waiting', since: at(0) },
@@ -222,8 +222,8 @@ describe('the rules of alerts', () => {
       disk: { at: start, bytes: 1e15 },
     };
     const memory = { missingSince: { worker: start }, backlog: [{ at: start, count: 5000, dueSince: start }] };
-    expect(look({ ...seen, dueCount: 9999 }, { rules, subscriptions, memory }).findings).toEqual([]);
-    expect(new Set(look(seen, { subscriptions, memory }).findings.map(({ rule }) => rule)).size).toBe(6);
+    expect(look({ ...observed, dueCount: 9999 }, { rules, subscriptions, memory }).findings).toEqual([]);
+    expect(new Set(look(observed, { subscriptions, memory }).findings.map(({ rule }) => rule)).size).toBe(6);
   });
 });
 

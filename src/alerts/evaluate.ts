@@ -14,7 +14,7 @@ import {
 import type { BacklogSample, Memory } from './memory.js';
 
 /** The state that one round saw. A part that only a disabled rule needs was not looked at, and is empty. */
-export interface Seen {
+export interface Observation {
   /** By Postgres' clock. */
   now: Date;
   dead: Part<DeadOfSubscription> | undefined;
@@ -49,39 +49,39 @@ const samples = 10;
 const lateMs = 30_000;
 
 /**
- * Compares what was seen with the rules.
+ * Compares what was observed with the rules.
  * @param open keys of the alerts that are open: to end, some need more than not to be found anew
  */
 export function evaluate(
   rules: AlertRules,
-  seen: Seen,
+  observed: Observation,
   before: Memory,
   subscriptions: KnownSubscriptions,
   open: ReadonlySet<string>,
 ): Evaluated {
   const memory: Memory = {
-    backlog: nextSamples(rules, seen, before.backlog ?? []),
-    missingSince: missingSince(rules, seen, before.missingSince ?? {}),
-    ...(seen.dead?.upTo !== undefined && { deadUpTo: seen.dead.upTo }),
-    ...(seen.failing?.upTo !== undefined && { failingUpTo: seen.failing.upTo }),
-    ...(seen.disk && { disk: seen.disk }),
+    backlog: nextSamples(rules, observed, before.backlog ?? []),
+    missingSince: missingSince(rules, observed, before.missingSince ?? {}),
+    ...(observed.dead?.upTo !== undefined && { deadUpTo: observed.dead.upTo }),
+    ...(observed.failing?.upTo !== undefined && { failingUpTo: observed.failing.upTo }),
+    ...(observed.disk && { disk: observed.disk }),
   };
   const { deadLetters, oldestDue, endpointOpen, backlogGrowing, roleMissing, ledgerDisk, subscriptionDisabled } = rules;
   const seenInParts = new Map<string, Part<unknown> | undefined>([
-    ['dead-letters', seen.dead],
-    ['subscription-failing', seen.failing],
+    ['dead-letters', observed.dead],
+    ['subscription-failing', observed.failing],
   ]);
   return {
     findings: [
-      ...(seen.dead && deadLetters.isEnabled
-        ? asManyAsMayBeOpen(deadFound(rules, seen.dead, subscriptions), open)
+      ...(observed.dead && deadLetters.isEnabled
+        ? asManyAsMayBeOpen(deadFound(rules, observed.dead, subscriptions), open)
         : []),
-      ...(oldestDue.isEnabled ? oldestFound(rules, seen) : []),
-      ...(endpointOpen.isEnabled ? openFound(seen) : []),
-      ...(backlogGrowing.isEnabled ? backlogFound(rules, seen, memory.backlog!, open) : []),
-      ...(roleMissing.isEnabled ? missingFound(rules, seen, memory.missingSince!) : []),
-      ...(ledgerDisk.isEnabled ? diskFound(rules, seen) : []),
-      ...(seen.failing ? asManyAsMayBeOpen(failingFound(seen, seen.failing, subscriptions), open) : []),
+      ...(oldestDue.isEnabled ? oldestFound(rules, observed) : []),
+      ...(endpointOpen.isEnabled ? openFound(observed) : []),
+      ...(backlogGrowing.isEnabled ? backlogFound(rules, observed, memory.backlog!, open) : []),
+      ...(roleMissing.isEnabled ? missingFound(rules, observed, memory.missingSince!) : []),
+      ...(ledgerDisk.isEnabled ? diskFound(rules, observed) : []),
+      ...(observed.failing ? asManyAsMayBeOpen(failingFound(observed, observed.failing, subscriptions), open) : []),
       ...(subscriptionDisabled.isEnabled ? disabledFound(subscriptions) : []),
     ],
     memory,
@@ -136,7 +136,7 @@ function asManyAsMayBeOpen(findings: Finding[], open: ReadonlySet<string>): Find
 
 /** Not those that an operator paused, nor those of an endpoint that the rule about endpoints tells of. */
 function failingFound(
-  { openFor }: Seen,
+  { openFor }: Observation,
   { found }: Part<FailingSubscription>,
   subscriptions: KnownSubscriptions,
 ): Finding[] {
@@ -151,13 +151,13 @@ function failingFound(
   });
 }
 
-function oldestFound({ oldestDue: { afterSeconds } }: AlertRules, { oldestDue, now }: Seen): Finding[] {
+function oldestFound({ oldestDue: { afterSeconds } }: AlertRules, { oldestDue, now }: Observation): Finding[] {
   if (!oldestDue || now.getTime() - oldestDue.since.getTime() < afterSeconds * 1000) return [];
   const { since, ...details } = oldestDue;
   return [{ rule: 'oldest-due', subject: 'deliveries', since, details }];
 }
 
-const openFound = ({ openFor }: Seen): Finding[] =>
+const openFound = ({ openFor }: Observation): Finding[] =>
   openFor.map(({ address, openedAt, reason, failures }) => ({
     rule: 'endpoint-open',
     subject: `endpoint/${address}`,
@@ -166,20 +166,24 @@ const openFound = ({ openFor }: Seen): Finding[] =>
   }));
 
 /** While few are due there is nothing to compare with. */
-function nextSamples({ backlogGrowing }: AlertRules, seen: Seen, before: readonly BacklogSample[]): BacklogSample[] {
-  const at = seen.now.getTime();
-  if (!backlogGrowing.isEnabled || seen.dueCount < backlogGrowing.count) return [];
+function nextSamples(
+  { backlogGrowing }: AlertRules,
+  observed: Observation,
+  before: readonly BacklogSample[],
+): BacklogSample[] {
+  const at = observed.now.getTime();
+  if (!backlogGrowing.isEnabled || observed.dueCount < backlogGrowing.count) return [];
   const forMs = backlogGrowing.forSeconds * 1000;
   const sampleEveryMs = forMs / samples;
   const kept = before.filter((sample) => at - sample.at <= forMs + sampleEveryMs + lateMs);
   if (at - (kept.at(-1)?.at ?? 0) < sampleEveryMs) return kept;
-  return [...kept, { at, count: seen.dueCount, dueSince: seen.oldestDue?.since.getTime() ?? at }];
+  return [...kept, { at, count: observed.dueCount, dueSince: observed.oldestDue?.since.getTime() ?? at }];
 }
 
 /** Once open it stays so until few are due: a backlog that shrinks slowly is not over. */
 function backlogFound(
   { backlogGrowing: { count, forSeconds } }: AlertRules,
-  { now, dueCount, mostDue, oldestDue }: Seen,
+  { now, dueCount, mostDue, oldestDue }: Observation,
   [first]: readonly BacklogSample[],
   open: ReadonlySet<string>,
 ): Finding[] {
@@ -196,14 +200,18 @@ function backlogFound(
   return [{ ...key, since: new Date(first.at), details: { count: dueCount, isMore } }];
 }
 
-function missingSince({ roleMissing }: AlertRules, { now, roles }: Seen, before: NonNullable<Memory['missingSince']>) {
+function missingSince(
+  { roleMissing }: AlertRules,
+  { now, roles }: Observation,
+  before: NonNullable<Memory['missingSince']>,
+) {
   const missing = roleMissing.isEnabled ? roleMissing.roles.filter((role) => !roles.has(role)) : [];
   return Object.fromEntries(missing.map((role) => [role, before[role] ?? now.getTime()]));
 }
 
 const missingFound = (
   { roleMissing: { afterSeconds } }: AlertRules,
-  { now }: Seen,
+  { now }: Observation,
   missing: NonNullable<Memory['missingSince']>,
 ): Finding[] =>
   Object.entries(missing)
@@ -215,7 +223,7 @@ const missingFound = (
       details: { role },
     }));
 
-function diskFound({ ledgerDisk: { maxBytes } }: AlertRules, { disk }: Seen): Finding[] {
+function diskFound({ ledgerDisk: { maxBytes } }: AlertRules, { disk }: Observation): Finding[] {
   if (!disk || disk.bytes <= maxBytes) return [];
   return [
     { rule: 'ledger-disk', subject: 'ledger', since: new Date(disk.at), details: { bytes: disk.bytes, maxBytes } },

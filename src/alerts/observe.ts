@@ -1,7 +1,7 @@
 import type { Query } from '../infra/postgres/postgres.js';
 import { readDatabaseSize } from '../ledger/measure-size.js';
 import type { AlertRules } from './alert-rules.js';
-import type { Seen } from './evaluate.js';
+import type { Observation } from './evaluate.js';
 import type { OldestUnfinished } from '../ledger/oldest-unfinished.js';
 import { readDead, readDue, readFailing, readOpenFor, readRoles } from './look.js';
 import type { Memory } from './memory.js';
@@ -10,14 +10,14 @@ import type { Memory } from './memory.js';
 const measureEveryMs = 300_000;
 
 /** Looks at the ledger, as far as the rules need it: each look is bounded, and served by an index. */
-export async function see(
+export async function observe(
   query: Query,
   rules: AlertRules,
   memory: Memory,
   unfinished: OldestUnfinished,
   now: Date,
   isEmbedded: boolean,
-): Promise<Seen> {
+): Promise<Observation> {
   const { deadLetters, oldestDue, endpointOpen, backlogGrowing, roleMissing, ledgerDisk, subscriptionFailing } = rules;
   const mostDue = 2 * backlogGrowing.count;
   const due =
@@ -39,7 +39,12 @@ export async function see(
   };
 }
 
-async function disk(query: Query, { disk: known }: Memory, at: number, isEmbedded: boolean): Promise<Seen['disk']> {
+async function disk(
+  query: Query,
+  { disk: known }: Memory,
+  at: number,
+  isEmbedded: boolean,
+): Promise<Observation['disk']> {
   if (known && at - known.at < measureEveryMs) return known;
   return { at, bytes: await readDatabaseSize(query, isEmbedded) };
 }

@@ -20,7 +20,7 @@ import { forgetNotes, giveUpAfterMs, giveUpOld, insertNotes, leaseMs } from './n
 import type { NoteChannel } from './note.js';
 import { dueNow, writeNotes } from './notes-due.js';
 import { Owners } from './owners.js';
-import { see } from './see.js';
+import { observe } from './observe.js';
 
 /** The row's lock lasts as long as the round: every other process skips it. */
 const claimRound = statement(
@@ -84,10 +84,10 @@ export class AlertRounds {
     if (!round) return undefined;
     const { now, noted_at: lastNoteAt } = round;
     const rules = await readAlertRules(query);
-    const seen = await see(query, rules, round.memory, this.unfinished, now, this.postgres.isEmbedded);
+    const observed = await observe(query, rules, round.memory, this.unfinished, now, this.postgres.isEmbedded);
     const before = await readCurrent(query);
     const open = before.filter(({ resolvedAt }) => resolvedAt === null);
-    const evaluated = evaluate(rules, seen, round.memory, this.subscriptions, new Set(open.map(keyOf)));
+    const evaluated = evaluate(rules, observed, round.memory, this.subscriptions, new Set(open.map(keyOf)));
     const { opened: found, goOn, resolved } = changesOf(open, evaluated);
 
     const opened = await openAlerts(query, found);

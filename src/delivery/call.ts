@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { describeError, isOurTrouble, isTroubleOfMachine } from '../outbound/describe-error.js';
 import { ProxyTrouble } from '../outbound/egress-proxy.js';
-import { isMistrust } from '../outbound/mistrust.js';
+import { isCertificateRefusal } from '../outbound/certificate-refusal.js';
 import type { Outbound } from '../outbound/outbound.service.js';
 import { tooManyLookups } from '../outbound/shared-lookup.js';
 import { isSuccess } from '../outbound/success.js';
@@ -150,7 +150,7 @@ export class Call {
     else if (!this.wasSent && isTroubleOfMachine(error))
       this.postpone(describeError(error), this.shared.noteFailureOfMachine(this.origin));
     else if (isClosed(error)) this.closed(describeError(error));
-    else this.fail(describeError(error), { isOurs: isOurTrouble(error), isUntrusted: isMistrust(error) });
+    else this.fail(describeError(error), { isOurs: isOurTrouble(error), isUntrusted: isCertificateRefusal(error) });
   }
 
   /** By the receiver, whatever else is known of it. */

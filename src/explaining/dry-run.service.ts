@@ -46,7 +46,7 @@ export interface DryRun {
 }
 
 /** The part of a dry run that one call wants to see. */
-export interface Wanted {
+export interface DryRunPage {
   /** Only this one. */
   subscriptionId: string | undefined;
   from: ExplanationKey;
@@ -70,7 +70,7 @@ export class DryRunService {
    * Those that would get it come first, then the others that are about its channel, each in the order of their ids.
    * @throws {ValidationProblem} as publishing does
    */
-  async run(raw: JsonObject, { subscriptionId, from, limit }: Wanted): Promise<DryRun> {
+  async run(raw: JsonObject, { subscriptionId, from, limit }: DryRunPage): Promise<DryRun> {
     await Promise.all([this.catalogue.refresh(), this.openEndpoints.refresh()]);
     const notification = await this.reader.read(raw);
     const { channel, characteristics } = notification;

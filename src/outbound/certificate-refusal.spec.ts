@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isMistrust } from './mistrust.js';
+import { isCertificateRefusal } from './certificate-refusal.js';
 
 const withCode = (code: string | undefined) => Object.assign(new Error('failed'), { code });
 
@@ -20,7 +20,7 @@ describe('an error of a call', () => {
     'ERR_OSSL_PEM_NO_START_LINE',
     'ERR_SSL_EE_KEY_TOO_SMALL',
   ])('is about the certificates of that call: %s', (code) => {
-    expect(isMistrust(withCode(code))).toBe(true);
+    expect(isCertificateRefusal(withCode(code))).toBe(true);
   });
 
   it.each([
@@ -34,11 +34,13 @@ describe('an error of a call', () => {
     'ERR_SSL_TLSV1_ALERT_INTERNAL_ERROR',
     undefined,
   ])('says no such thing: %s', (code) => {
-    expect(isMistrust(withCode(code))).toBe(false);
+    expect(isCertificateRefusal(withCode(code))).toBe(false);
   });
 
   it('is looked for where undici and Node put it', () => {
-    expect(isMistrust(new TypeError('failed', { cause: withCode('CERT_HAS_EXPIRED') }))).toBe(true);
-    expect(isMistrust(new AggregateError([withCode('CERT_HAS_EXPIRED'), withCode('CERT_HAS_EXPIRED')]))).toBe(true);
+    expect(isCertificateRefusal(new TypeError('failed', { cause: withCode('CERT_HAS_EXPIRED') }))).toBe(true);
+    expect(isCertificateRefusal(new AggregateError([withCode('CERT_HAS_EXPIRED'), withCode('CERT_HAS_EXPIRED')]))).toBe(
+      true,
+    );
   });
 });

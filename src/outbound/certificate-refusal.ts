@@ -34,7 +34,7 @@ const refusedHere = /^ERR_(?:OSSL_|CRYPTO_|SSL_(?:CA|EE)_)/;
 /**
  * Whether a connection came to nothing, or was ended, because of the TLS certificates of this call: another with another identity may find the receiver well.
  */
-export function isMistrust(error: Error): boolean {
+export function isCertificateRefusal(error: Error): boolean {
   const code = codeOfCall(error);
   return code !== undefined && (notTrusted.has(code) || toldByReceiver.test(code) || refusedHere.test(code));
 }

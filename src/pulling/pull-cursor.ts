@@ -22,7 +22,7 @@ export function fromCursor(cursor: string): PullCursor | undefined {
 }
 
 /** The result of one look. */
-export interface Look {
+export interface FoundRange {
   /** In the order of their ids; none of them is in `seen` of the cursor. */
   found: readonly { id: string }[];
   /** Nothing else lies between the cursor and this id; with more behind it, it is that of the last one found. */
@@ -37,7 +37,7 @@ export interface Look {
  */
 export function advance(
   cursor: PullCursor,
-  { found, searchedTo, horizon }: Look,
+  { found, searchedTo, horizon }: FoundRange,
 ): { count: number; next: PullCursor; isCut: boolean } {
   const stillSeen = cursor.seen.filter((id) => id > horizon);
   const safe = found.filter(({ id }) => id <= horizon).length;
