@@ -4,7 +4,7 @@ import { Admission } from '../endpoints/admission.service.js';
 import type { Place } from '../endpoints/room.js';
 import { Idempotency, type Acquired, type IdempotentOperation } from '../idempotency/idempotency.service.js';
 import { Clock } from '../infra/clock.js';
-import type { Delivery, HandedOut, HeldReason } from '../ledger/delivery.js';
+import type { Delivery, HandedOut } from '../ledger/delivery.js';
 import { bodyErased } from '../ledger/cancel-erased.js';
 import type { Outcome } from '../ledger/settle.service.js';
 import { callTimeoutMs } from '../subscriptions/call-timeout.js';
@@ -17,6 +17,7 @@ import { Decider } from './decider.service.js';
 import { filteredCounted } from './delivery.counters.js';
 import { deliveryKeys, keyIdOf } from './delivery-keys.js';
 import { DeliveryRecords } from './delivery-records.service.js';
+import { Entry } from './entry.js';
 import type { BorrowedText, LargeBodies } from './large-bodies.js';
 import { LateLocks } from './late-locks.service.js';
 import { LocksToRelease } from './locks-to-release.js';
@@ -43,11 +44,6 @@ export interface Surroundings {
   since: number;
 }
 
-/** The fate of a delivery: it ends without a call, or is sent to its subscription if it has got a place. */
-type Admitted =
-  | { ending: Outcome }
-  | { ending?: undefined; subscription: ListedSubscription; place: Place | HeldReason };
-
 /** A delivery that is to be sent, with its place. */
 interface Task {
   delivery: Loaded;
@@ -66,6 +62,7 @@ export class DeliverService {
   private readonly settings: Config['settings'];
   private readonly atLeastOnceCustomers: ReadonlySet<string>;
   private readonly keys: IdempotentOperation<SealedOutcome>;
+  private readonly entry: Entry;
   private readonly toRelease = new LocksToRelease();
 
   constructor(
@@ -81,6 +78,7 @@ export class DeliverService {
   ) {
     this.settings = settings;
     this.atLeastOnceCustomers = new Set(settings.AT_LEAST_ONCE_SENDING_CUSTOMERS);
+    this.entry = new Entry(subscriptions, decider, admission);
     this.keys = deliveryKeys(idempotency, settings);
   }
 
@@ -93,7 +91,7 @@ export class DeliverService {
    */
   async deliver(delivery: HandedOut, surroundings: Surroundings, longestLockMs = freshMs): Promise<void> {
     const { bodies, onBegun, stopping, isHandedOver, isRedelivered, since } = surroundings;
-    const admitted = await this.admit(delivery, isHandedOver);
+    const admitted = await this.entry.admit(delivery, isHandedOver);
     if (admitted.ending) return this.end(delivery, admitted.ending, stopping);
     const { subscription, place } = admitted;
     let [borrowed, isStale]: [BorrowedText | undefined, boolean] = [undefined, false];
@@ -127,37 +125,6 @@ export class DeliverService {
     }
     // From the beginning: it is asked for again. Once, however long the lock takes then.
     if (isStale) await this.deliver(delivery, { ...surroundings, onBegun: () => {}, since: -Infinity }, Infinity);
-  }
-
-  /** Without a promise where it need not wait. */
-  private admit(delivery: HandedOut, isHandedOver: boolean): Admitted | Promise<Admitted> {
-    const subscription = this.subscriptions.find(delivery.subscriptionId);
-    if (!subscription) return { ending: { state: 'cancelled', attempt: null } };
-    const ending = this.decider.endingOf(delivery, subscription);
-    if (ending) return { ending };
-    const place = this.admission.enter(delivery, subscription, isHandedOver);
-    return place instanceof Promise
-      ? this.afterWaiting(delivery, subscription, place, isHandedOver)
-      : { subscription, place };
-  }
-
-  /** While it waited, its subscription may have been changed, paused or deleted, and the delivery may have expired. */
-  private async afterWaiting(
-    delivery: HandedOut,
-    before: ListedSubscription,
-    waiting: Promise<Place | HeldReason>,
-    isHandedOver: boolean,
-  ): Promise<Admitted> {
-    const place = await waiting;
-    if (typeof place === 'string') return { subscription: before, place };
-    const subscription = this.subscriptions.find(delivery.subscriptionId);
-    const mayUse =
-      subscription &&
-      !this.decider.endingOf(delivery, subscription) &&
-      this.admission.isStillFor(place, delivery, subscription);
-    if (mayUse) return { subscription, place };
-    this.admission.giveBack(place);
-    return this.admit(delivery, isHandedOver);
   }
 
   /**
