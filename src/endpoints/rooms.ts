@@ -1,10 +1,10 @@
 import type { HeldReason } from '../ledger/delivery.js';
 import { KnownRooms, leadsTo, type CalledSubscription } from './known-rooms.js';
 import type { InTime } from './line.js';
+import { OriginTurns } from './origin-turns.js';
 import { Places } from './places.js';
 import { shortestOverdueMs, type Origin, type Place, type Room, type Waiting } from './room.js';
 import { RunningTime } from '../infra/running-time.js';
-import { ShortOrigins } from './short-origins.js';
 import { none, type Verdict } from './verdict.js';
 
 /** In line, for each call that may be open: a burst to a quick endpoint is through before anything is held. */
@@ -56,16 +56,12 @@ export interface Hanging {
 export class Rooms {
   private readonly known: KnownRooms;
   private readonly withLine = new Set<Room>();
-  /** Origins whose turn comes when a place is free, the next one first. */
-  private readonly ready = new Set<Origin>();
-  private readonly short = new ShortOrigins();
-  /** Origins with room for a call, that have as many places as are free. */
-  private readonly crowded = new Set<Origin>();
   /** Calls under way, the oldest first. */
   private readonly calls = new Set<Place>();
   private readonly idle: (() => void)[] = [];
   private readonly now: () => number;
   private readonly places: Places;
+  private readonly turns: OriginTurns;
   private waiting = 0;
   private waitingFromQueue = 0;
   private isClosed = false;
@@ -79,6 +75,7 @@ export class Rooms {
     const time = new RunningTime(options.now);
     this.now = () => time.now();
     this.places = new Places(options.places);
+    this.turns = new OriginTurns(this.places);
     this.known = new KnownRooms(options.perUrl, Math.max(options.perUrl, Math.ceil(options.places / 2)));
   }
 
@@ -111,7 +108,7 @@ export class Rooms {
       if (!isHandedOver) this.waitingFromQueue++;
       this.withLine.add(room);
       room.origin.withLine.add(room);
-      this.mayBeReady(room.origin);
+      this.turns.mayBeReady(room.origin);
       this.serve();
     });
   }
@@ -153,12 +150,8 @@ export class Rooms {
     if (origin.calling === 0) origin.silentSince = undefined;
     else if (isAnswered) origin.silentSince = now;
     this.places.judge(room, now);
-    // As many as now have their share take turns with the others.
-    for (let freed = unprovenBefore - this.places.unproven; freed > 0; freed--) {
-      const short = this.short.take(unprovenBefore - freed);
-      if (short) this.ready.add(short);
-    }
-    this.mayBeReady(origin);
+    this.turns.unprovenFreed(unprovenBefore);
+    this.turns.mayBeReady(origin);
     this.serve();
   }
 
@@ -168,11 +161,7 @@ export class Rooms {
     place.isGivenBack = true;
     this.places.free++;
     this.leave(place, none, 0);
-    for (const origin of this.crowded) {
-      if (!this.places.suffice(origin)) continue;
-      this.crowded.delete(origin);
-      this.ready.add(origin);
-    }
+    this.turns.placeGivenBack();
     this.serve();
     if (this.places.areAllFree) for (const resolve of this.idle.splice(0)) resolve();
   }
@@ -215,7 +204,7 @@ export class Rooms {
     if (!origin) return;
     for (const room of origin.rooms) if (leadsTo(room, address)) room.window.startSlowly();
     if (origin.address === address) origin.window.startSlowly();
-    this.mayBeReady(origin);
+    this.turns.mayBeReady(origin);
     this.serve();
   }
 
@@ -244,45 +233,13 @@ export class Rooms {
   /** Gives free places to those that wait, origin by origin. */
   private serve(): void {
     while (this.places.free > 0) {
-      const origin = this.ready.values().next().value ?? this.short.take(this.places.unproven);
-      if (!origin) return;
-      this.ready.delete(origin);
-      const room = this.nextOf(origin);
-      if (!room) continue; // it comes back when one of its calls ends, or a place is given back
+      const room = this.turns.next();
+      if (!room) return;
       const next = room.line.next()!;
       this.withdraw(room, [next]);
       next.resolve(this.places.take(room, this.now()));
-      if (origin.withLine.size > 0) this.ready.add(origin);
+      this.turns.mayBeReady(room.origin);
     }
-  }
-
-  /** Something has changed for it: its turn will tell. */
-  private mayBeReady(origin: Origin): void {
-    if (origin.withLine.size === 0) return;
-    this.short.delete(origin);
-    this.crowded.delete(origin);
-    this.ready.add(origin);
-  }
-
-  /** The room of an origin whose turn it is; it then comes last. */
-  private nextOf(origin: Origin): Room | undefined {
-    let share = 0;
-    if (!origin.window.hasRoom) return undefined;
-    if (!this.places.suffice(origin)) {
-      this.crowded.add(origin);
-      return undefined;
-    }
-    for (const room of origin.withLine) {
-      if (!room.window.hasRoom) continue;
-      if (this.places.hasShare(room)) {
-        origin.withLine.delete(room);
-        origin.withLine.add(room);
-        return room;
-      }
-      share = Math.max(share, this.places.shareOf(room));
-    }
-    if (share > 0) this.short.add(origin, share);
-    return undefined;
   }
 
   /** Those that have waited for too long, and that the endpoint will not get to soon. A full worker is not its fault. */
@@ -319,10 +276,7 @@ export class Rooms {
     if (room.line.length > 0) return;
     this.withLine.delete(room);
     room.origin.withLine.delete(room);
-    if (room.origin.withLine.size > 0) return;
-    this.ready.delete(room.origin);
-    this.short.delete(room.origin);
-    this.crowded.delete(room.origin);
+    if (room.origin.withLine.size === 0) this.turns.forget(room.origin);
   }
 
   private findHanging(now: number): Hanging[] {
