@@ -5,6 +5,16 @@ import { join } from 'node:path';
 import { formatted } from './formatted.mjs';
 import { projectDirectory } from './ready-to-run.mjs';
 
+/** Of `src/config`, those that the schema is made of. */
+const modules = [
+  'settings',
+  'server-settings',
+  'access-settings',
+  'delivery-settings',
+  'outer-settings',
+  'settings-together',
+  'setting-types',
+];
 const target = join(projectDirectory, 'docs/configuration.md');
 const document = await formatted(target, render(await readSchema()));
 if (!process.argv.includes('--check')) {
@@ -23,7 +33,7 @@ async function readSchema() {
   const directory = mkdtempSync(join(projectDirectory, 'node_modules/.settings-'));
   try {
     writeFileSync(join(directory, 'package.json'), '{ "type": "module" }');
-    for (const name of ['settings', 'setting-types']) {
+    for (const name of modules) {
       const source = readFileSync(join(projectDirectory, `src/config/${name}.ts`), 'utf8');
       const { code } = await transform(source, { loader: 'ts', target: 'es2023' });
       writeFileSync(join(directory, `${name}.js`), code);

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { roles } from '../config/settings.js';
+import { roles } from '../config/server-settings.js';
 
 /** Troubles that operators are told of. Each has an entry `alert-NAME` in docs/operations.md. */
 export const ruleNames = [

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { Gauge } from 'prom-client';
-import { roles } from '../config/settings.js';
+import { roles } from '../config/server-settings.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { leaveMeasured } from '../ledger/last-measured.js';
 import { measureLedger, type Count } from '../ledger/measure.js';

@@ -1,5 +1,6 @@
 import pg from 'pg';
-import type { Role, Settings } from '../config/settings.js';
+import type { Role } from '../config/server-settings.js';
+import type { Settings } from '../config/settings.js';
 import { reasonOf } from '../infra/cannot-connect.js';
 import { connectionAdvice, generalAdvice } from '../infra/postgres/connection-advice.js';
 import { remedyOfNewer } from '../infra/postgres/migrated-by-newer.js';

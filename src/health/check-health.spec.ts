@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Role } from '../config/settings.js';
+import type { Role } from '../config/server-settings.js';
 import { checkHealth, PartDown, type HealthCheck } from './check-health.js';
 
 const ignore = () => {};

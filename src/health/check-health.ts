@@ -1,4 +1,4 @@
-import type { Role } from '../config/settings.js';
+import type { Role } from '../config/server-settings.js';
 
 /** One thing this process depends on. */
 export interface HealthCheck {

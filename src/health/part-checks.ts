@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { troubleWithAlerts } from '../alerts/notes-are-sent.js';
-import type { Role } from '../config/settings.js';
+import type { Role } from '../config/server-settings.js';
 import { isRedisGivenUp } from '../idempotency/redis-outage.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { isReadOnly } from '../infra/postgres/postgres-errors.js';

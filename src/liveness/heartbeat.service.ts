@@ -2,7 +2,7 @@ import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationB
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { Config } from '../config/config.module.js';
-import type { Role } from '../config/settings.js';
+import type { Role } from '../config/server-settings.js';
 import { Clock } from '../infra/clock.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { statement, valuesOf } from '../infra/postgres/statement.js';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { roles } from '../config/settings.js';
+import { roles } from '../config/server-settings.js';
 import type { ListedProcess } from '../liveness/heartbeat.service.js';
 
 /** Shown of them: those that were heard of last. */

@@ -1,4 +1,5 @@
-import { callMsBound, type Settings } from '../config/settings.js';
+import { callMsBound } from '../config/settings-together.js';
+import type { Settings } from '../config/settings.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import type { Subscription } from './subscription.js';
 

@@ -1,5 +1,6 @@
 import { availableParallelism, totalmem } from 'node:os';
-import type { Role, Settings } from '../config/settings.js';
+import type { Role } from '../config/server-settings.js';
+import type { Settings } from '../config/settings.js';
 
 /** Of one process under load; with less each, the system would end processes for want of memory. */
 const bytesPerProcess = 512 * 1024 * 1024;
