@@ -19,10 +19,10 @@ import type { LateLocks } from './late-locks.service.js';
 import type { Caller } from './authorized-call.js';
 import type { Sender } from './sender.service.js';
 import { answered } from '../../test/support/responses.js';
+import { settled } from '../../test/support/settled.js';
 
 /** Calls to an endpoint of which nothing is known. */
 const window = 8;
-const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('a delivery that waited in line', () => {
   let subscription: ListedSubscription | undefined;

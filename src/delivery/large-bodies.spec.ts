@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { BodyMemory, type BodyShares } from './body-memory.js';
 import { LargeBodies, type BorrowedText, type Borrower } from './large-bodies.js';
 import { Stopping } from './until-it-works.js';
+import { settled } from '../../test/support/settled.js';
 
 const running = new AbortController().signal;
 const origin = { origin: 'https://example.org', isProven: true };
@@ -51,7 +52,6 @@ describe('the large texts of a chunk', () => {
   const giveBack = (notificationId: string, { origin: address }: Borrower) =>
     borrowed.get(`${notificationId} ${address}`)!.pop()!.giveBack();
 
-  const settled = () => new Promise((resolve) => setImmediate(resolve));
   /** More than there is, which is had only where nothing is kept and nothing waits. */
   const isAllFree = async () => {
     let isHad = false;

@@ -37,6 +37,7 @@ import { answered as responseOf } from '../../test/support/responses.js';
 import { unpaced } from '../../test/support/unpaced.js';
 import { untraced } from '../../test/support/untraced.js';
 import { noSiblings } from '../../test/support/no-siblings.js';
+import { settled } from '../../test/support/settled.js';
 
 Logger.overrideLogger(false);
 
@@ -135,7 +136,6 @@ async function start(parts: Parts) {
   return { worker, queue, handOver, admission };
 }
 
-const settled = () => new Promise((resolve) => setImmediate(resolve));
 const memoryOf = (bytes: number, origin = bytes) =>
   new BodyMemory(bytes, { origin, unproven: bytes, unprovenOrigin: origin });
 const sizesOf = (deliveries: HandedOut[]) => new Map(deliveries.map(({ notificationId }) => [notificationId, size]));

@@ -2,10 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { Place } from './room.js';
 import { Rooms } from './rooms.js';
 import { well, type Verdict } from './verdict.js';
+import { settled } from '../../test/support/settled.js';
 
 const timeoutMs = 10_000;
 const timedOut: Verdict = { kind: 'unanswered', reason: 'no answer within 10 s' };
-const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 interface Load {
   seconds: number;

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Place } from './room.js';
 import { well } from './verdict.js';
-import { settled, troubled, testRooms, type Asked } from '../../test/support/test-rooms.js';
+import { troubled, testRooms, type Asked } from '../../test/support/test-rooms.js';
+import { settled } from '../../test/support/settled.js';
 
 describe('deliveries in line', () => {
   const { at, start, ask, askMany, isOpen, openOf, end, round, prove, fill, pass } = testRooms();

@@ -3,7 +3,8 @@ import fc from 'fast-check';
 import type { Places } from './places.js';
 import type { Place } from './room.js';
 import { none, well } from './verdict.js';
-import { settled, troubled, unanswered, untrusted, testRooms, type Asked } from '../../test/support/test-rooms.js';
+import { troubled, unanswered, untrusted, testRooms, type Asked } from '../../test/support/test-rooms.js';
+import { settled } from '../../test/support/settled.js';
 
 describe('rooms', () => {
   const { at, start, ask, askMany, isOpen, openOf, end, round, prove, fill, pass } = testRooms();

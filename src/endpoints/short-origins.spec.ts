@@ -5,9 +5,9 @@ import { Place, type Origin } from './room.js';
 import { Rooms } from './rooms.js';
 import { ShortOrigins } from './short-origins.js';
 import { well, type Verdict } from './verdict.js';
+import { settled } from '../../test/support/settled.js';
 
 const unanswered: Verdict = { kind: 'unanswered', reason: 'ECONNRESET' };
-const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('origins that lack a share of the places', () => {
   it('get theirs first come first, each when fewer places than its share are taken', () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { FairPermits } from './fair-permits.js';
+import { settled } from '../../test/support/settled.js';
 
 const never = new AbortController().signal;
 
@@ -9,8 +10,6 @@ function acquireAll(permits: FairPermits, names: string[], gone = never): string
   for (const name of names) void permits.acquire(name, gone).then((isGiven) => isGiven && got.push(name));
   return got;
 }
-
-const settled = () => new Promise(setImmediate);
 
 describe('fair permits', () => {
   it('are so many at once, and so many for one owner', async () => {

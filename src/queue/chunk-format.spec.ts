@@ -1,16 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { v7 as uuidv7 } from 'uuid';
-import type { HandedOut } from '../ledger/delivery.js';
 import { decodeChunk, encodeChunk, UnreadableChunk } from './chunk-format.js';
 import type { Chunk } from './chunk.js';
-import { newDelivery } from '../../test/support/new-delivery.js';
+import { deliveryWithText as delivery } from '../../test/support/new-delivery.js';
 
-const subscriptionId = '5c5d28f3-6d24-4fd9-b2f8-2b7e3e5f5a01';
-
-function delivery(text: string | null = '{}', notificationId: string = uuidv7()): HandedOut {
-  const body = text === null ? null : Buffer.from(text);
-  return newDelivery({ notificationId, subscriptionId, body });
-}
+const { subscriptionId } = delivery();
 
 describe('a chunk as a message', () => {
   const text = '{"kanaal":"zaken","π":"€ 😀\\n\\u0000"}';

@@ -4,14 +4,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { HandedOut } from '../ledger/delivery.js';
 import { encodeChunk } from './chunk-format.js';
 import { cutIntoChunks, type Chunk } from './chunk.js';
-import { newDelivery } from '../../test/support/new-delivery.js';
-
-const subscriptionId = '5c5d28f3-6d24-4fd9-b2f8-2b7e3e5f5a01';
-
-function delivery(text: string | null = '{}', notificationId: string = uuidv7()): HandedOut {
-  const body = text === null ? null : Buffer.from(text);
-  return newDelivery({ notificationId, subscriptionId, body });
-}
+import { deliveryWithText as delivery } from '../../test/support/new-delivery.js';
 
 const many = (count: number, make: () => HandedOut) => Array.from({ length: count }, make);
 const sizes = (chunks: Chunk[]) => chunks.map(({ deliveries }) => deliveries.length);

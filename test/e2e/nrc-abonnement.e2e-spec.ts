@@ -5,21 +5,11 @@ import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { KanaalController } from '../../src/channels/kanaal.controller.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { AbonnementController } from '../../src/subscriptions/abonnement.controller.js';
+import { auth, probeBody, probesOf, wrong } from '../support/abonnements.js';
 import { Api, type ApiAnswer } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
 import { answer, protectedReceiver, Receiver } from '../support/receiver.js';
 import { insertDeliveries } from '../support/insert-deliveries.js';
-
-const auth = 'Bearer letmein';
-const probeBody = {
-  kanaal: 'test',
-  hoofdObject: 'http://some.hoofdobject.nl/',
-  resource: 'some_resource',
-  resourceUrl: 'http://some.resource.nl/',
-  actie: 'create',
-  aanmaakdatum: '2019-01-01T12:00:00Z',
-  kenmerken: {},
-};
 
 let api: Api;
 let receiver: Receiver;
@@ -37,11 +27,6 @@ beforeEach(() => {
   receiver.always(protectedReceiver);
 });
 
-const wrong = ({ status, json }: ApiAnswer) => ({
-  status,
-  fields: json.invalidParams?.map(({ name, code }) => `${name} ${code}`),
-});
-
 const post = (input: object = {}) => api.post('/abonnement', { callbackUrl: receiver.url, auth, ...input });
 
 async function create(input: object = {}): Promise<ApiAnswer> {
@@ -51,8 +36,7 @@ async function create(input: object = {}): Promise<ApiAnswer> {
   return created;
 }
 
-/** With what authorization the callback was called, and with what body. */
-const probes = () => receiver.requests.map(({ headers, text }) => [headers.authorization, JSON.parse(text)]);
+const probes = () => probesOf(receiver);
 
 describe('creating an abonnement', () => {
   it('answers with all its fields but the secret, and where it is', async () => {

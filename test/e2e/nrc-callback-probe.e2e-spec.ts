@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
-import { Api, type ApiAnswer } from '../support/api.js';
+import { auth, probeBody, probesOf, wrong } from '../support/abonnements.js';
+import { Api } from '../support/api.js';
 import {
   answer,
   huge,
@@ -11,17 +12,6 @@ import {
   reset,
   type Behaviour,
 } from '../support/receiver.js';
-
-const auth = 'Bearer letmein';
-const probeBody = {
-  kanaal: 'test',
-  hoofdObject: 'http://some.hoofdobject.nl/',
-  resource: 'some_resource',
-  resourceUrl: 'http://some.resource.nl/',
-  actie: 'create',
-  aanmaakdatum: '2019-01-01T12:00:00Z',
-  kenmerken: {},
-};
 
 let api: Api;
 let receiver: Receiver;
@@ -37,15 +27,9 @@ beforeEach(() => {
   receiver.always(protectedReceiver);
 });
 
-const wrong = ({ status, json }: ApiAnswer) => ({
-  status,
-  fields: json.invalidParams?.map(({ name, code }) => `${name} ${code}`),
-});
-
 const post = (input: object = {}) => api.post('/abonnement', { callbackUrl: receiver.url, auth, ...input });
 
-/** With what authorization the callback was called, and with what body. */
-const probes = () => receiver.requests.map(({ headers, text }) => [headers.authorization, JSON.parse(text)]);
+const probes = () => probesOf(receiver);
 
 describe('proving a callback', () => {
   it('calls it twice with one body, first without authorization, then with it', async () => {

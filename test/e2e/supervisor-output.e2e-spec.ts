@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { eventually } from '../support/eventually.js';
+import { isAlive } from '../support/spawn-heraut.js';
 
 const from = (path: string) => JSON.stringify(new URL(`../../dist/src/${path}`, import.meta.url).href);
 /**
@@ -162,11 +163,3 @@ describe('a supervisor', () => {
     expect(await once(child, 'exit')).toEqual([0, null]);
   });
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}

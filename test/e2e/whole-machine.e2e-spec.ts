@@ -6,7 +6,7 @@ import { queryOnce } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { Installation } from '../support/installation.js';
 import { answer, arrival, Receiver } from '../support/receiver.js';
-import { HerautProcess, type LogEvent } from '../support/spawn-heraut.js';
+import { HerautProcess, isAlive, type LogEvent } from '../support/spawn-heraut.js';
 import { real, type PreparedStack } from '../support/stacks.js';
 
 /** Each process takes itself for the only one of a machine, so that the ledger knows which pid has which id. */
@@ -404,11 +404,3 @@ describe('PROCESSES=2 that cannot start', () => {
     other.close();
   });
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}

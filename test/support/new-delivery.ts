@@ -15,3 +15,9 @@ export const newDelivery = <Parts extends Partial<HandedOut>>(parts: Parts): Del
   expiresAt: null,
   ...parts,
 });
+
+/** Of one subscription, with its text; null: that is too large for a message. */
+export function deliveryWithText(text: string | null = '{}', notificationId: string = uuidv7()): HandedOut {
+  const body = text === null ? null : Buffer.from(text);
+  return newDelivery({ notificationId, subscriptionId: '5c5d28f3-6d24-4fd9-b2f8-2b7e3e5f5a01', body });
+}

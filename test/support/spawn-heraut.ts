@@ -172,3 +172,11 @@ export class HerautProcess {
     return [...this.output.slice(-20), ...this.logs.slice(-10).map((event) => JSON.stringify(event))].join('\n');
   }
 }
+
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

@@ -3,11 +3,11 @@ import type { CalledSubscription } from '../../src/endpoints/known-rooms.js';
 import { Place } from '../../src/endpoints/room.js';
 import { Rooms } from '../../src/endpoints/rooms.js';
 import { well, type Verdict } from '../../src/endpoints/verdict.js';
+import { settled } from './settled.js';
 
 export const unanswered: Verdict = { kind: 'unanswered', reason: 'ECONNRESET' };
 export const untrusted: Verdict = { kind: 'untrusted', reason: 'CERT_HAS_EXPIRED' };
 export const troubled: Verdict = { kind: 'troubled', reason: 'HTTP 500', askedDelayMs: undefined };
-export const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 /** A delivery on its way: its place, or why it is held; undefined while it waits in line. */
 export interface Asked {
