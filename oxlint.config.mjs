@@ -4,6 +4,9 @@ import { readdirSync } from 'node:fs';
  * Which capability may import which: arrows point one way, so every folder can be read without the folders that import it.
  * A new folder in src gets its line here (test/architecture.spec.ts insists).
  *
+ * Two capabilities have a folder for writing and another for showing, or the arrows would make a circle: auth notes in `audit`, and
+ * `audit-entries` asks auth who its caller is; the ledger reports in `operational-events`, and `live-events` looks things up in the ledger.
+ *
  * @type {Record<string, string[]>}
  */
 export const arrows = {
