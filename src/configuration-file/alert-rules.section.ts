@@ -1,4 +1,3 @@
-import { Injectable } from '@nestjs/common';
 import { changeAlertRules, readAlertRules } from '../alerts/alert-rules-rows.js';
 import { changedBy, type AlertRules } from '../alerts/alert-rules.js';
 import { queryOf } from '../infra/postgres/query-of.js';
@@ -6,8 +5,7 @@ import { fieldsThatDiffer, type Shown } from './fields-that-differ.js';
 import { nothingPlanned, oneByOne, type Planned, type Planning, type Section, type Step } from './planning.js';
 
 /** The rules for alerts. A field that is left out stays as it is, also inside a rule: by the call to replace them it would get its default. */
-@Injectable()
-export class AlertRulesSection implements Section {
+export const alertRulesSection: Section = {
   async plan({ manager, configuration: { alertRules: wanted } }: Planning): Promise<Planned> {
     if (!wanted) return nothingPlanned;
     const before = await readAlertRules(queryOf(manager));
@@ -21,8 +19,8 @@ export class AlertRulesSection implements Section {
       },
     } as const;
     return { ...nothingPlanned, ...oneByOne([step]) };
-  }
-}
+  },
+};
 
 /** Fields of a rule are named `deadLetters.count`. */
 const shown = (rules: AlertRules): Shown => ({

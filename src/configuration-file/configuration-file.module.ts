@@ -3,7 +3,6 @@ import { AuditModule } from '../audit/audit.module.js';
 import { ChannelsModule } from '../channels/channels.module.js';
 import { RetryPolicyModule } from '../retry-policy/retry-policy.module.js';
 import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
-import { AlertRulesSection } from './alert-rules.section.js';
 import { ApplicationsSection } from './applications.section.js';
 import { CallbackRules } from './callback-rules.js';
 import { ChannelsSection } from './channels.section.js';
@@ -12,7 +11,6 @@ import { ConfigurationTextController } from './configuration-text.controller.js'
 import { ConfigurationController } from './configuration.controller.js';
 import { ConfigurationService } from './configuration.service.js';
 import { Export } from './export.service.js';
-import { RetryPolicySection } from './retry-policy.section.js';
 import { SubscriptionsSection } from './subscriptions.section.js';
 
 /** The audit module goes before it at the start: it makes the partition that what is changed then is noted in. */
@@ -20,14 +18,12 @@ import { SubscriptionsSection } from './subscriptions.section.js';
   imports: [AuditModule, ChannelsModule, SubscriptionsModule, RetryPolicyModule],
   controllers: [ConfigurationController, ConfigurationTextController],
   providers: [
-    AlertRulesSection,
     ApplicationsSection,
     CallbackRules,
     ChannelsSection,
     ConfigurationAtStart,
     ConfigurationService,
     Export,
-    RetryPolicySection,
     SubscriptionsSection,
   ],
 })

@@ -5,12 +5,12 @@ import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ConflictProblem, ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
-import { AlertRulesSection } from './alert-rules.section.js';
+import { alertRulesSection } from './alert-rules.section.js';
 import { ApplicationsSection } from './applications.section.js';
 import { ChannelsSection } from './channels.section.js';
 import { Planning, type Plan, type Planned, type Section, type SectionName } from './planning.js';
 import { readConfiguration } from './read-configuration.js';
-import { RetryPolicySection } from './retry-policy.section.js';
+import { retryPolicySection } from './retry-policy.section.js';
 import { SubscriptionsSection } from './subscriptions.section.js';
 
 /** An answer, and a line of the log, must end somewhere. */
@@ -34,10 +34,14 @@ export class ConfigurationService {
     applications: ApplicationsSection,
     channels: ChannelsSection,
     subscriptions: SubscriptionsSection,
-    alertRules: AlertRulesSection,
-    retryPolicy: RetryPolicySection,
   ) {
-    this.sections = { applications, channels, subscriptions, alertRules, retryPolicy };
+    this.sections = {
+      applications,
+      channels,
+      subscriptions,
+      alertRules: alertRulesSection,
+      retryPolicy: retryPolicySection,
+    };
   }
 
   /**

@@ -1,11 +1,9 @@
-import { Injectable } from '@nestjs/common';
 import { RetryPolicyChanges, storedGeneral } from '../retry-policy/retry-policy-changes.js';
 import { fieldsThatDiffer } from './fields-that-differ.js';
 import { nothingPlanned, oneByOne, type Planned, type Planning, type Section, type Step } from './planning.js';
 
 /** The general retry policy. A field that is left out stays as it is, also where it differs from the default. */
-@Injectable()
-export class RetryPolicySection implements Section {
+export const retryPolicySection: Section = {
   async plan({ manager, configuration: { retryPolicy: wanted } }: Planning): Promise<Planned> {
     if (!wanted) return nothingPlanned;
     const before = await storedGeneral(manager);
@@ -19,5 +17,5 @@ export class RetryPolicySection implements Section {
       },
     } as const;
     return { ...nothingPlanned, ...oneByOne([step]) };
-  }
-}
+  },
+};
