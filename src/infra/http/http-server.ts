@@ -33,7 +33,7 @@ export interface ServerOptions {
 
 /** Pass to `NestFactory.create` together with `{ bodyParser: false }`, then call `useHttpRules` on the application. */
 export function createHttpAdapter(options: ServerOptions): FastifyAdapter {
-  const { settings, dialect, isServed, metrics, limits = timeLimits } = options;
+  const { settings, dialect, limits = timeLimits } = options;
   const filter = new ProblemFilter(dialect);
   const cors = settings.CORS_ALLOWED_ORIGINS.length > 0 ? new Cors(settings.CORS_ALLOWED_ORIGINS) : undefined;
   const late = new LateLooks(limits, (error, socket) => answerBroken(error, socket, filter, limits.lastAnswer));
@@ -66,7 +66,23 @@ export function createHttpAdapter(options: ServerOptions): FastifyAdapter {
     },
     clientErrorHandler: late.judge,
   });
-  const server = adapter.getInstance<FastifyInstance>();
+  prepare(adapter.getInstance<FastifyInstance>(), options, { filter, cors, late, nodeOptions });
+  return adapter;
+}
+
+interface Parts {
+  filter: ProblemFilter;
+  cors: Cors | undefined;
+  late: LateLooks;
+  nodeOptions: ConstructorParameters<typeof AdminServer>[2];
+}
+
+/** Beside the routes, which Nest adds later. */
+function prepare(
+  server: FastifyInstance,
+  { settings, isServed, metrics, limits = timeLimits }: ServerOptions,
+  { filter, cors, late, nodeOptions }: Parts,
+): void {
   server.decorate('problems', filter);
   server.decorate('allowedHosts', new AllowedHosts(settings.ALLOWED_HOSTS));
   server.decorate('pathPrefix', settings.PATH_PREFIX);
@@ -95,7 +111,6 @@ export function createHttpAdapter(options: ServerOptions): FastifyAdapter {
   server.addContentTypeParser('*', { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
     done(null, new UnparsedBody(request.headers['content-type'], request.headers['content-encoding'], bytes));
   });
-  return adapter;
 }
 
 /** Rules of every controller: JSON in, JSON out, errors as problems. */
