@@ -39,19 +39,20 @@ const lockKey = statement(
 const lockCatalogue = statement('lock-catalogue', 'SELECT version FROM catalogue FOR SHARE');
 
 /**
- * Finds the notification only while it is still to be sent later and nothing of it was handed out; a delivery that
- * ended without having been handed out is no obstacle. Keeps the dispatcher off its deliveries.
+ * Finds the notification only while it is still to be sent later and nothing of it was handed out or has lined up; a delivery that ended without
+ * either is no obstacle. Keeps the dispatcher off its deliveries. One may have lined up although its moment lies ahead of now(): that is when the
+ * transaction began, which may since have waited for the catalogue. Without that delivery nobody would pass its turn on, and its object stood still.
  */
 const lockScheduled = perDay(
   'lock-scheduled',
   (
     of,
-  ) => `WITH mine AS MATERIALIZED (SELECT state, generation, attempts FROM ${of('delivery')} WHERE notification_id = $id FOR UPDATE)
+  ) => `WITH mine AS MATERIALIZED (SELECT state, generation, attempts, turn_nr FROM ${of('delivery')} WHERE notification_id = $id FOR UPDATE)
    SELECT id FROM ${of('notification')} n
    WHERE n.id = $id AND n.not_before > now() AND n.body IS NOT NULL
      AND NOT EXISTS (
        SELECT FROM mine
-       WHERE NOT (state = 'waiting' AND generation = 1
+       WHERE turn_nr IS NOT NULL OR NOT (state = 'waiting' AND generation = 1
          OR state IN ('cancelled', 'expired', 'failed') AND generation <= 2 AND attempts = 0)
      )
    FOR UPDATE`,

@@ -3,6 +3,8 @@ import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { Accepted, Decision } from '../../src/ledger/acceptance.js';
+import { cancel } from '../../src/ledger/cancel.js';
+import type { DeliveryKey } from '../../src/ledger/delivery.js';
 import { lineUpDue } from '../../src/ledger/line-up.js';
 import { replaceScheduled, type Replacement } from '../../src/ledger/replace-scheduled.js';
 import { newNotification, TestLedger } from '../support/ledger.js';
@@ -89,6 +91,7 @@ describe.each(stacks)('replacing a scheduled notification on the $name stack', (
   }
 
   it('has the new content line up when it is due, for those subscriptions that keep order', async () => {
+    await test.clear();
     const { key, id } = await scheduled();
     const [ordered, other] = [randomUUID(), randomUUID()];
     const inOrder = { objectKey: randomUUID(), subscriptionIds: new Set([ordered]) };
@@ -101,6 +104,24 @@ describe.each(stacks)('replacing a scheduled notification on the $name stack', (
     expect(
       await test.sql('SELECT turn_nr FROM delivery WHERE notification_id = $1 ORDER BY object_key NULLS LAST', [id]),
     ).toEqual([{ turn_nr: '0' }, { turn_nr: null }]);
+  });
+
+  it.each<[string, (delivery: DeliveryKey) => Promise<unknown>]>([
+    ['has lined up, because it became due while the replacement waited', () => Promise.resolve()],
+    ['ended with the turn of its object, which is not passed on yet', (delivery) => cancel(test.postgres, delivery)],
+  ])('does not replace a notification that %s: its turn would be left behind', async (_, then) => {
+    await test.clear();
+    const [request, subscriptionId] = [putKey(), randomUUID()];
+    const inOrder = { objectKey: randomUUID(), subscriptionIds: new Set([subscriptionId]) };
+    const terms = { subscriptionIds: [subscriptionId], inOrder };
+    const item = onTerms({ ...newNotification(), ...terms, request, notBefore: inAMinute() });
+    await accept(item);
+    const { id } = item;
+    await test.sql('UPDATE delivery SET next_at = now() WHERE notification_id = $1', [id]);
+    expect((await lineUpDue(test.postgres, 10)).count).toBe(1);
+    await then({ notificationId: id, subscriptionId });
+    const other = { ...inOrder, objectKey: randomUUID() };
+    expect(await replace(replacement(request.key, { ...terms, inOrder: other }))).toEqual({ kind: 'sent' });
   });
 
   it.each([
