@@ -6,7 +6,7 @@ import type { DeliveryKey } from '../ledger/delivery.js';
 import { dayMs, lowestIdAt, timeOfId } from '../ledger/partitions.js';
 import { onDay } from '../ledger/per-day.js';
 import type { Subscription } from '../subscriptions/subscription.js';
-import { daysWithin, findMissedOnDay } from './find-meant.js';
+import { daysWithin, findMissedOnDay, type Finding } from './find-meant.js';
 import { beforeAll, type Meant } from './replay.js';
 import { bindSearch, countMeant, countMeantOfChannels, routeFor, type Bounds, type CountedRow } from './search.js';
 
@@ -70,8 +70,9 @@ export class MeantCounter {
         const page = readAside(this.postgres, (query) =>
           subscription ? missed(query, day, meant, subscription, bounds) : counting(query, day, meant, bounds),
         );
-        const row = await onDay(page, undefined);
-        if (!row) break;
+        const read = await onDay(page, undefined);
+        if (!read) break;
+        const { walked, reached, counted: row } = read;
         counted.count += row.count;
         counted.notifications +=
           row.notifications - (row.first_matched !== null && row.first_matched === lastMatched ? 1 : 0);
@@ -80,9 +81,9 @@ export class MeantCounter {
           counted.bySubscription.set(id, (counted.bySubscription.get(id) ?? 0) + count);
         for (const [notificationId, subscriptionId] of row.sample)
           if (counted.sample.length < sampleLength) counted.sample.push({ notificationId, subscriptionId });
-        left -= row.walked;
-        if (row.walked < bounds.scan) break;
-        from = { notificationId: row.last_notification!, subscriptionId: row.last_subscription ?? beforeAll };
+        left -= walked;
+        if (!reached) break;
+        from = reached;
       }
       from = { notificationId: lowestIdAt((day + 1) * dayMs), subscriptionId: beforeAll };
     }
@@ -98,11 +99,20 @@ export class MeantCounter {
   }
 }
 
-async function counting(query: Query, day: number, meant: Meant, bounds: Bounds): Promise<CountedRow> {
+interface Page extends Pick<Finding, 'walked' | 'reached'> {
+  counted: Pick<
+    CountedRow,
+    'count' | 'notifications' | 'first_matched' | 'last_matched' | 'by_subscription' | 'sample'
+  >;
+}
+
+async function counting(query: Query, day: number, meant: Meant, bounds: Bounds): Promise<Page> {
   const values = { ...bindSearch(meant, bounds), sample: sampleLength };
   const statements = meant.selection.channels ? countMeantOfChannels : countMeant;
   const [row] = await query<CountedRow>(statements[routeFor(meant)](day), values);
-  return row!;
+  const { walked, last_notification: lastId, last_subscription: lastSubscription } = row!;
+  const last = { notificationId: lastId!, subscriptionId: lastSubscription! };
+  return { walked, reached: walked < bounds.scan ? undefined : last, counted: row! };
 }
 
 async function missed(
@@ -111,17 +121,18 @@ async function missed(
   meant: Meant,
   subscription: Subscription,
   bounds: Bounds,
-): Promise<CountedRow> {
+): Promise<Page> {
   const { found, walked, reached } = await findMissedOnDay(query, day, meant, subscription, bounds);
   return {
     walked,
-    last_notification: reached?.notificationId ?? null,
-    last_subscription: reached?.subscriptionId ?? null,
-    count: found.length,
-    notifications: found.length,
-    first_matched: found[0]?.notificationId ?? null,
-    last_matched: found.at(-1)?.notificationId ?? null,
-    by_subscription: found.length === 0 ? [] : [[subscription.id, found.length]],
-    sample: found.slice(0, sampleLength).map((each) => [each.notificationId, each.subscriptionId]),
+    reached,
+    counted: {
+      count: found.length,
+      notifications: found.length,
+      first_matched: found[0]?.notificationId ?? null,
+      last_matched: found.at(-1)?.notificationId ?? null,
+      by_subscription: found.length === 0 ? [] : [[subscription.id, found.length]],
+      sample: found.slice(0, sampleLength).map((each) => [each.notificationId, each.subscriptionId]),
+    },
   };
 }

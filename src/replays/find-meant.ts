@@ -60,7 +60,7 @@ export async function findOnDay(query: Query, day: number, meant: Meant, within:
   );
   const { walked, last_notification: lastId, last_subscription: lastSubscription } = rows[0]!;
   const last = { notificationId: lastId!, subscriptionId: lastSubscription! };
-  return { found, walked, reached: reachedBy(found, walked, bounds, last) };
+  return { found, walked, reached: reachedBy(found, bounds, walked < bounds.scan, last) };
 }
 
 /** The same for all that the subscription would have got. To send what is found, `keepContents` comes before, in the same transaction. */
@@ -91,9 +91,9 @@ export async function findMissedOnDay(
     const objectKey = isNew && mainObject !== null ? objectKeyFor(subscription, mainObject) : null;
     found.push({ notificationId, subscriptionId: subscription.id, isNew, objectKey, isErased: row.is_erased });
   }
-  const { walked, last_notification: lastId } = rows[0]!;
+  const { walked, is_end: isEnd, last_notification: lastId } = rows[0]!;
   const last = { notificationId: lastId!, subscriptionId: beforeAll };
-  return { found, walked, reached: reachedBy(found, walked, bounds, last) };
+  return { found, walked, reached: reachedBy(found, bounds, isEnd, last) };
 }
 
 /** Of the notifications that `findMissedOnDay` will look at. */
@@ -104,13 +104,13 @@ export async function keepContents(query: Query, day: number, { after, before, s
 /** Where more were found than it may take, the search goes on behind the last of those. */
 function reachedBy(
   found: readonly Found[],
-  walked: number,
-  { scan, limit }: Bounds,
+  { limit }: Bounds,
+  isEnd: boolean,
   last: DeliveryKey,
 ): DeliveryKey | undefined {
   if (found.length === limit) {
     const { notificationId, subscriptionId } = found.at(-1)!;
     return { notificationId, subscriptionId };
   }
-  return walked < scan ? undefined : last;
+  return isEnd ? undefined : last;
 }

@@ -228,6 +228,12 @@ const nextNotifications = (notification: string, columns: string): string =>
     WHERE id > $after_notification AND id < $before ORDER BY id LIMIT $scan`;
 
 /**
+ * Of bodies that one statement parses. A body may have a megabyte: thousands of them would take longer than a statement may, each time anew, and what
+ * is read of them would be in the memory of a process that also delivers.
+ */
+const mostBytes = 4 * 1024 * 1024;
+
+/**
  * Those of the next notifications that may yet be replaced (src/ledger/replace-scheduled.ts) keep their content until the transaction ends:
  * what is read of them afterwards, and sent by that, is so still. One that was due an hour ago can no longer be replaced: no transaction is
  * open for as long as that.
@@ -244,22 +250,28 @@ export const keepScheduled = perDay(
 
 /**
  * For `everythingFor`: the next notifications after the cursor, of the channels of the subscription, with what its filters look at and
- * the delivery that there is. The statement looks at `$scan` notifications.
+ * the delivery that there is. The statement looks at `$scan` notifications; at fewer, but at least one, where their bodies are too many bytes.
  */
 export const findNotifications = perDay(
   'find-notifications',
   (of) => `
-  WITH walked AS MATERIALIZED (
-    ${nextNotifications(of('notification'), 'id, channel')}
+  WITH next AS MATERIALIZED (
+    ${nextNotifications(of('notification'), 'id, channel, CASE WHEN channel = ANY ($channels::text[]) THEN octet_length(body) END AS bytes')}
+  ),
+  walked AS MATERIALIZED (
+    SELECT id, channel FROM (
+      SELECT id, channel, coalesce(sum(bytes) OVER (ORDER BY id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS bytes_before FROM next
+    ) AS sized WHERE bytes_before < ${mostBytes}
   ),
   reached AS MATERIALIZED (
-    SELECT (SELECT count(*)::int FROM walked) AS walked, (SELECT id FROM walked ORDER BY id DESC LIMIT 1) AS last_notification
+    SELECT (SELECT count(*)::int FROM walked) AS walked, (SELECT id FROM walked ORDER BY id DESC LIMIT 1) AS last_notification,
+      (SELECT count(*) FROM next) < $scan AND (SELECT count(*) FROM next) = (SELECT count(*) FROM walked) AS is_end
   )
   SELECT reached.*, w.id AS notification_id, w.channel, n.characteristics, n.main_object, n.is_erased, d.state
   FROM reached LEFT JOIN walked w ON w.channel = ANY ($channels::text[])
   LEFT JOIN LATERAL (
-    SELECT body IS NULL AS is_erased, body::json -> 'kenmerken' AS characteristics, body::json ->> 'hoofdObject' AS main_object
-    FROM ${of('notification')} WHERE id = w.id OFFSET 0
+    SELECT content IS NULL AS is_erased, content -> 'kenmerken' AS characteristics, content ->> 'hoofdObject' AS main_object
+    FROM (SELECT body::json AS content FROM ${of('notification')} WHERE id = w.id OFFSET 0) AS parsed
   ) n ON true
   LEFT JOIN LATERAL (
     SELECT state FROM ${of('delivery')} WHERE notification_id = w.id AND subscription_id = $subscription OFFSET 0
@@ -268,6 +280,8 @@ export const findNotifications = perDay(
 );
 
 export interface NotificationRow extends Pick<ReachedRow, 'walked' | 'last_notification'>, Record<string, unknown> {
+  /** There are no more before the end of the day, or of what is meant. */
+  is_end: boolean;
   notification_id: string | null;
   channel: string;
   characteristics: Record<string, string> | null;

@@ -771,6 +771,32 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
         expect(await sql('SELECT FROM turn')).toEqual([]);
       });
 
+    it('looks at few notifications with large bodies at a time, and comes to the end of them', async () => {
+      const id = await newSubscription({ channels: [{ channel: 'cases', filters: { zaak_type: 'a' } }] });
+      const ids = await notifications(20, { channel: 'cases' });
+      await sql(`UPDATE notification SET body = jsonb_set($1::jsonb, '{data}', to_jsonb(repeat('x', 1000000)))`, [
+        body('https://cases.example/1', 'a'),
+      ]);
+      const asked: number[] = [];
+      const postgres = Object.create(test.postgres) as Postgres;
+      postgres.transaction = <T>(work: (query: Query) => Promise<T>) =>
+        test.postgres.transaction((query) =>
+          work(async (statement, values) => {
+            const rows = await query<{ walked?: number }>(statement, values);
+            if (statement.name.startsWith('find-notifications')) asked.push(rows[0]!.walked!);
+            return rows as never[];
+          }),
+        );
+      const acceptedTo = new Date((await test.now()) - hourMs / 120).toISOString();
+      const replay = await create({ everythingFor: id, acceptedTo });
+      expect(replay).toMatchObject({ counted: 20, isCountWhole: true });
+      expect(await newRunner(postgres).stepAll(running)).toBe(20);
+      expect(Math.max(...asked)).toBe(5);
+      expect(await now(replay)).toMatchObject({ state: 'done', done: 20 });
+      const rows = await sql<{ id: string }>('SELECT notification_id AS id FROM delivery ORDER BY 1');
+      expect(rows.map((row) => row.id)).toEqual(ids);
+    });
+
     it('sends one notification alone, whether there was a delivery or not', async () => {
       const ids = await notifications(3, { channel: 'cases', body: body('https://cases.example/1', 'a') });
       const [id, other] = [
