@@ -54,6 +54,11 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy, Be
         },
       },
       {
+        name: 'line-up',
+        everyMs: settings.DISPATCH_INTERVAL_MS,
+        run: (stopping: AbortSignal) => dispatcher.lineUp(stopping, () => roundAge.renew('line-up')),
+      },
+      {
         name: 'release',
         everyMs: settings.DISPATCH_INTERVAL_MS,
         run: (stopping: AbortSignal) => releaser.releaseHeld(stopping, () => roundAge.renew('release')),

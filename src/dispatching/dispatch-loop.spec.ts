@@ -29,12 +29,13 @@ describe('the loop of the dispatcher', () => {
 
   function begin(parts: {
     handOutDue?: Dispatcher['handOutDue'];
+    lineUp?: Dispatcher['lineUp'];
     releaseHeld?: Releaser['releaseHeld'];
   }): DispatchLoop {
-    const { handOutDue = idle, releaseHeld = idle } = parts;
+    const { handOutDue = idle, lineUp = () => Promise.resolve(), releaseHeld = idle } = parts;
     loop = new DispatchLoop(
       { settings: { DISPATCH_INTERVAL_MS: 250 } } as Config,
-      { handOutDue, rules: [] } as unknown as Dispatcher,
+      { handOutDue, lineUp, rules: [] } as unknown as Dispatcher,
       { releaseHeld } as unknown as Releaser,
       { stepAll: idle } as unknown as ReplayRunner,
       { tasks: [] } as unknown as Upkeep,
@@ -54,13 +55,17 @@ describe('the loop of the dispatcher', () => {
         for (let batch = 1; batch <= 5; batch++) await afterBatch?.(batch * 128);
         return never;
       },
+      lineUp: async (_stopping, afterBatch) => {
+        for (let batch = 1; batch <= 5; batch++) afterBatch?.();
+        return never;
+      },
       releaseHeld: async (_stopping, afterLooks) => {
         for (let look = 1; look <= 5; look++) afterLooks?.();
         return never;
       },
     });
     await vi.advanceTimersByTimeAsync(10);
-    expect([times('hand-out'), times('release')]).toEqual([1 + 5, 1 + 5]);
+    expect(['hand-out', 'line-up', 'release'].map(times)).toEqual([1 + 5, 1 + 5, 1 + 5]);
   });
 
   it('keeps nothing else from stopping while a task takes long, and waits for it only for a while', async () => {

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { anyDue, handOutDue } from '../ledger/hand-out-due.js';
-import { lineUpDue } from '../ledger/line-up.js';
+import { anyNotInLine, lineUpDue } from '../ledger/line-up.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
@@ -15,6 +15,8 @@ import { SinceLastLook, type Looked } from '../ledger/since-last-look.js';
  * once, batches of 512 made what others published meanwhile wait twice as long (docs/performance.md), and the 8000 were not sent sooner.
  */
 const batchSize = 128;
+/** It is sorted from all that is due at the same moment, each time; and it keeps publishers waiting who publish about the same objects. */
+const lineUpBatchSize = 512;
 
 /** A delivery that another process had locked when it was passed over, and then did not hand out, waits for so long at most. */
 const everythingEveryMs = 60_000;
@@ -35,6 +37,7 @@ export class Dispatcher {
   private readonly logger = new Logger(Dispatcher.name);
   readonly rules: readonly RecoveryRule[];
   private readonly due: SinceLastLook;
+  private readonly notInLine: SinceLastLook;
   private readonly ledgerNow: () => number;
 
   constructor(
@@ -47,6 +50,7 @@ export class Dispatcher {
     this.ledgerNow = () => heartbeat.ledgerNow();
     this.rules = recoveryRules(postgres, position, events, this.ledgerNow);
     this.due = new SinceLastLook(this.ledgerNow, everythingEveryMs);
+    this.notInLine = new SinceLastLook(this.ledgerNow, everythingEveryMs);
   }
 
   /**
@@ -72,18 +76,37 @@ export class Dispatcher {
       if (this.ledgerNow() - everythingAt >= everythingEveryMs) [fromMs, everythingAt] = [0, this.ledgerNow()];
       // Far cheaper than a hand-out that finds nothing.
       if (!(await anyDue(this.postgres, fromMs))) return { count: total, upToMs: nowMs };
-      const linedUp = await lineUpDue(this.postgres, batchSize, fromMs);
       const handedOut = await handOutDue(this.postgres, batchSize, this.enqueuer.process, fromMs);
       const count = handedOut.deliveries.length;
-      if (count === 0 && linedUp.count < batchSize) break;
+      if (count === 0) break;
       const refused = await this.enqueuer.enqueueAll(handedOut);
       total += count;
       await afterBatch?.(total);
       if (refused > 0) break;
-      const upToMs = Math.min(linedUp.upToMs, handedOut.upToMs);
-      if (upToMs < Infinity) fromMs = upToMs;
+      if (handedOut.upToMs < Infinity) fromMs = handedOut.upToMs;
     }
     return { count: total, upToMs: fromMs };
+  }
+
+  /**
+   * Has all that is due and keeps order line up: what has its turn then is found by the next hand-out. Not a part of that: a hundred thousand that
+   * are due at one moment take long, and the retries of all others do not wait for it, nor where it fails.
+   * @param afterBatch told after every batch
+   */
+  async lineUp(stopping: AbortSignal, afterBatch?: () => void): Promise<void> {
+    await this.notInLine.look(async (sinceMs, nowMs) => {
+      let [total, fromMs] = [0, sinceMs];
+      while (!stopping.aborted) {
+        if (!(await anyNotInLine(this.postgres, fromMs))) return { count: total, upToMs: nowMs };
+        const { count, upToMs } = await lineUpDue(this.postgres, lineUpBatchSize, fromMs);
+        // Another dispatcher sees to it, or has locked what is left.
+        if (count === 0) break;
+        total += count;
+        afterBatch?.();
+        if (upToMs < Infinity) fromMs = upToMs;
+      }
+      return { count: total, upToMs: fromMs };
+    });
   }
 
   /** Frees or ends what one rule finds. @returns how many deliveries */
@@ -93,17 +116,15 @@ export class Dispatcher {
     return deliveries;
   }
 
-  /** Applies every rule once. One that fails is reported, and does not keep the next from running. */
+  /** Applies every rule once, and has line up what is due. One that fails is reported, and does not keep the next from running. */
   async recover(stopping: AbortSignal): Promise<Recovered> {
     let deliveries = 0;
-    const failedRules = await onceEach(
-      this.rules,
-      async (rule) => {
-        deliveries += await this.apply(rule, stopping);
-      },
-      this.logger,
-      stopping,
-    );
+    const rules = this.rules.map((rule) => ({
+      name: rule.name,
+      run: async () => void (deliveries += await this.apply(rule, stopping)),
+    }));
+    const tasks = [...rules, { name: 'line-up', run: () => this.lineUp(stopping) }];
+    const failedRules = await onceEach(tasks, ({ run }) => run(), this.logger, stopping);
     return { deliveries, failedRules };
   }
 }

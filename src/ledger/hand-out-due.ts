@@ -4,6 +4,10 @@ import { sameDelivery } from './delivery.js';
 import { handedOutColumns, readHandedOut, withText, type HandedOutRow, type HandedOutTogether } from './handed-out.js';
 import { retriesLate } from './ledger.counters.js';
 
+/** And in turn, where it keeps order. */
+const isDue = `state = 'waiting' AND (object_key IS NULL OR turn_nr = 0)
+        AND next_at >= to_timestamp($since_ms::float8 / 1000) AND next_at <= now()`;
+
 /**
  * Hands out what is due under a new generation, and brings the text along where it is short. Also deliveries that have
  * become too old: the ledger may not know that one was sent before, and its worker asks the seal.
@@ -15,8 +19,7 @@ export const handOutDueItems = statement(
   `
     WITH due AS MATERIALIZED (
       SELECT notification_id, subscription_id, next_at FROM delivery
-      WHERE state = 'waiting' AND (object_key IS NULL OR turn_nr = 0)
-        AND next_at >= to_timestamp($since_ms::float8 / 1000) AND next_at <= now()
+      WHERE ${isDue}
       ORDER BY next_at LIMIT $limit FOR UPDATE SKIP LOCKED
     ),
     handed_out AS (
@@ -33,12 +36,12 @@ export const findDue = statement(
   'any-due',
   `SELECT EXISTS (
      SELECT FROM delivery
-     WHERE state = 'waiting' AND next_at >= to_timestamp($since_ms::float8 / 1000) AND next_at <= now()
+     WHERE ${isDue}
    ) AS yes`,
 );
 
 /**
- * Whether anything is due.
+ * Whether anything may be handed out.
  * @param sinceMs milliseconds since 1970, by Postgres' clock: what became due before that does not count
  */
 export async function anyDue(postgres: Postgres, sinceMs: number): Promise<boolean> {

@@ -78,6 +78,8 @@ const liningUpLock = 727279;
  * One dispatcher at a time: of two that take batches beside each other, the one with the later deliveries may be the first to give out places.
  * Any number may be due at the same moment, a publisher's time for all that it schedules; then they go in the order of their ids, which is that of
  * their acceptance. `last` bounds what is sorted for that, to a batch and what is due at the same moment as the last of it: no index has both.
+ *
+ * One that gets the turn is due from now on: its moment may be one that a hand-out has looked at already, and is past.
  */
 export const lineUpItems = statement(
   'line-up',
@@ -111,13 +113,27 @@ export const lineUpItems = statement(
       turn_nr = placed.turn_nr,
       state = CASE WHEN placed.turn_nr = 0 THEN 'waiting' ELSE 'held' END::delivery_state,
       held_for = CASE WHEN placed.turn_nr = 0 THEN nullif(d.held_for, 'order') ELSE 'order' END,
-      next_at = CASE WHEN placed.turn_nr = 0 THEN d.next_at END
+      next_at = CASE WHEN placed.turn_nr = 0 THEN now() END
     FROM placed WHERE ${sameDelivery('placed')}
     RETURNING 1
   )
   SELECT (SELECT count(*) FROM lined_up)::int AS count, (SELECT is_mine FROM held) AS is_mine,
     (SELECT floor(extract(epoch FROM next_at) * 1000) FROM last)::float8 AS last_ms`,
 );
+
+export const findNotInLine = statement(
+  'any-not-in-line',
+  `SELECT EXISTS (SELECT FROM delivery WHERE ${notInLine} AND next_at <= now()) AS yes`,
+);
+
+/**
+ * Whether anything that is due is to line up. Far cheaper than `lineUpDue` where nothing is.
+ * @param sinceMs milliseconds since 1970, by Postgres' clock: what became due before that does not count
+ */
+export async function anyNotInLine(postgres: Postgres, sinceMs: number): Promise<boolean> {
+  const [row] = await postgres.query<{ yes: boolean }>(findNotInLine, { since_ms: sinceMs });
+  return row!.yes;
+}
 
 export interface LinedUp {
   count: number;

@@ -191,13 +191,29 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     expect(others).toEqual([third]);
   });
 
-  it('hands out all that is due in one go, though part of it has yet to line up', async () => {
+  it('hands out what has its turn once all that is due has lined up, though its moment has been looked at before', async () => {
     await process.work();
+    expect(await process.handOutDue()).toBe(0);
     const nextAt = "now() - interval '1 hour' + random() * interval '1 minute'";
-    await insertWaiting(300, nextAt);
-    await insertWaiting(300, nextAt, `'${randomUUID()}'`); // about one object: all but one are held behind it
-    expect(await process.handOutDue()).toBe(301);
+    await insertWaiting(1100, nextAt, `'${randomUUID()}'`); // about one object: all but one are held behind it
+    expect(await process.recover()).toBe(0);
+    expect(await process.handOutDue()).toBe(1);
     expect(await test.sql("SELECT FROM delivery WHERE state = 'waiting'")).toEqual([]);
+  });
+
+  it('hands out what keeps no order although lining up fails, and says that it did', async () => {
+    await process.work();
+    await insertWaiting(300, "now() - interval '1 hour'");
+    await insertWaiting(1, "now() - interval '1 hour'", `'${randomUUID()}'`);
+    const { query } = test.postgres;
+    vi.spyOn(test.postgres, 'query').mockImplementation((asked, ...rest) =>
+      asked.name === 'line-up' ? Promise.reject(new Error('deadlock')) : query.call(test.postgres, asked, ...rest),
+    );
+    expect(await process.handOutDue()).toBe(300);
+    expect((await process.dispatcher.recover(running)).failedRules).toEqual(['line-up']);
+    vi.restoreAllMocks();
+    expect(await process.recover()).toBe(0);
+    expect(await process.handOutDue()).toBe(1);
   });
 
   it('finds within a minute what should have been handed out long ago, and was locked or not committed then', async () => {

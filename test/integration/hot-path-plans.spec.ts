@@ -13,7 +13,7 @@ import { freeItems as freeOfDeadProcesses } from '../../src/ledger/free-of-dead-
 import { findQueued, freeItems as freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
 import { findDue, handOutDueItems } from '../../src/ledger/hand-out-due.js';
 import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js';
-import { lineUpItems } from '../../src/ledger/line-up.js';
+import { findNotInLine, lineUpItems } from '../../src/ledger/line-up.js';
 import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/partitions.js';
 import { endTurnItems, findLeftItems, findNextItems, passTurnItems } from '../../src/ledger/pass-turn.js';
 import { putBackItems } from '../../src/ledger/put-back.js';
@@ -44,6 +44,7 @@ const since = (column: string) => `(${column} >= to_timestamp(($1 / '1000'::doub
 const finders = [
   handOutDueItems,
   findDue,
+  findNotInLine,
   freeOfDeadProcesses,
   freeAfterLease,
   freeQueuedBefore,
@@ -180,7 +181,8 @@ describe('a statement about deliveries', () => {
         `Index Scan delivery_pkey ((notification_id = ANY (ARRAY[${from}.notification_id])) AND (subscription_id = ${from}.subscription_id))`;
       expect(found).toEqual({
         'hand-out-due': [`Index Scan delivery_due_in_turn (${since('next_at')} AND (next_at <= now()))`, byKey('due')],
-        'any-due': [`Index Only Scan delivery_due (${since('next_at')} AND (next_at <= now()))`],
+        'any-due': [`Index Only Scan delivery_due_in_turn (${since('next_at')} AND (next_at <= now()))`],
+        'any-not-in-line': [`Index Only Scan delivery_not_in_line (${since('next_at')} AND (next_at <= now()))`],
         'free-of-dead-processes': ['Index Scan delivery_process (process = ANY ($1))', byKey('freed')],
         'free-after-lease': [
           `Index Scan delivery_queued ((queued_at IS NULL) AND ${since('next_at')} AND (next_at <= now()))`,

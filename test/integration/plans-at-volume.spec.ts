@@ -63,7 +63,7 @@ import {
 import { holdItems, holds } from '../../src/ledger/hold.service.js';
 import { findDue, handOutDueItems } from '../../src/ledger/hand-out-due.js';
 import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js';
-import { lineUpItems } from '../../src/ledger/line-up.js';
+import { findNotInLine, lineUpItems } from '../../src/ledger/line-up.js';
 import { countDueItems, countHeldItems, countItems } from '../../src/ledger/measure.js';
 import { candidatesItems, countTroubledItems } from '../../src/ledger/measure-troubled.js';
 import { oldestItems } from '../../src/ledger/oldest-unfinished.js';
@@ -275,6 +275,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     [findQueued, { since_ms: 0, ms: dayMs }],
     [endOfSubscription, { subscription: ending, version: 1, limit: 1000 }],
     [findLeftItems, { since_ms: 0, for_ms: 0, limit: 1000 }],
+    [findNotInLine, { since_ms: 0 }],
     [lineUpItems, { since_ms: 0, limit: 512 }],
     [findOrderEndings, { limit: 100, after: null }],
     [freeLineItems, { subscription: ending, version: 1, limit: 1000 }],
@@ -595,6 +596,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     try {
       await admin.query('ANALYZE delivery');
       expect(await pagesOf(handOutDueItems, { since_ms: 0, limit: 512, process: null })).toBeLessThan(mostPages);
+      expect(await pagesOf(findDue, { since_ms: 0 })).toBeLessThan(mostPages);
     } finally {
       await admin.query('DELETE FROM delivery WHERE subscription_id = $1', [scheduled]);
       await admin.query('VACUUM ANALYZE delivery');
@@ -664,6 +666,7 @@ describe('with much in every state, the cost of a statement is that of its own w
         [freeQueuedBefore, { before_ms: Date.now() - upTo, limit: 1000 }],
         [findLeftItems, { for_ms: upTo, limit: 1000 }],
         [findDue, {}],
+        [findNotInLine, {}],
         [lineUpItems, { limit: 512 }],
         [handOutDueItems, { limit: 512, process: null }],
       ];
@@ -700,7 +703,6 @@ describe('with much in every state, the cost of a statement is that of its own w
 
   it('a statement whose index is gone looks at many more', async () => {
     const byIndex: Record<string, string[]> = {
-      delivery_due: ['any-due'],
       delivery_queued: ['free-queued-before', 'any-queued-for', 'free-after-lease'],
       delivery_process: ['free-of-dead-processes'],
       delivery_unsent: ['end-of-subscription', 'read-held', 'drop-held', 'forget-held-drop'],

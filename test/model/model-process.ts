@@ -66,7 +66,7 @@ export interface Surroundings {
   handOver: HandOverLimits;
 }
 
-export const modelTasks = ['hand-out', 'recover', 'release', 'read-endpoints'] as const;
+export const modelTasks = ['hand-out', 'line-up', 'recover', 'release', 'read-endpoints'] as const;
 export type ModelTask = (typeof modelTasks)[number];
 
 type State = 'running' | 'frozen' | 'stopping' | 'ended';
@@ -208,6 +208,7 @@ export class ModelProcess {
     const { signal } = this.stopping;
     const round = {
       'hand-out': () => this.dispatcher.handOutDue(signal),
+      'line-up': () => this.dispatcher.lineUp(signal),
       recover: () => this.dispatcher.recover(signal),
       release: () => this.releaser.releaseHeld(signal),
       // A process polls for this each second.
