@@ -59,6 +59,13 @@ export const liningUp = (source: string): string => `
     WHERE (notification_id, subscription_id) NOT IN (SELECT notification_id, subscription_id FROM turns)
   )`;
 
+/**
+ * Whether the subscription of a row of `other` keeps order, or is not there. One that has stopped to keep it may still have deliveries with an object,
+ * which were scheduled, or died, while it did: nobody comes to free those from a line (end-of-order.ts). They go with `turn_nr` 0, and without a turn.
+ */
+export const keepsOrder = (other: string): string =>
+  `(SELECT ordering FROM subscription WHERE id = ${other}.subscription_id) IS DISTINCT FROM 'none'`;
+
 /** `turn_nr` of one that ended with the turn, was sent again by an operator, and has not lined up since. */
 export const mayHaveTurn = -1;
 
@@ -96,7 +103,7 @@ export const lineUpItems = statement(
     ORDER BY next_at, notification_id LIMIT $limit FOR UPDATE SKIP LOCKED
   ),
   numbered AS MATERIALIZED (SELECT *, row_number() OVER (ORDER BY next_at, notification_id) AS nr FROM due),
-  ${liningUp('numbered')},
+  ${liningUp(`(SELECT * FROM numbered WHERE ${keepsOrder('numbered')}) AS lining_up`)},
   placed AS MATERIALIZED (
     SELECT notification_id, subscription_id, object_key, next_at, CASE WHEN is_behind THEN ${nextPlace} ELSE 0 END AS turn_nr
     FROM (
@@ -142,7 +149,7 @@ export interface LinedUp {
 }
 
 /**
- * Deliveries that are due and keep order take the turn of their object, or their place in line; none where another process sees to that at this moment.
+ * Deliveries that are due and have an object take the turn of their object, or their place in line; none where another process sees to that at this moment.
  * @param sinceMs milliseconds since 1970, by Postgres' clock: what became due before that is left
  */
 export async function lineUpDue(postgres: Postgres, limit: number, sinceMs = 0): Promise<LinedUp> {

@@ -3,7 +3,7 @@ import { rowsOf } from '../infra/postgres/statement.js';
 import { sameDelivery, type DeliveryKey, type DeliveryState, type HeldReason } from './delivery.js';
 import { outdateDigests } from './digests.js';
 import { firstCredit, lookSoon } from './held-subscriptions.js';
-import { liningUp, mayHaveTurn, nextPlace } from './line-up.js';
+import { keepsOrder, liningUp, mayHaveTurn, nextPlace } from './line-up.js';
 import { perDay } from './per-day.js';
 import { renewTextVersions } from './text-versions.js';
 
@@ -50,7 +50,7 @@ export const sendAgainItems = perDay(
         UNION ALL SELECT nr, notification_id, subscription_id, object_key, NULL, held_for, true FROM item WHERE is_new
       ) AS each
     ),
-    ${liningUp('(SELECT * FROM listed WHERE object_key IS NOT NULL AND not_before IS NULL) AS lining_up')},
+    ${liningUp(`(SELECT * FROM listed WHERE object_key IS NOT NULL AND not_before IS NULL AND ${keepsOrder('listed')}) AS lining_up`)},
     placed AS MATERIALIZED (
       SELECT nr, notification_id, subscription_id, object_key, is_new, not_before,
         CASE WHEN is_behind THEN 'order' WHEN not_before IS NULL THEN nullif(held_for, '') END::held_reason AS held_for,

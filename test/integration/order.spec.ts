@@ -594,6 +594,32 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     expect(await turns()).toEqual([]);
   });
 
+  it('sends at once what was accepted while its subscription kept order, and is due when it does not any more', async () => {
+    anew();
+    const scheduled = await accept('a', { notBefore: Date.now() + hourMs });
+    const again = await accept('b');
+    const [first, later] = [await accept('a'), await accept('b')];
+    await settle(ended(again, 'failed'));
+    await retryNow(test.postgres, again); // it still has its turn
+    await test.sql(
+      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version, ordering)
+       VALUES ($1, 'owner', 'http://receiver.example/', '', '[]', (SELECT version FROM catalogue), 'none')`,
+      [subscriptionId],
+    );
+    await test.age([scheduled], 2 * hourMs);
+    await lineUpDue(test.postgres, 10);
+    const { deliveries } = await handOutDue(test.postgres, 10, null);
+    expect(deliveries.map(({ notificationId }) => notificationId).toSorted()).toEqual(
+      [scheduled.notificationId, again.notificationId].toSorted(),
+    );
+    for (const each of deliveries) await settle(delivered(each));
+    expect(await passLeft()).toBe(2);
+    expect(await statesOf(first, later)).toEqual(['queued', 'waiting']);
+    expect((await turns()).map((turn) => turn.notification_id).toSorted()).toEqual(
+      [first.notificationId, later.notificationId].toSorted(),
+    );
+  });
+
   describe('whose subscription is paused and drops what it holds', () => {
     /** @returns the note of what is dropped */
     async function drop() {

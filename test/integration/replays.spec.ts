@@ -771,6 +771,17 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
         expect(await sql('SELECT FROM turn')).toEqual([]);
       });
 
+    it('has nothing wait for its turn that died while its subscription kept order, when it does not any more', async () => {
+      const id = await newSubscription();
+      const ids = await notifications(3);
+      await dead(ids, id, { object_key: `'${randomUUID()}'::uuid` });
+      await create({ subscriptions: [id] });
+      expect(await run()).toBe(3);
+      expect(await statesOf(id)).toEqual(['waiting', 'waiting', 'waiting']);
+      expect((await handOutDue(test.postgres, 10, null)).deliveries.map((each) => each.notificationId)).toEqual(ids);
+      expect(await sql('SELECT FROM turn')).toEqual([]);
+    });
+
     it('looks at few notifications with large bodies at a time, and comes to the end of them', async () => {
       const id = await newSubscription({ channels: [{ channel: 'cases', filters: { zaak_type: 'a' } }] });
       const ids = await notifications(20, { channel: 'cases' });
