@@ -208,7 +208,10 @@ export async function lookNow(manager: EntityManager, subscriptionIds: readonly 
   );
 }
 
-/** The same where they were paused. Their held deliveries begin to be too old for its retry policy only now (src/ledger/free-held.ts). */
+/**
+ * The same where they were paused, or had another address. Their held deliveries begin to be too old for its retry policy only now
+ * (src/ledger/free-held.ts).
+ */
 export async function noteResumed(manager: EntityManager, subscriptionIds: readonly string[]): Promise<void> {
   if (subscriptionIds.length === 0) return;
   await manager.query(

@@ -110,14 +110,21 @@ export class SubscriptionChanges {
   }
 
   /** Deliveries of the deleted one that have not been cancelled yet go on: it cannot be told which were before, and which after. */
-  private async succeed({ id, ordering }: SubscriptionEntity, successor: SubscriptionEntity): Promise<void> {
+  private async succeed(predecessor: SubscriptionEntity, successor: SubscriptionEntity): Promise<void> {
     const { writes } = this;
+    const { id, ordering } = predecessor;
     successor.createdAt = await writes.now();
     writes.change(successor, successor);
     writes.goOn(id);
     if (successor.ordering === 'per-object') writes.keepOrder(id);
     else if (ordering === 'per-object') writes.endOrder(id);
     writes.lookNow(id);
+    this.noteAddress(predecessor, successor);
+  }
+
+  /** The endpoint at another address may be parked for longer than its own deliveries could have been tried there. */
+  private noteAddress({ callbackUrl }: SubscriptionEntity, after: SubscriptionEntity): void {
+    if (after.callbackUrl !== callbackUrl) this.writes.resume(after.id);
   }
 
   /** An undefined field stays as it is, and so does what an operator set. A disabled subscription is enabled. */
@@ -221,6 +228,7 @@ export class SubscriptionChanges {
     if (!isAnyChange(note)) return undefined;
     this.writes.change(after, given);
     await also?.();
+    this.noteAddress(before, after);
     this.writes.note(note);
     await this.finish();
     return { before, after };

@@ -8,6 +8,7 @@ import { recoveryRules } from '../../src/dispatching/recovery-rules.js';
 import { ConflictProblem, NotFoundProblem } from '../../src/infra/http/problem.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { dropHeld, forgetDrop, readDrops } from '../../src/ledger/drop-held.js';
+import { freeHeldTooLong } from '../../src/ledger/free-held.js';
 import { claimLooks, endLooks, type Look } from '../../src/ledger/held-subscriptions.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { readHeld } from '../../src/ledger/read-held.js';
@@ -15,6 +16,7 @@ import { release } from '../../src/ledger/release.js';
 import type { OperationalEvent, OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import type { Subscription } from '../../src/subscriptions/subscription.js';
+import type { SubscriptionInput } from '../../src/subscriptions/subscription-changes.js';
 import { SubscriptionEntity } from '../../src/subscriptions/subscription.entity.js';
 import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
@@ -105,6 +107,20 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
     expect(await change()).toMatchObject({ id });
     refresh.mockRestore();
     await expect(subscriptions.get(id)).rejects.toThrow(NotFoundProblem);
+  });
+
+  it('has what it holds begin to be too old for its retry policy when its address is changed, and with no other change', async () => {
+    await hold(2, { reason: 'rate' });
+    await sql('UPDATE delivery SET held_since = now()');
+    const tooLong = { subscriptionId: id, heldBefore: Date.now() + 60_000, reason: 'held for long' };
+    const freedAfter = async (changes: Partial<SubscriptionInput>) => {
+      await subscriptions.update(id, changes);
+      await sql("UPDATE held_subscription SET resumed_at = resumed_at + interval '1 hour'");
+      return (await freeHeldTooLong(postgres, tooLong, undefined, 10)).freed;
+    };
+    expect(await freedAfter({ callbackUrl: 'http://other/' })).toBe(0);
+    await sql('UPDATE held_subscription SET resumed_at = NULL');
+    expect(await freedAfter({ auth: 'new' })).toBe(2);
   });
 
   it('is paused and resumed once, however often it is asked, and each is reported', async () => {
