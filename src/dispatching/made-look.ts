@@ -1,5 +1,5 @@
 import type { ReleasePlan } from '../endpoints/plan-release.js';
-import { quietSeconds, type Look, type LookedAt } from '../ledger/held-subscriptions.js';
+import { longestPauseMs, quietSeconds, type Look, type LookedAt } from '../ledger/held-subscriptions.js';
 import type { ReleaseLimit } from '../ledger/release.js';
 import { firstWindow, nextWindow, nextWindowAtRate } from '../ledger/release-window.js';
 
@@ -117,5 +117,5 @@ export function madeInVain(made: MadeLook, { window }: Look): MadeLook {
 function idlePauseMs({ secondsSinceHeld }: Look, forgetAfterMs: number): number {
   if (secondsSinceHeld < quietSeconds) return idleMs;
   const quietMs = secondsSinceHeld * 1000;
-  return Math.max(idleMs, Math.min(quietMs, forgetAfterMs - quietMs));
+  return Math.max(idleMs, Math.min(quietMs, forgetAfterMs - quietMs, longestPauseMs));
 }

@@ -26,13 +26,19 @@ export interface StoreInUse {
 }
 
 /**
+ * One that begins later than now is over: Postgres' clock was set back. No process would give a lock until the clock is where it was; and those that
+ * see another store than before wait a while by themselves. Not one that a statement has just begun, and looks at by a moment before that.
+ */
+const isOver = (outage: string) => `${outage}.began_at > moment + interval '1 minute'`;
+
+/**
  * `moment`: the statement's own time, not the transaction's, so that waiting for a row does not count. The last expiry is one
  * step in the index, whatever the planner believes of how many have expired.
  */
 const answerFrom = (outage: string): string => `
   SELECT
-    CASE WHEN moment < ends_at THEN 'postgres' ELSE 'redis' END AS store,
-    coalesce(moment >= CASE WHEN moment < ends_at THEN began_at ELSE ends_at END + $pause * interval '1 ms', true) AS is_open,
+    CASE WHEN moment < ends_at AND NOT ${isOver(outage)} THEN 'postgres' ELSE 'redis' END AS store,
+    coalesce(${isOver(outage)} OR moment >= CASE WHEN moment < ends_at THEN began_at ELSE ends_at END + $pause * interval '1 ms', true) AS is_open,
     coalesce((SELECT expires_at FROM idempotency_key ORDER BY expires_at DESC LIMIT 1) > now(), false) AS has_keys_in_postgres
   FROM (SELECT clock_timestamp() AS moment) clock LEFT JOIN ${outage} ON true`;
 
@@ -46,7 +52,7 @@ const reportOutage = statement(
       INSERT INTO redis_outage AS o (began_at, ends_at, calm_ms)
       VALUES (clock_timestamp(), clock_timestamp() + $calm * interval '1 ms', $calm)
       ON CONFLICT (singleton) DO UPDATE SET (began_at, ends_at, calm_ms) = (
-        SELECT CASE WHEN moment < o.ends_at THEN o.began_at ELSE moment END, moment + next_calm_ms * interval '1 ms', next_calm_ms
+        SELECT CASE WHEN moment < o.ends_at AND NOT ${isOver('o')} THEN o.began_at ELSE moment END, moment + next_calm_ms * interval '1 ms', next_calm_ms
         FROM (
           SELECT moment, CASE
             WHEN moment < o.ends_at THEN o.calm_ms
@@ -72,6 +78,8 @@ export async function storeInUse(postgres: Postgres, times = outageTimes, report
 
 /** Whether locks are in Postgres, or are about to be. For health checks. */
 export async function isRedisGivenUp(postgres: Postgres): Promise<boolean> {
-  const outages = await postgres.checks.query<unknown[]>('SELECT FROM redis_outage WHERE ends_at > now()');
+  const outages = await postgres.checks.query<unknown[]>(
+    `SELECT FROM redis_outage WHERE began_at <= now() + interval '1 minute' AND ends_at > now()`,
+  );
   return outages.length > 0;
 }

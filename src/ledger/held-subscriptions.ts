@@ -41,6 +41,12 @@ export const holding = (source: string): string => `
     ON CONFLICT (subscription_id) DO UPDATE SET held_at = now(), look_at = ${lookSoon}
   )`;
 
+/**
+ * No look is planned later than this. One that lies further ahead was planned before Postgres' clock was set back, or before a standby with a clock
+ * that is behind was promoted: it is due, or nothing would be released until the clock is where it was.
+ */
+export const longestPauseMs = 600_000;
+
 /** A subscription that a dispatcher looks at now. */
 export interface Look {
   subscriptionId: string;
@@ -59,9 +65,18 @@ export interface Look {
 
 export const claimLooksItems = statement(
   'claim-looks',
-  `WITH claimed AS MATERIALIZED (
-     SELECT subscription_id, extract(epoch FROM now() - credited_at)::float8 AS since FROM held_subscription
+  `WITH due AS MATERIALIZED (
+     SELECT subscription_id, credited_at FROM held_subscription
      WHERE look_at <= now() ORDER BY look_at LIMIT $limit FOR UPDATE SKIP LOCKED
+   ),
+   not_planned AS MATERIALIZED (
+     SELECT subscription_id, credited_at FROM held_subscription
+     WHERE look_at > now() + interval '${longestPauseMs} ms'
+     ORDER BY look_at LIMIT $limit - (SELECT count(*) FROM due) FOR UPDATE SKIP LOCKED
+   ),
+   claimed AS (
+     SELECT subscription_id, GREATEST(0, extract(epoch FROM now() - credited_at))::float8 AS since
+     FROM (SELECT * FROM due UNION ALL SELECT * FROM not_planned) AS each
    )
    UPDATE held_subscription s SET look_at = now() + $claim_ms * interval '1 ms'
    FROM claimed
@@ -120,6 +135,7 @@ const lookedAt = rowsOf<LookedAt>('item', {
   next_ms: ['float8', (item) => item.nextLookInMs],
 });
 
+// One that began later may have shrunk the window; what lies further ahead is from before Postgres' clock was set back.
 // A look that is due already stays due: meanwhile the settings of the subscription have changed (lookNow). Locked in the order in which a
 // statement that holds deliveries writes the rows (src/ledger/hold.service.ts): they wait for each other instead of deadlocking.
 export const endLooksItems = statement(
@@ -129,7 +145,7 @@ export const endLooksItems = statement(
      WHERE subscription_id = ANY (${lookedAt.array('subscription_id')}) ORDER BY subscription_id FOR UPDATE
    )
    UPDATE held_subscription s SET
-     release_window = CASE WHEN shrunk_at > now() - interval '1 s' THEN LEAST(s.release_window, item.release_window)
+     release_window = CASE WHEN shrunk_at BETWEEN now() - interval '1 s' AND now() + interval '1 minute' THEN LEAST(s.release_window, item.release_window)
        ELSE item.release_window END,
      outstanding = item.outstanding,
      is_backlog = s.is_backlog AND item.is_backlog,

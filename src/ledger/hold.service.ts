@@ -19,6 +19,10 @@ export const holds = rowsOf<Hold>('item', {
   is_released: ['bool', (item) => item.isReleased],
 });
 
+/** Once a second; also where the last time lies further ahead than that of a transaction that began later, since Postgres' clock was set back. */
+const isShrunkAnew = `coalesce(
+        EXCLUDED.shrunk_at NOT BETWEEN s.shrunk_at - interval '1 minute' AND s.shrunk_at + interval '1 s', EXCLUDED.shrunk_at IS NOT NULL)`;
+
 /*
  * One that was released and found no room shows that too many are released at once: the window of its subscription is halved, at
  * most once a second, since all that were released too early come back together. It leaves the count of those that are released and not settled:
@@ -44,9 +48,9 @@ export const holdItems = perDay(
       look_at = ${lookSoon},
       is_backlog = s.is_backlog OR EXCLUDED.is_backlog,
       outstanding = GREATEST(0, s.outstanding - EXCLUDED.outstanding),
-      release_window = CASE WHEN EXCLUDED.shrunk_at > coalesce(s.shrunk_at, '-infinity') + interval '1 s'
+      release_window = CASE WHEN ${isShrunkAnew}
         THEN GREATEST(${smallestWindow}, s.release_window / 2) ELSE s.release_window END,
-      shrunk_at = CASE WHEN EXCLUDED.shrunk_at > coalesce(s.shrunk_at, '-infinity') + interval '1 s'
+      shrunk_at = CASE WHEN ${isShrunkAnew}
         THEN EXCLUDED.shrunk_at ELSE s.shrunk_at END`,
 );
 

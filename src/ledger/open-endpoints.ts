@@ -19,13 +19,22 @@ export interface OpenEndpoint {
   askedUntil: Date | null;
 }
 
+/*
+ * A time that lies further ahead than any that is planned is past: Postgres' clock was set back, or a standby with a clock that is behind was promoted, and
+ * nothing would be probed until the clock is where it was. A receiver may ask for a day, a probe is kept for seconds, and our own pauses are no longer
+ * than a minute.
+ */
+const asked = `CASE WHEN asked_until <= now() + interval '1 day 1 minute' THEN asked_until END`;
+const probing = `CASE WHEN probing_until <= now() + interval '2 minutes' THEN probing_until END`;
+const nextProbe = `CASE WHEN next_probe_at <= GREATEST(now() + interval '2 minutes', ${asked}) THEN next_probe_at ELSE LEAST(opened_at, now() - interval '1 s') END`;
+
 /** Of more than these the newest are not read: their deliveries are tried by the workers, a few at a time. */
 const mostOpen = 10_000;
 
 const readOpenItems = statement(
   'read-open-endpoints',
-  `SELECT address, opened_at, reason, failures, probes, GREATEST(next_probe_at, probing_until) AS next_probe_at,
-     GREATEST(asked_until, probing_until, opened_at) AS left_alone_until, asked_until
+  `SELECT address, opened_at, reason, failures, probes, GREATEST(${nextProbe}, ${probing}) AS next_probe_at,
+     GREATEST(${asked}, ${probing}, LEAST(opened_at, now())) AS left_alone_until, ${asked} AS asked_until
    FROM endpoint ORDER BY opened_at, address LIMIT $limit`,
 );
 
@@ -97,7 +106,7 @@ const closeItems = statement(
      SELECT address FROM endpoint WHERE address = ANY (${closings.array('address')}) ORDER BY address FOR UPDATE
    )
    DELETE FROM endpoint e USING locked
-   WHERE e.address = locked.address AND next_probe_at <= now() + LEAST($within_ms::float8, 1e12) * interval '1 ms'
+   WHERE e.address = locked.address AND ${nextProbe} <= now() + LEAST($within_ms::float8, 1e12) * interval '1 ms'
    RETURNING e.address, opened_at, reason, failures, (extract(epoch FROM now() - opened_at) * 1000)::float8 AS open_ms`,
 );
 
@@ -154,8 +163,8 @@ const claims = rowsOf<ProbeClaim>('item', {
 export const claimProbesItems = statement(
   'claim-probes',
   `WITH free AS MATERIALIZED (
-     SELECT address, next_probe_at <= now() AS is_due FROM endpoint
-     WHERE address = ANY (${claims.array('address')}) AND GREATEST(asked_until, probing_until, opened_at) <= now()
+     SELECT address, ${nextProbe} <= now() AS is_due FROM endpoint
+     WHERE address = ANY (${claims.array('address')}) AND GREATEST(${asked}, ${probing}, '-infinity') <= now()
      FOR UPDATE SKIP LOCKED
    ),
    claim AS MATERIALIZED (

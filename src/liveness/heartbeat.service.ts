@@ -21,7 +21,12 @@ export const freshForMs = 1000;
  * one that is told.
  */
 const toldForMs = 5000;
-const beatRecently = `process.expires_at > now() + interval '${lifetimeMs - recentMs} ms'`;
+/**
+ * No row says that it expires later than this: Postgres' clock was set back since, or a standby with a clock that is behind was promoted. An hour more,
+ * because a transaction sees what was written after its own now(), and a living process must never be taken for dead by that.
+ */
+const notPlanned = `now() + interval '${lifetimeMs + 3_600_000} ms'`;
+const beatRecently = `process.expires_at > now() + interval '${lifetimeMs - recentMs} ms' AND process.expires_at <= ${notPlanned}`;
 
 const beat = statement(
   'heartbeat',
@@ -48,10 +53,11 @@ export const endAllProcesses = statement('processes-ended', `UPDATE process SET 
  * The ids of the processes that are dead, as an array for a statement. A process whose row has expired is dead only if another
  * one has been seen alive all that time, and still is: while Postgres is out of reach nobody can show signs of life, and when it is
  * back the first process to ask would find all others dead, whose deliveries are on their way. An outage may end when the rows of
- * some have expired and those of others have not; therefore a row that has not expired yet proves nothing, only a recent beat does.
+ * some have expired and those of others have not; therefore a row that has not expired yet proves nothing, only a recent beat does. After
+ * Postgres' clock was set back the rows of all lie ahead; each beats within two seconds, and is seen to be steady ten seconds later.
  */
 export const deadProcesses = `ARRAY(
-  SELECT id FROM process WHERE ${hasEnded} OR expires_at <= now() AND EXISTS (
+  SELECT id FROM process WHERE ${hasEnded} OR (expires_at <= now() OR expires_at > ${notPlanned}) AND EXISTS (
     SELECT FROM process WHERE ${beatRecently} AND steady_since <= now() - interval '${lifetimeMs} ms'
   )
 )`;

@@ -53,6 +53,20 @@ describe('a process whose row has expired', () => {
     await other.stop();
   });
 
+  it('is dead also where its row was written before Postgres’ clock was set back, once others have beaten since', async () => {
+    await test.sql(
+      `UPDATE process SET expires_at = now() + interval '2 hours', steady_since = now() - interval '1 day'`,
+    );
+    expect(await dead()).toEqual([]); // nobody has
+    const other = await otherBeats();
+    expect(await dead()).toEqual([]); // the others would be dead too
+    await test.sql(`UPDATE process SET steady_since = now() - interval '10 s' WHERE id = $1`, [
+      test.heartbeat.processId,
+    ]);
+    expect(await dead()).toEqual([expired]);
+    await other.stop();
+  });
+
   it('is not dead when the row of the other has merely not expired yet: Postgres was out of reach of both', async () => {
     await lastBeatOfOther(9000);
     expect(await dead()).toEqual([]);

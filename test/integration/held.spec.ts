@@ -12,6 +12,7 @@ import { systemClock, type Clock } from '../../src/infra/clock.js';
 import type { Delivery, HeldReason } from '../../src/ledger/delivery.js';
 import { freeHeldExpired, freeHeldTooLong } from '../../src/ledger/free-held.js';
 import { claimLooks, forgetHeldSubscriptions, lookNow, readBacklogs } from '../../src/ledger/held-subscriptions.js';
+import { closeEndpoints } from '../../src/ledger/open-endpoints.js';
 import { readNotPaused } from '../../src/ledger/unsettled-held.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import type { Chunk } from '../../src/queue/chunk.js';
@@ -85,7 +86,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await openEndpoints.refresh();
     enqueued = [];
     // On a busy machine the next look would come due in no time at all, and be made by the same call.
-    onPause = async () => void (await test.sql(`UPDATE held_subscription SET look_at = now() + interval '1 hour'`));
+    onPause = async () => void (await test.sql(`UPDATE held_subscription SET look_at = now() + interval '5 minutes'`));
     subscription = await newSubscription();
   });
   afterAll(async () => {
@@ -274,7 +275,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     let pauses = 0;
     onPause = async () => {
       if (++pauses < 3) await settled();
-      else await test.sql(`UPDATE held_subscription SET look_at = now() + interval '1 hour'`);
+      else await test.sql(`UPDATE held_subscription SET look_at = now() + interval '5 minutes'`);
     };
     expect(await releaser.releaseHeld(running)).toBeGreaterThan(2 * first);
     expect(pauses).toBe(3);
@@ -521,7 +522,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     // The later one of the two decides which of them a subscription probes.
     expect(ofOrigin).toBeLessThan(ofUrl);
     await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s' WHERE address = $1", [address]);
-    await test.sql("UPDATE endpoint SET next_probe_at = now() + interval '1 hour' WHERE address = $1", [own]);
+    await test.sql("UPDATE endpoint SET next_probe_at = now() + interval '1 minute' WHERE address = $1", [own]);
     await openEndpoints.refresh();
     expect(await look()).toBe(1);
     expect(enqueued.map(({ subscriptionId, isProbe }) => [subscriptionId, isProbe])).toEqual([[other, true]]);
@@ -788,6 +789,42 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await test.sql(`UPDATE held_subscription SET held_at = now() - interval '6 s', look_at = now() + interval '5 s'`);
     await accept(1, 'endpoint-busy');
     expect(await releaser.releaseHeld(running)).toBe(0);
+  });
+
+  describe('before Postgres’ clock was set back by an hour', () => {
+    const setBack = () =>
+      test.sql(`UPDATE held_subscription SET
+        look_at = look_at + interval '1 hour', held_at = held_at + interval '1 hour', credited_at = credited_at + interval '1 hour',
+        shrunk_at = now() + interval '1 hour', release_window = 4`);
+
+    it('are released at once, and the window grows', async () => {
+      await accept(100, 'endpoint-busy');
+      await setBack();
+      expect(await releaser.releaseHeld(running)).toBe(4);
+      await settleAll();
+      await look();
+      expect((await row())!.release_window).toBeGreaterThan(4);
+    });
+
+    it('are released at their rate', async () => {
+      const slow = await newSubscription({ ratePerSecond: 1 });
+      await accept(10, 'rate', slow);
+      await setBack();
+      expect(await releaser.releaseHeld(running)).toBe(1);
+    });
+
+    it('have their endpoint probed, and closed', async () => {
+      await accept(1, 'endpoint-parked');
+      await openEndpoints.open(url, 'HTTP 503', 5);
+      await setBack();
+      await test.sql(`UPDATE endpoint SET
+        opened_at = now() + interval '1 hour', next_probe_at = now() + interval '1 hour', probing_until = now() + interval '1 hour'`);
+      await openEndpoints.refresh();
+      expect(await releaser.releaseHeld(running)).toBe(1);
+      expect(enqueued).toMatchObject([{ isProbe: true }]);
+      await test.sql(`UPDATE endpoint SET next_probe_at = now() + interval '1 hour'`);
+      expect(await closeEndpoints((...asked) => test.postgres.query(...asked), [url], 60_000)).toHaveLength(1);
+    });
   });
 
   it('are due when they are no longer worth sending, and a worker ends them', async () => {

@@ -194,7 +194,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     await admin.query('INSERT INTO in_line SELECT $1::uuid, id, 1, id FROM notification', [ordered]);
     await admin.query(`INSERT INTO order_ending VALUES ($1, 1)`, [ending]);
     await admin.query(
-      `INSERT INTO held_subscription (subscription_id, look_at) SELECT gen_random_uuid(), now() + interval '1 day'
+      `INSERT INTO held_subscription (subscription_id, look_at) SELECT gen_random_uuid(), now() + interval '9 minutes'
        FROM generate_series(1, ${rows})`,
     );
     await admin.query(

@@ -318,6 +318,17 @@ describe('while Redis cannot be used', () => {
     expect(performance.now() - before).toBeGreaterThanOrEqual(times.believed);
   });
 
+  it('an outage from before Postgres’ clock was set back is over, and the next one begins when it is reported', async () => {
+    await postgres.dataSource.query(
+      "INSERT INTO redis_outage VALUES (true, now() + interval '50 minutes', now() + interval '1 hour', 500)",
+    );
+    expect(await storeInUse(postgres, times)).toMatchObject({ store: 'redis', isOpen: true });
+    expect(await health()).toBe('up');
+    expect((await acquire(one, requestFor('one'))).kind).toBe('acquired');
+    expect(await storeInUse(postgres, times, true)).toMatchObject({ store: 'postgres', isOpen: false });
+    await nowIn('postgres');
+  });
+
   it('a full one has no live state of an attempt rather than an old one', async () => {
     const states = new RedisAttemptStates(clients[0]!);
     const key = { notificationId: randomUUID(), subscriptionId: randomUUID() };
