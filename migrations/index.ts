@@ -22,6 +22,7 @@ import { DueInTurn1763625600022 } from './1763625600022-due-in-turn.js';
 import { FindGone1763625600023 } from './1763625600023-find-gone.js';
 import { CountReleased1763625600024 } from './1763625600024-count-released.js';
 import { RemoveChannels1763625600026 } from './1763625600026-remove-channels.js';
+import { ForgetAnswersInAlerts1763625600031 } from './1763625600031-forget-answers-in-alerts.js';
 
 /** In the order they run: TypeORM goes by the time in their names, whatever the order here. Plain SQL; a released one is never edited. */
 export const migrations = [
@@ -49,4 +50,5 @@ export const migrations = [
   FindGone1763625600023,
   CountReleased1763625600024,
   RemoveChannels1763625600026,
+  ForgetAnswersInAlerts1763625600031,
 ];

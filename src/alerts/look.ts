@@ -8,6 +8,7 @@ import {
   type OldestUnfinished,
 } from '../ledger/oldest-unfinished.js';
 import { hours } from '../activity/activity-rows.js';
+import { errorWithoutAnswer } from '../ledger/erase-bodies.js';
 import { mostCounted } from './alert-rules.js';
 
 /** Subjects that one rule looks at in a round, unless it says otherwise. A rule has no more open alerts than that. */
@@ -28,6 +29,7 @@ export interface DeadOfSubscription {
   count: number;
   oldestNotificationId: string;
   newestNotificationId: string;
+  /** Without what a receiver answered: alerts, and notes about them, are kept longer than that. */
   reason: string | null;
 }
 
@@ -37,6 +39,7 @@ export interface FailingSubscription {
   count: number;
   /** When a call for one of them first failed. */
   since: Date;
+  /** Without what a receiver answered. */
   reason: string | null;
 }
 
@@ -79,7 +82,7 @@ export const findDead = statement(
      WHERE dead.nr < $most
    )
    SELECT dead.subscription_id, counted.count, counted.oldest, counted.newest, (
-     SELECT last_error FROM delivery d
+     SELECT ${errorWithoutAnswer('d')} FROM delivery d
      WHERE d.notification_id = counted.newest::uuid AND d.subscription_id = dead.subscription_id LIMIT 1
    ) AS reason
    FROM dead CROSS JOIN LATERAL (
@@ -136,11 +139,11 @@ export const findFailing = statement(
      ) next
      WHERE unsent.nr < $most
    )
-   SELECT unsent.subscription_id, unsent.nr = $most AS at_end, failing.count, failing.since, failing.last_error AS reason
+   SELECT unsent.subscription_id, unsent.nr = $most AS at_end, failing.count, failing.since, failing.reason
    FROM unsent LEFT JOIN LATERAL (
-     SELECT count(*) OVER ()::int AS count, first.started_at AS since, tried.last_error
+     SELECT count(*) OVER ()::int AS count, first.started_at AS since, ${errorWithoutAnswer('tried')} AS reason
      FROM (
-       SELECT notification_id, attempts, failures, last_error FROM delivery
+       SELECT notification_id, attempts, failures, last_error, last_status FROM delivery
        WHERE ${unsent} AND state = 'waiting' AND subscription_id = unsent.subscription_id
        ORDER BY subscription_id, state, notification_id LIMIT $most_counted
      ) tried CROSS JOIN LATERAL (

@@ -8,6 +8,10 @@ import { nextDeliveries, walkDeliveries, type ReachedDelivery, type WalkOptions 
 
 export const unfinished = "state IN ('queued', 'waiting', 'held', 'sending')";
 
+/** A receiver's answer is in an error that begins with `HTTP`, behind its status. The others are our own words. */
+export const errorWithoutAnswer = (delivery: string): string =>
+  `CASE WHEN ${delivery}.last_error LIKE 'HTTP %' THEN 'HTTP ' || ${delivery}.last_status ELSE ${delivery}.last_error END`;
+
 const erasedDetails = `json_build_object('address', a.details -> 'address', 'headers', NULL, 'body', NULL)`;
 
 /*

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vites
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { Webhook } from 'standardwebhooks';
+import type { QueryRunner } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
+import { ForgetAnswersInAlerts1763625600031 } from '../../migrations/1763625600031-forget-answers-in-alerts.js';
 import { AlertChannels } from '../../src/alerts/alert-channels.js';
 import { replaceAlertRules } from '../../src/alerts/alert-rules-rows.js';
 import { insertNotes } from '../../src/alerts/note-rows.js';
@@ -31,6 +33,8 @@ const operator = 'ops@example.org';
 const second = 'second@example.org';
 const secret = `whsec_${Buffer.from(randomUUID()).toString('base64')}`;
 const password = `p-${randomUUID()}`;
+/** A receiver may repeat what it was sent. */
+const answered = `burgerservicenummer-${randomUUID()}`;
 const running = new AbortController().signal;
 
 /** By every channel; @returns how many were sent */
@@ -141,7 +145,7 @@ describe('alerts', () => {
       notifications: ids,
       subscriptionIds,
       state: 'failed',
-      columns: { last_error: "'HTTP 503'", ended_at: 'now()' },
+      columns: { last_status: '503', last_error: `'HTTP 503: ${answered}'`, ended_at: 'now()' },
     });
   }
 
@@ -159,7 +163,8 @@ describe('alerts', () => {
       columns: {
         failures: String(failures),
         attempts: String(before + failures),
-        last_error: failures > 0 ? "'HTTP 401'" : 'NULL',
+        last_status: failures > 0 ? '401' : 'NULL',
+        last_error: failures > 0 ? `'HTTP 401: ${answered}'` : 'NULL',
         next_at: "now() + interval '1 hour'",
       },
     });
@@ -185,6 +190,15 @@ describe('alerts', () => {
   const list = async (query = ''): Promise<Shown[]> =>
     (await admin.get(`/admin/v1/alerts${query}`)).json.alerts as Shown[];
 
+  /** All that is kept of alerts and notes. */
+  const stored = async (): Promise<string> => {
+    const [row] = await sql<{ text: string }>(
+      `SELECT concat((SELECT string_agg(details::text, ' ') FROM alert), ' ',
+         (SELECT string_agg(content::text, ' ') FROM alert_note)) AS text`,
+    );
+    return row!.text;
+  };
+
   it('tell of a storm of dead letters in one mail and one call, with what to do, and not a hundred', async () => {
     const ids = await Promise.all(Array.from({ length: 5 }, () => subscription()));
     await die(ids, 20);
@@ -204,6 +218,31 @@ describe('alerts', () => {
     const open = await list('?state=open');
     expect(open).toHaveLength(5);
     expect(open[0]).toMatchObject({ rule: 'dead-letters', what: expect.stringContaining('40 deliveries') });
+  });
+
+  it('keep the status that a receiver answered, and nothing else of its answer, which goes from the ledger before they do', async () => {
+    const [dead, failing] = [await subscription({ alertEmail: 'owner@example.org' }), await subscription()];
+    await die([dead]);
+    await fail(failing, 3, '2 hours');
+    await roundAndSend();
+    const kept = await stored();
+    expect(kept).toContain('"reason": "HTTP 503"');
+    expect(kept).toContain('"reason": "HTTP 401"');
+    expect(kept).not.toContain(answered);
+  });
+
+  it('lose the answers that a version before stored in them', async () => {
+    await die([await subscription()], 2);
+    await roundAndSend();
+    await sql(`UPDATE alert SET details = details || '{"reason": "HTTP 503: ${answered}"}'`);
+    await sql(
+      `UPDATE alert_note SET content = jsonb_set(content, '{news,0,details}', '{"count": 2, "reason": "HTTP 503: ${answered}"}')`,
+    );
+    await new ForgetAnswersInAlerts1763625600031().up({ query: sql } as unknown as QueryRunner);
+    const kept = await stored();
+    expect(kept).not.toContain(answered);
+    expect(kept.match(/"reason": "HTTP 503"/g)).toHaveLength(1 + 3); // one alert, and a mail to two and a call about it
+    expect(kept.match(/"count": 2/g)).toHaveLength(1 + 3);
   });
 
   it('tell of dead letters, and of their end, behind those of more deleted subscriptions than one round looks at', async () => {
