@@ -40,8 +40,11 @@ export interface DaySize {
 
 /** Told of what is done. */
 export interface DropWatcher {
-  /** Everything of the day has ended. `connection`: without a limit of time. @returns false: it has to be kept for now */
-  beforeDropping(connection: DropConnection, day: OldDay): Promise<boolean>;
+  /**
+   * Copies the day, in which everything has ended. `connection`: without a limit of time. Absent: no copy is wanted.
+   * @returns false: the day has to be kept for now
+   */
+  copy?(connection: DropConnection, day: OldDay): Promise<boolean>;
   /** In the transaction that drops the day: whatever happens afterwards, what is written here is written once, or the day is still there. */
   asDropped(inside: DropConnection, day: OldDay, size: DaySize): Promise<void>;
   afterwards(day: OldDay, outcome: DropOutcome): Promise<void>;
@@ -128,20 +131,18 @@ async function dropDay(
   graceDays: number,
 ): Promise<DropOutcome> {
   const { partitions } = old;
-  const isWhole = partitions.every(({ name }) => stages.get(name) === 'attached');
   const isKept = await isStillNeeded(connection, partitions, graceDays);
-  // One that has begun to leave was exported before.
-  if (isWhole && !isKept && watched && !(await watched.watcher.beforeDropping(connection, old))) return 'not-exported';
+  const copied = isKept ? undefined : await copyDay(connection, old, watched);
   try {
-    if (isKept) {
+    if (isKept || copied === false) {
       await bringBack(connection, partitions, stages, isEmbedded);
-      return 'kept-unfinished';
+      return isKept ? 'kept-unfinished' : 'not-exported';
     }
     // In the reverse of the order in which they are made: a delivery that is found has its notification. One that an
     // operator retries meanwhile is handed out with its text, or it waits until its day is back.
     for (const partition of partitions.toReversed())
       await detach(connection, partition, stages.get(partition.name)!, isEmbedded);
-    return await endDay(connection, old, watched, graceDays);
+    return await endDay(connection, old, watched, graceDays, copied);
   } catch (error) {
     if (isLockTimeout(error)) return 'in-use';
     throw error;
@@ -167,18 +168,48 @@ async function bringBack(
   }
 }
 
-/** An operator may have retried a delivery since the day was looked at: then it goes back where it was. */
+/**
+ * Also a day that has begun to leave, and was copied then: an operator may have had something of it sent since.
+ * @returns the versions of its rows, of which the copy has no older ones; false: it could not be copied; undefined: no copy is wanted
+ */
+async function copyDay(
+  connection: DropConnection,
+  old: OldDay,
+  watched: Watched | undefined,
+): Promise<string | false | undefined> {
+  if (!watched?.watcher.copy) return undefined;
+  const versions = await versionsOf(connection, old.partitions);
+  return (await watched.watcher.copy(connection, old)) && versions;
+}
+
+/** Another text as soon as a row was written anew: by a later transaction, whose number is higher. Reads the whole day, as its copy does. */
+async function versionsOf(connection: DropConnection, partitions: readonly Partition[]): Promise<string> {
+  const rows = partitions.map(({ name }) => `SELECT xmin::text::bigint AS version FROM ${name}`).join(' UNION ALL ');
+  const [found] = (await connection.query(
+    `SELECT concat(count(*), ' rows, ', sum(version)) AS versions FROM (${rows}) AS each`,
+  )) as [{ versions: string }];
+  return found.versions;
+}
+
+/**
+ * An operator may have retried a delivery since the day was looked at: then it goes back where it was. So it does where that
+ * delivery has ended already, or something was erased: the copy would have what is not true any more.
+ * @param copied the versions of its rows before it was copied; undefined: it was not
+ */
 async function endDay(
   connection: DropConnection,
   old: OldDay,
   watched: Watched | undefined,
   graceDays: number,
+  copied: string | undefined,
 ): Promise<'dropped' | 'kept-unfinished'> {
   const { partitions } = old;
   const names = partitions.map(({ name }) => name).join(', ');
   return connection.transaction(async (inside) => {
     await inside.query(`LOCK TABLE ${names} IN ACCESS EXCLUSIVE MODE`);
-    const isKept = await isStillNeeded(inside, partitions, graceDays);
+    const isKept =
+      (await isStillNeeded(inside, partitions, graceDays)) ||
+      (copied !== undefined && copied !== (await versionsOf(inside, partitions)));
     if (isKept) for (const partition of partitions) await inside.query(attachPartition(partition));
     else {
       await inside.query(`DROP TABLE ${names}`);

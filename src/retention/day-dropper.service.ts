@@ -6,7 +6,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf } from '../infra/postgres/statement.js';
 import { dropExpired, type DaySize, type DropOutcome, type OldDay } from '../ledger/drop-expired.js';
 import { dateOf, type Partition } from '../ledger/partitions.js';
-import { exportDay } from './export-day.js';
+import { exportDay, type ExportOptions } from './export-day.js';
 import {
   forgetKeptOf,
   forgetOldDays,
@@ -29,18 +29,19 @@ export class DayDropper {
 
   /** Any number of processes may call it; one does the work. */
   async dropExpired(stopping: AbortSignal): Promise<void> {
-    await this.checkDirectory();
-    await dropExpired(this.postgres, this.config.settings.RETENTION_DAYS, this.logger, stopping, {
-      beforeDropping: (connection, day) => this.export(connection, day, stopping),
+    const { RETENTION_DAYS: retentionDays, EXPORT_DIR: directory } = this.config.settings;
+    if (directory !== undefined) await this.checkDirectory(directory);
+    await dropExpired(this.postgres, retentionDays, this.logger, stopping, {
+      ...(directory !== undefined && {
+        copy: (connection: DropConnection, day: OldDay) => this.export(connection, day, { directory, stopping }),
+      }),
       asDropped: (inside, day, size) => noteGone(inside, day, size),
       afterwards: (day, outcome) => this.note(day, outcome),
     });
   }
 
   /** Told when it is set, not when the first day is to be dropped. */
-  private async checkDirectory(): Promise<void> {
-    const { EXPORT_DIR: directory } = this.config.settings;
-    if (directory === undefined) return;
+  private async checkDirectory(directory: string): Promise<void> {
     try {
       await access(directory, constants.W_OK | constants.X_OK);
     } catch (error) {
@@ -52,10 +53,8 @@ export class DayDropper {
   private async export(
     connection: DropConnection,
     { day, partitions }: OldDay,
-    stopping: AbortSignal,
+    { directory, stopping }: ExportOptions,
   ): Promise<boolean> {
-    const { EXPORT_DIR: directory } = this.config.settings;
-    if (directory === undefined) return true;
     const date = dateOf(day);
     try {
       const exported = await exportDay(connection, day, partitions, { directory, stopping });

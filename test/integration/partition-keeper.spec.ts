@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import type { DeliveryKey, DeliveryState } from '../../src/ledger/delivery.js';
-import { dropExpired } from '../../src/ledger/drop-expired.js';
+import { dropExpired, type DropWatcher } from '../../src/ledger/drop-expired.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { createPartition, dayOfPartition, partitionsBetween } from '../../src/ledger/partitions.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
@@ -191,6 +191,49 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
     expect(events).toEqual(['ledger.day-kept-unfinished']);
   });
 
+  it('go back into their tables when a delivery was sent again, and has ended, since they were copied', async () => {
+    const key = await addDelivery(await makeDay(40), 'failed');
+    const before = await days();
+    const copies: string[] = [];
+    const watcher: DropWatcher = {
+      copy: async (connection, { partitions: [, deliveries] }) => {
+        copies.push(
+          ...((await connection.query(`SELECT state FROM ${deliveries!.name}`)) as { state: string }[]).map(
+            ({ state }) => state,
+          ),
+        );
+        if (copies.length > 1) return true;
+        expect(await retryNow(test.postgres, key)).toBe('retried');
+        const { deliveries: handed } = await handOutDue(test.postgres, 10, null);
+        await test.settlements.settle(delivered(handed[0]!));
+        return true;
+      },
+      asDropped: () => Promise.resolve(),
+      afterwards: () => Promise.resolve(),
+    };
+    await dropExpired(test.postgres, 30, logger, running, watcher);
+    expect(await days()).toEqual(before);
+    await dropExpired(test.postgres, 30, logger, running, watcher);
+    expect(await days()).not.toContain(-40);
+    expect(copies).toEqual(['failed', 'delivered']);
+    expect(events).toEqual(['ledger.day-kept-unfinished', 'ledger.day-dropped']);
+  });
+
+  it('go back into their tables when they cannot be copied once more', async () => {
+    const at = await makeDay(40);
+    await addDelivery(at, 'delivered');
+    const before = await days();
+    for (const { table, name } of partitionsBetween(at, at))
+      await test.sql(`ALTER TABLE ${table} DETACH PARTITION ${name}`);
+    await dropExpired(test.postgres, 30, logger, running, {
+      copy: () => Promise.resolve(false),
+      asDropped: () => Promise.resolve(),
+      afterwards: () => Promise.resolve(),
+    });
+    expect(await days()).toEqual(before);
+    expect(events).toEqual(['ledger.day-not-exported']);
+  });
+
   it('are dropped one day and no more when the process is told to stop', async () => {
     for (const ago of [40, 41]) await makeDay(ago);
     await drop(AbortSignal.abort());
@@ -222,6 +265,16 @@ describe('behind a backup that reads everything', () => {
     const old = Date.now() - 40 * dayMs;
     for (const partition of partitionsBetween(old, old)) await test.sql(createPartition(partition));
     const ended = await insertDelivery(test, old, 'failed');
+    let copy: DeliveryState[] = [];
+    const copying: DropWatcher = {
+      copy: async (connection, { partitions }) => {
+        const rows = (await connection.query(`SELECT state FROM ${partitions[1]!.name}`)) as { state: DeliveryState }[];
+        copy = rows.map(({ state }) => state);
+        return true;
+      },
+      asDropped: () => Promise.resolve(),
+      afterwards: () => Promise.resolve(),
+    };
     const ahead = partitionsBetween(Date.now() + 7 * dayMs, Date.now() + 7 * dayMs);
     await test.sql(`DROP TABLE ${ahead.map(({ name }) => name).join(', ')}`);
     await backup.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
@@ -229,7 +282,7 @@ describe('behind a backup that reads everything', () => {
 
     const events: string[] = [];
     const logger = { log: ({ event }: { event: string }) => void events.push(event) } as unknown as Logger;
-    const drop = () => dropExpired(test.postgres, 30, logger, new AbortController().signal);
+    const drop = () => dropExpired(test.postgres, 30, logger, new AbortController().signal, copying);
     let isOver = false;
     const dropping = drop().finally(() => (isOver = true));
     // Everything that delivers and accepts goes on meanwhile, and is never seen waiting for a lock.
@@ -248,6 +301,7 @@ describe('behind a backup that reads everything', () => {
     await dropping;
     expect(rounds).toBeGreaterThan(1);
     expect(events).toEqual(['ledger.day-in-use']);
+    expect(copy).toEqual(['failed']);
     // The old day has begun to leave: an operator's retry of its delivery comes with its text all the same.
     expect(await retryNow(test.postgres, ended)).toBe('retried');
     const { deliveries } = await handOutDue(test.postgres, 10, null);
@@ -259,6 +313,7 @@ describe('behind a backup that reads everything', () => {
     await backup.query('COMMIT');
     await drop();
     expect(events).toEqual(['ledger.day-in-use', 'ledger.day-dropped']);
+    expect(copy).toEqual(['delivered']);
     for (const { name } of partitionsBetween(old, old))
       expect(await test.sql('SELECT to_regclass($1) IS NULL AS yes', [name])).toEqual([{ yes: true }]);
   });

@@ -993,7 +993,7 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       await add(at, 'delivered');
       const exported: string[] = [];
       await dropExpired(test.postgres, test.config.settings.RETENTION_DAYS, new Logger('test'), running, {
-        beforeDropping: async (connection, { day }) => {
+        copy: async (connection, { day }) => {
           await connection.query('SELECT 1');
           await insertDeliveries(sql, { notifications: 1, subscriptionIds: [randomUUID()], state: 'waiting' });
           exported.push(dateOf(day));
