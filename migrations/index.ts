@@ -23,6 +23,7 @@ import { FindGone1763625600023 } from './1763625600023-find-gone.js';
 import { CountReleased1763625600024 } from './1763625600024-count-released.js';
 import { RemoveChannels1763625600026 } from './1763625600026-remove-channels.js';
 import { ForgetAnswersInAlerts1763625600031 } from './1763625600031-forget-answers-in-alerts.js';
+import { FindScheduled1763625600032 } from './1763625600032-find-scheduled.js';
 
 /** In the order they run: TypeORM goes by the time in their names, whatever the order here. Plain SQL; a released one is never edited. */
 export const migrations = [
@@ -51,4 +52,5 @@ export const migrations = [
   CountReleased1763625600024,
   RemoveChannels1763625600026,
   ForgetAnswersInAlerts1763625600031,
+  FindScheduled1763625600032,
 ];

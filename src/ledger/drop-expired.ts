@@ -56,7 +56,7 @@ const deadLettersKept = 7;
 /**
  * Drops the days past retention in which every delivery has ended. A day with an unfinished delivery is kept whole, and so is one
  * in which a delivery became a dead letter within the last week, or within the retention if that is shorter: an operator is to see it; and one
- * that a replay which is running has yet to look at. Any number of processes may call it; one does the work, and nobody waits for it.
+ * that a replay which is running has yet to look at, or that has a notification scheduled for later. Any number of processes may call it; one does the work, and nobody waits for it.
  */
 export async function dropExpired(
   postgres: Postgres,
@@ -221,7 +221,8 @@ async function endDay(
 
 async function isStillNeeded(connection: DropConnection, partitions: Partition[], graceDays: number): Promise<boolean> {
   const deliveries = partitions.find(({ table }) => table === 'delivery');
-  if (!deliveries) return false;
+  const notifications = partitions.find(({ table }) => table === 'notification');
+  if (!deliveries || !notifications) return false;
   // One look for each index of what is unfinished or dead: together they would be served by none, and read the whole day.
   const looks = [
     "state BETWEEN 'waiting' AND 'held' AND subscription_id IS NOT NULL", // as the index by subscription has it
@@ -231,10 +232,13 @@ async function isStillNeeded(connection: DropConnection, partitions: Partition[]
     'turn_nr <= 0 AND ended_at IS NOT NULL',
     `state IN ('failed', 'expired', 'unknown') AND ended_at > now() - ${graceDays} * interval '1 day'`,
   ].map((condition) => `EXISTS (SELECT FROM ${deliveries.name} WHERE ${condition})`);
-  looks.push(`EXISTS (${replayYetToCome(deliveries)})`);
+  looks.push(`EXISTS (${scheduledIn(notifications.name)})`, `EXISTS (${replayYetToCome(deliveries)})`);
   const [found] = (await connection.query(`SELECT ${looks.join(' OR ')} AS yes`)) as [{ yes: boolean }];
   return found.yes;
 }
+
+/** Its publisher may still replace it, and has it sent to others than those whose deliveries have ended, or to the first one. */
+export const scheduledIn = (notifications: string): string => `SELECT FROM ${notifications} WHERE not_before > now()`;
 
 /**
  * A replay means dead letters that may be of this day, and has yet to come to them: without them it would be done all the same. Those that have ended are kept for

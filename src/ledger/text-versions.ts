@@ -22,15 +22,23 @@ export const textVersions = rowsOf<TextVersion>('item', {
   version: ['text', (item) => item.version],
 });
 
+export interface ReadText extends TextVersion {
+  /** It is to be sent later: until then its publisher may put another text in its place, whatever became of its deliveries. */
+  is_scheduled: boolean;
+}
+
 export const readVersions = perDay(
   'read-text-versions',
   (of) =>
-    `SELECT id, xmin::text AS version FROM ${of('notification')} WHERE id = ANY ($ids::uuid[]) AND body IS NOT NULL`,
+    `SELECT id, xmin::text AS version, coalesce(not_before > now(), false) AS is_scheduled
+     FROM ${of('notification')} WHERE id = ANY ($ids::uuid[]) AND body IS NOT NULL`,
 );
 
 /** Of notifications of one day, those whose text is there. */
-export function readTextVersions(postgres: Postgres, day: number, ids: readonly string[]): Promise<TextVersion[]> {
-  return ids.length === 0 ? Promise.resolve([]) : postgres.query<TextVersion>(readVersions(day), { ids });
+export function readTextVersions(postgres: Postgres, day: number, ids: readonly string[]): Promise<ReadText[]> {
+  return ids.length === 0
+    ? Promise.resolve([])
+    : postgres.query<ReadText & Record<string, unknown>>(readVersions(day), { ids });
 }
 
 // In the order of the ids, as they are erased: whoever takes several does not wait for one that waits for it.

@@ -60,7 +60,7 @@ const noteKeptErased = statement(
 /**
  * Erases the bodies of notifications that are past BODY_RETENTION_DAYS, or the days that their channel has of its own. Each day is
  * walked through once, in steps that remember how far they came; a channel that is given fewer days later has a walk
- * of its own. A notification with an unfinished delivery is remembered, and erased when that has ended. A channel that is given more days meanwhile keeps
+ * of its own. A notification with an unfinished delivery is remembered, and erased when that has ended; so is one that is scheduled for later. A channel that is given more days meanwhile keeps
  * what it still has, and is walked through anew when those are over. Any number of processes may run it: two that make the same step at
  * the same time do nothing that harms, and one of them notes it.
  */
@@ -155,12 +155,13 @@ export class BodyRetention {
     });
   }
 
-  /** Of notifications of which every delivery has ended. @returns undefined: it was stopped before all were erased */
+  /** Of notifications of which every delivery has ended, and which are not scheduled. @returns undefined: it was stopped before all were erased */
   private async eraseAnswersOfEnded(day: number, ids: readonly string[], stopping: AbortSignal) {
     const options = { stopping, rest: () => this.clock.pause(pauseMs, stopping) };
     const texts = await readTextVersions(this.postgres, day, ids);
     const unfinished = await findUnfinished(this.postgres, day, ids, options);
     if (!unfinished) return undefined;
+    for (const { id, is_scheduled: isScheduled } of texts) if (isScheduled) unfinished.add(id);
     const ended = ids.filter((id) => !unfinished.has(id));
     // An operator may have retried one since.
     const again = await eraseAnswers(this.postgres, day, ended, options);

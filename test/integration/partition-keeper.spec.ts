@@ -130,6 +130,18 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
     },
   );
 
+  it('are kept while a notification of theirs is scheduled for later, also without a delivery that is left to be sent', async () => {
+    const { notificationId } = await addDelivery(await makeDay(40), 'cancelled');
+    const scheduleFor = (when: string) =>
+      test.sql('UPDATE notification SET not_before = now() + $2::interval WHERE id = $1', [notificationId, when]);
+    await scheduleFor('1 day');
+    await drop();
+    expect(await days()).toContain(-40);
+    await scheduleFor('-1 second');
+    await drop();
+    expect(await days()).not.toContain(-40);
+  });
+
   it.each(['failed', 'expired', 'unknown'] as const)(
     'are kept for a week after a delivery of theirs became %s, however late that was',
     async (state) => {

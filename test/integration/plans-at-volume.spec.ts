@@ -42,7 +42,7 @@ import {
 import { cancelOne } from '../../src/ledger/cancel.js';
 import { deliveryStates, handedOut, namedDeliveries, type DeliveryState } from '../../src/ledger/delivery.js';
 import { findOrderEndings, freeLineItems } from '../../src/ledger/end-of-order.js';
-import { replayYetToCome } from '../../src/ledger/drop-expired.js';
+import { replayYetToCome, scheduledIn } from '../../src/ledger/drop-expired.js';
 import { dropItems, forgetDropItem, newestHeldItem } from '../../src/ledger/drop-held.js';
 import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscription.js';
 import { cancelItems } from '../../src/ledger/cancel-erased.js';
@@ -322,6 +322,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     [findStepDue, {}],
     [claimStep, {}],
     [measureReplays, {}],
+    [statement('scheduled-in-day', scheduledIn('notification')), {}],
     [statement('replay-yet-to-come', replayYetToCome({ from: firstId, to: newestId })), {}],
     [sweepReplays, { days: 1, limit: 1000 }],
     [sweepDigests, { until: newestId, limit: 1000 }],

@@ -252,6 +252,21 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       },
     );
 
+    it('not of one that is scheduled for later, whose publisher may still replace it, but when its time is over', async () => {
+      const at = await makeDay(9);
+      const [key, ended] = [await add(at, 'cancelled'), await add(at, 'cancelled')];
+      const scheduleFor = (when: string) =>
+        test.sql(`UPDATE notification SET not_before = now() + $2::interval WHERE id = $1`, [key.notificationId, when]);
+      await scheduleFor('1 day');
+      await eraseOld();
+      expect([await bodyOf(key), await bodyOf(ended)]).toEqual([expect.any(String), null]);
+      expect(await report(at)).toMatchObject([{ bodies_erased: 1, bodies_kept: 1 }]);
+      await scheduleFor('-1 second');
+      await eraseOld();
+      expect(await bodyOf(key)).toBeNull();
+      expect(await report(at)).toMatchObject([{ bodies_erased: 2, bodies_kept: 0 }]);
+    });
+
     it('of a day once, in steps, going on where it was when the process was stopped', async () => {
       const at = await makeDay(9);
       const ids = Array.from({ length: 2500 }, () => uuidv7({ msecs: at }));
