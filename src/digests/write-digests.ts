@@ -1,12 +1,13 @@
 import type { Clock } from '../infra/clock.js';
 import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
-import { isAnyAway } from '../ledger/days.js';
+import { isAnyAway, readDays } from '../ledger/days.js';
 import { lockDigests } from '../ledger/digests.js';
 import { dayOfId, idAfter, lowestIdAt, timeOfId } from '../ledger/partitions.js';
 import { MarkFilter } from './mark-filter.js';
 import { giveMarks, markOf, type MarkKind } from './marks.js';
 
+const dayMs = 86_400_000;
 /** In one digest. */
 export const mostNotifications = 1024;
 /** Of its bodies together, and of its deliveries: what one transaction reads. */
@@ -73,23 +74,31 @@ const write = statement(
    ON CONFLICT (from_id) DO UPDATE SET to_id = EXCLUDED.to_id, bits = EXCLUDED.bits, is_stale = false`,
 );
 
-const oldestId = 'coalesce((SELECT id FROM notification ORDER BY id LIMIT 1), $until)';
-
-/** The bound on `from_id` says nothing more, but the primary key serves it. */
+/** Those that begin and end between the same two days. The primary key serves the bounds of `from_id`. */
 export const sweepItems = statement(
   'sweep-digests',
   `DELETE FROM digest WHERE from_id = ANY (ARRAY(
-     SELECT from_id FROM digest WHERE from_id < ${oldestId} AND to_id < ${oldestId} ORDER BY from_id LIMIT $limit
+     SELECT gone.from_id FROM unnest($begins::uuid[], $ends::uuid[]) AS gap (begins_at, ends_at) CROSS JOIN LATERAL (
+       SELECT from_id FROM digest WHERE from_id >= gap.begins_at AND from_id < gap.ends_at AND to_id < gap.ends_at
+       ORDER BY from_id LIMIT $limit
+     ) gone
+     LIMIT $limit
    ))`,
 );
 
 /**
- * Upkeep: removes digests of days that are dropped, up to `limit`.
- * @param untilMs as for `writeDigests`
+ * Upkeep: removes digests of days that are dropped, up to `limit`, also between days that are kept. A day that is away may come back.
  * @returns how many
  */
-export const sweepDigests = (postgres: Postgres, untilMs: number, limit: number): Promise<number> =>
-  postgres.affected(sweepItems, { until: lowestIdAt(untilMs), limit });
+export async function sweepDigests(postgres: Postgres, limit: number): Promise<number> {
+  const days = (await readDays(postgres)).map(({ day }) => day);
+  const gaps = days
+    .map((day, nr) => ({ from: nr === 0 ? 0 : days[nr - 1]! + 1, to: day }))
+    .filter(({ from, to }) => from < to);
+  const begins = gaps.map(({ from }) => lowestIdAt(from * dayMs));
+  const ends = gaps.map(({ to }) => lowestIdAt(to * dayMs));
+  return postgres.affected(sweepItems, { begins, ends, limit });
+}
 
 /** In one transaction: a process that accepts a replacement waits for it. */
 const takenBackTogether = 1000;
@@ -143,9 +152,13 @@ async function writeStale(query: Query): Promise<boolean> {
   await query(lockDigests);
   const [stale] = await query<{ from_id: string; to_id: string }>(staleDigest);
   if (!stale) return false;
+  // Of a day that is away its notifications are not read, and would not be found when it is back. It may go, or come back, meanwhile.
+  const isPartAway = () => isAnyAway({ query }, dayOfId(stale.from_id), dayOfId(stale.to_id));
+  const wasPartAway = await isPartAway();
   const block = await query<BlockRow>(readBlock, { from: stale.from_id, to: stale.to_id });
-  const isWhole = block.at(-1)?.id === stale.to_id;
-  const bits = isWhole ? await filterOf(query, block) : 'too-many';
+  const isWhole = block.at(-1)?.id === stale.to_id && !wasPartAway;
+  const filter = isWhole ? await filterOf(query, block) : 'too-many';
+  const bits = (await isPartAway()) ? null : filter;
   await query(write, { from: stale.from_id, to: stale.to_id, bits: bits === 'too-many' ? null : bits });
   return true;
 }

@@ -90,7 +90,7 @@ export class Upkeep {
         // Not a part of writing them: a day that is dropped may leave many, and what fails here keeps no digest from being written.
         name: 'sweep-digests',
         everyMs: minuteMs,
-        run: (stopping) => inBatches((limit) => sweepDigests(postgres, digestsUntil(), limit), stopping),
+        run: (stopping) => inBatches((limit) => sweepDigests(postgres, limit), stopping),
       },
       { name: 'vacuum', everyMs: 5 * minuteMs, run: () => partitions.vacuumEmbedded() },
       { name: 'forget-statements', everyMs: 24 * hourMs, run: () => postgres.forgetStatements() },

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { canonicalName } from '../../src/channels/filter-names.js';
@@ -19,6 +19,7 @@ import {
   lowestIdAt,
   partitionsBetween,
   timeOfId,
+  type Partition,
 } from '../../src/ledger/partitions.js';
 import { NotificationReader, type NotificationPage } from '../../src/notifications/notification-reader.service.js';
 import { classified } from '../support/classified-errors.js';
@@ -381,10 +382,35 @@ describe('finding notifications and deliveries', () => {
     const left = await digests();
     const gone = [3, 2, 1].map((daysAgo) => modelOf(0, nowMs - 400 * dayMs - daysAgo * dayMs).id);
     await test.sql('INSERT INTO digest (from_id, to_id) SELECT id, id FROM unnest($1::uuid[]) AS gone (id)', [gone]);
-    expect(await sweepDigests(test.postgres, nowMs, 2)).toBe(2);
+    expect(await sweepDigests(test.postgres, 2)).toBe(2);
     expect((await digests())[0]).toMatchObject({ from_id: gone[2] });
-    expect(await sweepDigests(test.postgres, nowMs, 2)).toBe(1);
+    expect(await sweepDigests(test.postgres, 2)).toBe(1);
     expect(await digests()).toEqual(left);
+  });
+
+  it('removes the digest of a day that is gone between two that are there, and not of one that may come back', async () => {
+    const left = await digests();
+    const days = [410, 409, 408].map((daysAgo) => nowMs - daysAgo * dayMs);
+    const partitions = days.map((ms) => partitionsBetween(ms, ms));
+    const [first, middle, last] = days.map((ms) => modelOf(0, ms).id);
+    for (const partition of partitions.flat()) await test.sql(createPartition(partition));
+    await test.sql(
+      `INSERT INTO notification (id, channel, publisher, body) SELECT unnest($1::uuid[]), 'old', 'tester', '{}'`,
+      [[first, last]],
+    );
+    await test.sql('INSERT INTO digest (from_id, to_id) VALUES ($1, $1), ($2, $2), ($3, $3)', [first, middle, last]);
+    for (const { table, name } of partitions[1]!) await test.sql(`ALTER TABLE ${table} DETACH PARTITION ${name}`);
+    expect(await sweepDigests(test.postgres, 10)).toBe(0);
+    const drop = (each: Partition[]) => test.sql(`DROP TABLE ${each.map(({ name }) => name).join(', ')}`);
+    await drop(partitions[1]!);
+    expect(await sweepDigests(test.postgres, 10)).toBe(1);
+    expect((await digests()).map(({ from_id }) => from_id)).toEqual([
+      first,
+      last,
+      ...left.map(({ from_id }) => from_id),
+    ]);
+    await drop([...partitions[0]!, ...partitions[2]!]);
+    expect(await sweepDigests(test.postgres, 10)).toBe(2);
   });
 
   it('shows what a list is to be told by', async () => {
@@ -512,19 +538,33 @@ describe('a notification for very many subscriptions', () => {
 });
 
 describe('a day that is detached while digests are written', () => {
-  it('keeps later ones from being written until it is back, and is found by its own', async () => {
-    const place = await createDatabase();
-    const test = await TestLedger.open({ DATABASE_URL: place.url });
-    const noon = Math.floor((await test.now()) / dayMs) * dayMs + dayMs / 2;
-    const days = [noon - 62 * dayMs, noon - 61 * dayMs, noon - 60 * dayMs];
+  let place: Awaited<ReturnType<typeof createDatabase>>;
+  let test: TestLedger;
+  let noon: number;
+  let days: number[];
+
+  beforeEach(async () => {
+    place = await createDatabase();
+    test = await TestLedger.open({ DATABASE_URL: place.url });
+    noon = Math.floor((await test.now()) / dayMs) * dayMs + dayMs / 2;
+    days = [noon - 62 * dayMs, noon - 61 * dayMs, noon - 60 * dayMs];
     for (const partition of days.flatMap((ms) => partitionsBetween(ms, ms))) await test.sql(createPartition(partition));
-    const addTo = (day: number) =>
-      test.sql(
-        `INSERT INTO notification (id, channel, publisher, body) SELECT id, 'day-${day}', 'tester', '{}' FROM unnest($1::uuid[]) AS n (id)`,
-        [Array.from({ length: mostNotifications }, (_, n) => modelOf(n, days[day]!).id)],
-      );
+  });
+  afterEach(async () => {
+    await test.close();
+    await place.drop();
+  });
+
+  const addTo = (day: number, count = mostNotifications) =>
+    test.sql(
+      `INSERT INTO notification (id, channel, publisher, body) SELECT id, 'day-${day}', 'tester', '{}' FROM unnest($1::uuid[]) AS n (id)`,
+      [Array.from({ length: count }, (_, n) => modelOf(n, days[day]!).id)],
+    );
+  const write = () => writeDigests(test.postgres, noon, new AbortController().signal, systemClock);
+
+  it('keeps later ones from being written until it is back, and is found by its own', async () => {
     const firstIds = async () => {
-      await writeDigests(test.postgres, noon, new AbortController().signal, systemClock);
+      await write();
       const written = await test.sql<{ from_id: string }>('SELECT from_id FROM digest ORDER BY from_id');
       return written.map(({ from_id }) => from_id);
     };
@@ -540,7 +580,20 @@ describe('a day that is detached while digests are written', () => {
     expect(await firstIds()).toEqual([0, 1, 2].map(firstOf));
     const { keys } = await new LedgerSearch(test.postgres).find('notification', { channel: 'day-1' }, undefined, 1);
     expect(keys).toHaveLength(1);
-    await test.close();
-    await place.drop();
+  });
+
+  it('is found by a digest that says nothing, where one of which it has a part was written anew meanwhile', async () => {
+    await addTo(0, mostNotifications / 2);
+    await addTo(1, mostNotifications / 2);
+    await write();
+    const [away] = partitionsBetween(days[0]!, days[0]!);
+    await test.sql(`ALTER TABLE notification DETACH PARTITION ${away!.name}`);
+    await test.postgres.transaction((query) => outdateDigests(query, [modelOf(0, days[1]!).id]));
+    await write();
+    const digests = await test.sql('SELECT is_stale, bits FROM digest');
+    expect(digests).toEqual([{ is_stale: false, bits: null }]);
+    await test.sql(attachPartition(away!));
+    const { keys } = await new LedgerSearch(test.postgres).find('notification', { channel: 'day-0' }, undefined, 1);
+    expect(keys).toHaveLength(1);
   });
 });

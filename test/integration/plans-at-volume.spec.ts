@@ -325,7 +325,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     [statement('scheduled-in-day', scheduledIn('notification')), {}],
     [statement('replay-yet-to-come', replayYetToCome({ from: firstId, to: newestId })), {}],
     [sweepReplays, { days: 1, limit: 1000 }],
-    [sweepDigests, { until: newestId, limit: 1000 }],
+    [sweepDigests, { begins: [lowestIdAt(0), newestId], ends: [firstId, newestId], limit: 1000 }],
     [takeBack, { until: newestId, limit: 1000 }],
     [findSession, { token_hash: '', now: sometime, ends_at: sometime, renew_before: sometime }],
     [findStanding, { token_hashes: ['a', 'b'], now: sometime }],
