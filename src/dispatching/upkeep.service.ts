@@ -22,6 +22,7 @@ import { inBatches } from './in-batches.js';
 import { onceEach } from './once-each.js';
 import { Releaser } from './releaser.service.js';
 import { UnusedEndpoints } from './unused-endpoints.service.js';
+import { whenClocksAgree } from './when-clocks-agree.js';
 
 const secondMs = 1000;
 const minuteMs = 60_000;
@@ -61,6 +62,8 @@ export class Upkeep {
   ) {
     const { AUDIT_RETENTION_DAYS: auditDays } = settings;
     const digestsUntil = () => heartbeat.ledgerNow() - acceptedWithin(settings.DATABASE_TIMEOUT);
+    const by = { heartbeat, clock, logger: this.logger };
+    const retaining = (task: UpkeepTask) => ({ ...task, run: whenClocksAgree(task.name, task.run, by) });
     this.tasks = [
       { name: 'sweep-locks', everyMs: minuteMs, run: (stopping) => idempotency.sweep(stopping) },
       { name: 'sweep-keys', everyMs: minuteMs, run: (stopping) => sweepOnceKeys(postgres, stopping) },
@@ -95,16 +98,16 @@ export class Upkeep {
       { name: 'vacuum', everyMs: 5 * minuteMs, run: () => partitions.vacuumEmbedded() },
       { name: 'forget-statements', everyMs: 24 * hourMs, run: () => postgres.forgetStatements() },
       { name: 'make-partitions', everyMs: hourMs, run: () => partitions.makeAhead() },
-      { name: 'drop-partitions', everyMs: hourMs, run: (stopping) => days.dropExpired(stopping) },
-      { name: 'erase-old-bodies', everyMs: hourMs, run: (stopping) => bodies.eraseOld(stopping) },
+      retaining({ name: 'drop-partitions', everyMs: hourMs, run: (stopping) => days.dropExpired(stopping) }),
+      retaining({ name: 'erase-old-bodies', everyMs: hourMs, run: (stopping) => bodies.eraseOld(stopping) }),
       { name: 'work-off-erasures', everyMs: secondMs, run: (stopping) => erasures.workOff(stopping) },
       { name: 'sweep-erasures', everyMs: hourMs, run: () => erasures.sweep() },
       { name: 'make-audit-months', everyMs: hourMs, run: () => makeMonthsAhead(postgres) },
-      {
+      retaining({
         name: 'drop-audit-months',
         everyMs: hourMs,
         run: (stopping) => dropExpiredMonths(postgres, auditDays, this.logger, stopping),
-      },
+      }),
     ];
   }
 

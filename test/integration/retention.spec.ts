@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -11,7 +11,8 @@ import { InProcessAttemptStates } from '../../src/delivery/attempt-states.in-pro
 import { deliveryKeys, keyIdOf } from '../../src/delivery/delivery-keys.js';
 import { Idempotency } from '../../src/idempotency/idempotency.service.js';
 import { PostgresIdempotencyStore } from '../../src/idempotency/idempotency-store.postgres.js';
-import type { Clock } from '../../src/infra/clock.js';
+import { Upkeep } from '../../src/dispatching/upkeep.service.js';
+import { systemClock, type Clock } from '../../src/infra/clock.js';
 import type { DropConnection } from '../../src/infra/postgres/detach-partitions.js';
 import type { Query } from '../../src/infra/postgres/postgres.js';
 import type { Statement, Values } from '../../src/infra/postgres/statement.js';
@@ -32,6 +33,7 @@ import { readBodies, readBodySizes } from '../../src/ledger/read-bodies.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import { sendAgain, type SentAgain } from '../../src/ledger/send-again.js';
 import { rowsTogether, walkDeliveries } from '../../src/ledger/walk-deliveries.js';
+import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { BodyRetention } from '../../src/retention/body-retention.service.js';
 import { DayDropper } from '../../src/retention/day-dropper.service.js';
 import { ErasureWork } from '../../src/retention/erasure-work.service.js';
@@ -282,6 +284,64 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       await eraseOld();
       expect(await report(at)).toEqual(after);
     });
+  });
+
+  describe('by a clock of Postgres that is more than a day from its own', () => {
+    const retaining = ['drop-partitions', 'erase-old-bodies', 'drop-audit-months'];
+
+    /** As a dispatcher has them; of the others nothing is called. */
+    function tasksOf(clock: Clock) {
+      const none = undefined as never;
+      const { postgres, config } = test;
+      const heartbeat = new Heartbeat(postgres, config, clock);
+      const bodies = new BodyRetention(postgres, heartbeat, clock, config);
+      const days = new DayDropper(postgres, { settings: { ...config.settings, EXPORT_DIR: undefined } });
+      const upkeep = new Upkeep(
+        postgres,
+        config,
+        heartbeat,
+        none,
+        none,
+        none,
+        none,
+        none,
+        none,
+        bodies,
+        days,
+        none,
+        clock,
+      );
+      return upkeep.tasks.filter(({ name }) => retaining.includes(name));
+    }
+
+    it.each([-1.1, 1.1])(
+      'a process drops and erases nothing, which is %d days from what it should be',
+      async (aheadDays) => {
+        const [expired, old] = [await makeDay(40), await makeDay(9)];
+        await add(expired, 'delivered');
+        const key = await add(old, 'delivered');
+        await test.sql(
+          "CREATE TABLE audit_entry_200001 PARTITION OF audit_entry FOR VALUES FROM ('2000-01-01') TO ('2000-02-01')",
+        );
+        const kept = async () => {
+          const [row] = await test.sql<{ month: boolean }>(
+            `SELECT to_regclass('audit_entry_200001') IS NOT NULL AS month`,
+          );
+          const [day] = await report(expired);
+          return { ...row, body: (await bodyOf(key)) !== null, isDropped: day?.dropped_at instanceof Date };
+        };
+        const warned = vi.spyOn(Logger.prototype, 'warn');
+        const apart: Clock = { pause: systemClock.pause, now: () => systemClock.now() + aheadDays * dayMs };
+        for (const { run } of tasksOf(apart)) await run(running);
+        expect(await kept()).toEqual({ month: true, body: true, isDropped: false });
+        expect(warned.mock.calls.map(([said]) => said)).toEqual(
+          retaining.map((task) => expect.objectContaining({ event: 'retention.clocks-apart', task })),
+        );
+        warned.mockRestore();
+        for (const { run } of tasksOf(systemClock)) await run(running);
+        expect(await kept()).toEqual({ month: false, body: false, isDropped: true });
+      },
+    );
   });
 
   describe('what retention erases', () => {

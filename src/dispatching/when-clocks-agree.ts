@@ -1,0 +1,26 @@
+import type { Logger } from '@nestjs/common';
+import type { Clock } from '../infra/clock.js';
+import type { Heartbeat } from '../liveness/heartbeat.service.js';
+
+/** Retention counts in days, and machines agree to the second. */
+const mostApartMs = 24 * 3_600_000;
+
+/**
+ * For a task that drops or erases what is old. By a clock of Postgres that jumped ahead everything is, and nothing of it can be brought back: so
+ * it rests as long as the clock of this process says something else, which does not follow a clock that is set while it runs.
+ * @param task its name, for the log
+ */
+export const whenClocksAgree =
+  (
+    task: string,
+    run: (stopping: AbortSignal) => Promise<unknown>,
+    { heartbeat, clock, logger }: { heartbeat: Heartbeat; clock: Clock; logger: Pick<Logger, 'warn'> },
+  ) =>
+  async (stopping: AbortSignal): Promise<void> => {
+    await heartbeat.compareClocks();
+    const [ledgerAt, processAt] = [heartbeat.ledgerNow(), clock.now()];
+    if (Math.abs(ledgerAt - processAt) > mostApartMs) {
+      const [ofPostgres, ofProcess] = [ledgerAt, processAt].map((at) => new Date(at).toISOString());
+      logger.warn({ event: 'retention.clocks-apart', task, ofPostgres, ofProcess });
+    } else await run(stopping);
+  };
