@@ -7,7 +7,7 @@ import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { readDays } from '../ledger/days.js';
 import { eraseAnswers, eraseTexts, findUnfinished, lockTexts } from '../ledger/erase-bodies.js';
-import { dateOf, dayMs, lowestIdAt, partitionOf } from '../ledger/partitions.js';
+import { dateOf, dayMs, lowestIdAt, partitionOf, type LedgerTable } from '../ledger/partitions.js';
 import { byDay, onDay } from '../ledger/per-day.js';
 import { readChannels } from '../ledger/read-channels.js';
 import { readTextVersions } from '../ledger/text-versions.js';
@@ -19,6 +19,7 @@ import {
   beginWalk,
   endWalk,
   findDays,
+  findOlderSnapshot,
   leaveOut,
   lockWalk,
   noteWalked,
@@ -30,8 +31,13 @@ import {
 const batchSize = 1000;
 /** A row without its text is written anew; without these the table would grow by all of them before it shrinks. */
 const stepsBetweenVacuums = 20;
+/** Of deliveries, few rows are written anew, and autovacuum comes early. */
+const onTheWay: readonly LedgerTable[] = ['notification', 'attempt'];
 /** After each step: the walk may take an hour, and leaves the disk to those that deliver. */
 const pauseMs = 50;
+
+/** For snapshots that are older than what was erased, before the rest is left to the next round. */
+const mostLooks = 20;
 
 const rememberKept = statement(
   'remember-kept-bodies',
@@ -120,8 +126,8 @@ export class BodyRetention {
     for (let steps = 1; !stopping.aborted; steps++) {
       const result = await onDay(this.step(day, nowMs, stopping), 'over' as const);
       if (result === 'over') return;
-      if (result !== 'more') return this.end(day, result);
-      if (steps % stepsBetweenVacuums === 0) await this.vacuum(day, 'INDEX_CLEANUP OFF, TRUNCATE OFF');
+      if (result !== 'more') return this.end(day, result, stopping);
+      if (steps % stepsBetweenVacuums === 0) await this.vacuum(day, onTheWay, 'INDEX_CLEANUP OFF, TRUNCATE OFF');
       await this.clock.pause(pauseMs, stopping);
     }
   }
@@ -139,6 +145,8 @@ export class BodyRetention {
     const query: Query = (statement, values) => this.postgres.query(statement, values);
     if ((await this.leaveOutUndue(query, day, walk.channels, nowMs)).length > 0) return 'more';
     const [page] = await this.postgres.query<OldBodies>(findOldBodies(day), { ...walk, limit: batchSize });
+    // Nothing to note: it would look as if something had been erased just now.
+    if (page!.rows === 0) return walk;
     const judged = await this.eraseAnswersOfEnded(day, page!.due, stopping);
     if (!judged) return 'over';
     const reached = page!.reached ?? walk.reached;
@@ -171,19 +179,36 @@ export class BodyRetention {
     return { ended: ended.filter(isEnded), texts: texts.filter(({ id }) => isEnded(id)), unfinished };
   }
 
-  /** Ends with the vacuum: a walk whose vacuum failed is found again, and ended in the next round. */
-  private async end(day: number, walk: Walk): Promise<void> {
-    await this.vacuum(day, 'INDEX_CLEANUP ON');
+  /**
+   * Ends with the vacuum: a walk whose vacuum failed, or would remove nothing because somebody still sees the former texts, is found again, and ended in
+   * a later round.
+   */
+  private async end(day: number, walk: Walk, stopping: AbortSignal): Promise<void> {
+    if (await this.isStillSeen(day, stopping)) {
+      if (!stopping.aborted) this.logger.log({ event: 'retention.bodies-still-seen', day: dateOf(day) });
+      return;
+    }
+    await this.vacuum(day, [...onTheWay, 'delivery'], 'INDEX_CLEANUP ON');
     const values = { day: dateOf(day), ...walk };
     const [total] = await this.postgres.query<{ bodies: number; bytes: number; kept: number }>(endWalk, values);
     if (!total) return;
     this.logger.log({ event: 'retention.bodies-erased', day: dateOf(day), channels: walk.channels.length, ...total });
   }
 
+  /** Statements end in a moment, and others begin; a backup does not. */
+  private async isStillSeen(day: number, stopping: AbortSignal): Promise<boolean> {
+    for (let looks = 0; looks < mostLooks && !stopping.aborted; looks++) {
+      if (looks > 0) await this.clock.pause(pauseMs, stopping);
+      const [found] = await this.postgres.query<{ yes: boolean }>(findOlderSnapshot, { day: dateOf(day) });
+      if (!found!.yes) return false;
+    }
+    return true;
+  }
+
   /** The former texts are on the disk until then. On the way only so that what is written next finds their space. */
-  private async vacuum(day: number, options: string): Promise<void> {
-    const tables = (['notification', 'attempt'] as const).map((table) => partitionOf(table, day));
-    await onDay(this.postgres.upkeep.query(`VACUUM (${options}) ${tables.join(', ')}`), undefined);
+  private async vacuum(day: number, tables: readonly LedgerTable[], options: string): Promise<void> {
+    const names = tables.map((table) => partitionOf(table, day)).join(', ');
+    await onDay(this.postgres.upkeep.query(`VACUUM (${options}) ${names}`), undefined);
   }
 
   /**

@@ -58,6 +58,23 @@ export const leaveOut = statement(
    WHERE day = $day::date AND (erased_channels && $channels::text[] OR walk_channels && $channels::text[])`,
 );
 
+/**
+ * Whether anybody may still see what the last step erased: a vacuum returns, and leaves it where it is. The last step is the last transaction that
+ * wrote the row of the day; one that came after it, to export the day for example, only has others wait longer.
+ */
+export const findOlderSnapshot = statement(
+  'older-snapshot',
+  `WITH held AS (
+     SELECT unnest(ARRAY[backend_xmin, backend_xid]) AS since FROM pg_stat_activity
+     WHERE pid <> pg_backend_pid() AND (datname = current_database() OR backend_type = 'walsender')
+     UNION ALL SELECT transaction FROM pg_prepared_xacts WHERE database = current_database()
+     UNION ALL SELECT xmin FROM pg_replication_slots
+   )
+   SELECT EXISTS (
+     SELECT FROM held JOIN retention_day walked ON age(held.since) >= age(walked.xmin) WHERE walked.day = $day::date
+   ) AS yes`,
+);
+
 /** That walk, and no other that has begun since. One that no channel was left of has not come to the end of the day. */
 export const endWalk = statement(
   'end-body-walk',

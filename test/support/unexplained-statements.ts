@@ -94,6 +94,7 @@ export const unexplained: Readonly<Record<string, readonly string[]>> = {
     'note-export-failed',
     'note-exported',
     'note-kept-bodies-erased',
+    'older-snapshot',
     'report-retention-days',
     'retention-days',
   ],
