@@ -146,10 +146,18 @@ export function notificationRangeEnd({ from, to }: Window, rows: number): Ready 
   return [statement('search-notification-range-end', text), { from_id: from, to_id: to }];
 }
 
-/** The ids of the subscriptions that an application has now, and of those that it had and that were deleted. */
-export const ownedBy = (clientId: string, limit: number): Ready => [
-  statement('search-owned', `SELECT id FROM subscription WHERE owner_client_id = $owner LIMIT ${limit}`),
-  { owner: clientId },
+/**
+ * The ids of the subscriptions that an application has now, and of those that it had and of which the ledger may have a delivery: deleted rows stay for
+ * ever, and would in the end be more than a digest is asked for.
+ * @param oldestMs milliseconds since 1970, when the oldest day of the ledger began
+ */
+export const ownedBy = (clientId: string, oldestMs: number, limit: number): Ready => [
+  statement(
+    'search-owned',
+    `SELECT id FROM subscription WHERE owner_client_id = $owner
+       AND (deleted_at IS NULL OR deleted_at >= to_timestamp($oldest_ms::float8 / 1000)) LIMIT ${limit}`,
+  ),
+  { owner: clientId, oldest_ms: oldestMs },
 ];
 
 /** Of all digests, the first and the last notification; no row: there is none. */

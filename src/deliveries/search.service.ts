@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
+import { readDays } from '../ledger/days.js';
 import { keyOf, type DeliveryKey, type KeyRow } from '../ledger/delivery.js';
 import { earlierId, idAfter, idBefore, laterId, lowestId, timeOfId } from '../ledger/partitions.js';
 import {
@@ -34,6 +35,7 @@ export interface SearchBounds {
   owned: number;
 }
 
+const dayMs = 86_400_000;
 const usualBounds: SearchBounds = { rows: 36_000, blocks: 32, digests: 30_000, owned: 50 };
 
 /** Of the rows of a range, as many whole rows can be read and sorted in the time that it takes to search the range. */
@@ -91,7 +93,10 @@ export class LedgerSearch {
   /** A digest has what was so when it was written; which subscriptions an owner has may have changed since. */
   private async digestConditionOf(criteria: Criteria, bounds: SearchBounds): Promise<string | undefined> {
     if (criteria.owner === undefined) return digestCondition(criteria);
-    const owned = await this.run<{ id: string }>(statements.ownedBy(criteria.owner, bounds.owned + 1));
+    const [oldest] = await readDays({ query: (statement, values) => this.run([statement, values ?? {}]) });
+    // A day earlier: Postgres' clock may have been set.
+    const oldestMs = ((oldest?.day ?? 0) - 1) * dayMs;
+    const owned = await this.run<{ id: string }>(statements.ownedBy(criteria.owner, oldestMs, bounds.owned + 1));
     return digestCondition(criteria, owned.length > bounds.owned ? undefined : owned.map(({ id }) => id));
   }
 

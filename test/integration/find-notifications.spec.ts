@@ -378,6 +378,27 @@ describe('finding notifications and deliveries', () => {
     expect(await digests()).toHaveLength(4);
   });
 
+  it('asks the digests for the subscriptions of an owner, however many of them were deleted before the oldest day', async () => {
+    await test.sql(
+      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version, deleted_at)
+       SELECT gen_random_uuid(), 'beta', 'https://receiver.example/hook', '', '[]', 1, now() - interval '400 days'
+       FROM generate_series(1, 60)`,
+    );
+    const bounds = { rows: 600, blocks: 5, digests: 10, owned: 50 };
+    const { keys, searchedTo } = await new LedgerSearch(test.postgres).find(
+      'notification',
+      { owner: 'beta' },
+      undefined,
+      10,
+      bounds,
+    );
+    await test.sql('DELETE FROM subscription WHERE deleted_at IS NOT NULL');
+    expect(keys.map(({ notificationId }) => notificationId)).toEqual(
+      [4005, 3005, 2005, 1005, 5].map((n) => all[n]!.id),
+    );
+    expect(searchedTo).toBeUndefined();
+  });
+
   it('removes the digests of days that are gone, a limited number at a time, and no other', async () => {
     const left = await digests();
     const gone = [3, 2, 1].map((daysAgo) => modelOf(0, nowMs - 400 * dayMs - daysAgo * dayMs).id);
