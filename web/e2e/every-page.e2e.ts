@@ -74,7 +74,9 @@ const forAll = [
   /^\/settings Load what is there$/,
   /^\/publish (Add a characteristic|When, and other terms|Clear the form)$/,
   / Of the last hour$/,
-  /^\/notifications Read again$/,
+  /^\/(notifications|audit|alerts) Read again$/,
+  // While no alert is open.
+  /^\/alerts To the history$/,
 ];
 /** And those that send again, cancel, pause and try. */
 const forOperators = [
