@@ -111,7 +111,10 @@ test('the volume of a channel does not seem to fall because its last hour is not
   const activity = { bucketSeconds: 3600, countedUntil: '2026-11-22T02:00:10.000Z', buckets: hours };
   await page.route('**/admin/v1/activity?*', (route) => route.fulfill({ json: activity }));
   await open(`channels/${(body as { id: string }).id}`);
-  const drawn = page.getByRole('img', { name: /^Accepted: 8, at most 4 in/ }).locator('path').last();
+  const drawn = page
+    .getByRole('img', { name: /^Accepted: 8, at most 4 in/ })
+    .locator('path')
+    .last();
   await expect(drawn).toHaveAttribute('d', /^M0\.0 (\S+)L480\.0 \1$/);
 });
 
