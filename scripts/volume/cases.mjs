@@ -70,7 +70,8 @@ export const volumeCases = [
       subscription: oneReceiver,
       columns: { state: "'held'", held_for: "'endpoint-busy'" },
       attempt: undefined,
-      nextLook: inADay, // or they would be released: the receiver is well
+      // Or they would be released: the receiver is well. A look further ahead than ten minutes counts as never planned, and is due.
+      nextLook: "now() + interval '9 min'",
     },
   },
   {

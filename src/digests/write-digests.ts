@@ -3,11 +3,10 @@ import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { isAnyAway, readDays } from '../ledger/days.js';
 import { lockDigests } from '../ledger/digests.js';
-import { dayOfId, idAfter, lowestIdAt, timeOfId } from '../ledger/partitions.js';
+import { dayMs, dayOfId, idAfter, lowestIdAt, timeOfId } from '../ledger/partitions.js';
 import { MarkFilter } from './mark-filter.js';
 import { giveMarks, markOf, type MarkKind } from './marks.js';
 
-const dayMs = 86_400_000;
 /** In one digest. */
 export const mostNotifications = 1024;
 /** Of its bodies together, and of its deliveries: what one transaction reads. */
