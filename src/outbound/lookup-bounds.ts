@@ -6,9 +6,9 @@ export interface LookupBounds {
   shared: number;
   /** Of those that were slow when they were asked for last. */
   slow: number;
-  /** Of these, and those of which nothing is known. */
+  /** Of these, those of which nothing is known, and those whose domain was slow. */
   unproven: number;
-  /** The same of one domain, of which the same servers answer for all names, or for none. */
+  /** The same of one domain, of which the same servers answer for all names, or for none; one that was quick itself need not keep to it. */
   unprovenOfDomain: number;
   /** Of one domain in all. */
   ofDomain: number;
@@ -22,13 +22,16 @@ export interface LookupBounds {
  */
 export function lookupBoundsOf(threads: number): LookupBounds {
   const all = Math.floor((threads + 1) / 2);
+  const shared = all - 2;
   const unproven = Math.max(Math.min(all, 2), all - 2);
+  const unprovenOfDomain = Math.max(1, Math.min(2, Math.floor(unproven / 2)));
   return {
     all,
-    shared: all - 2,
+    shared,
     slow: Math.max(1, unproven - 2),
     unproven,
-    unprovenOfDomain: Math.max(1, Math.min(2, Math.floor(unproven / 2))),
-    ofDomain: Math.max(1, Math.floor((all - 2) / 2)),
+    unprovenOfDomain,
+    // One more, where it leaves a thread, is for a name of the domain that was quick itself.
+    ofDomain: Math.max(1, Math.min(shared, Math.max(unprovenOfDomain + 1, Math.floor(shared / 2)))),
   };
 }

@@ -109,24 +109,34 @@ describe('the lookup of a name', () => {
     expect(names().slice(6)).toEqual(['a.three.example', 'www.well.example', 'www.new.example']);
   });
 
-  it('is that of an unproven name for ten minutes after another one of its domain was slow, also when some are quick', () => {
+  it('that was quick itself is made beside two of its domain that hang', () => {
+    prove('ok.town.example');
+    want('a.town.example');
+    now += 1001;
+    asked.pop()!.answer(new Error('EAI_AGAIN'), '');
+    for (const name of ['a', 'b', 'c', 'ok']) want(`${name}.town.example`);
+    expect(names()).toEqual(['a.town.example', 'b.town.example', 'ok.town.example']);
+  });
+
+  it('counts as that of an unproven name for ten minutes after another one of its domain was slow, also when some are quick', () => {
     const silent = ['a', 'b', 'c'].map((name) => `${name}.silent.example`);
     prove(...silent);
     want(silent[0]!);
     now += 1001;
     asked.pop()!.answer(new Error('EAI_AGAIN'), '');
-    const askedAtOnce = () => {
+    /** Those that are asked for beside all of the domain, of two of which nothing is known. */
+    const askedBeside = (...unknown: string[]) => {
       prove(silent[0]!);
-      for (const name of silent) want(name);
-      const found = names();
+      for (const name of [...silent, ...unknown]) want(name);
+      const found = names().slice(silent.length);
       while (asked.length > 0) asked.shift()!.answer(null, '192.0.2.1', 4);
       return found;
     };
-    expect(askedAtOnce()).toEqual(silent.slice(0, 2));
+    expect(askedBeside('www.one.example', 'www.two.example')).toEqual(['www.one.example']);
     now += 600_000;
-    expect(askedAtOnce()).toEqual(silent.slice(0, 2));
+    expect(askedBeside('www.three.example', 'www.four.example')).toEqual(['www.three.example']);
     now += 1;
-    expect(askedAtOnce()).toEqual(silent);
+    expect(askedBeside('www.five.example', 'www.six.example')).toEqual(['www.five.example', 'www.six.example']);
   });
 
   it('is given up after some seconds in line, as a trouble of ours, and is not asked for afterwards', () => {

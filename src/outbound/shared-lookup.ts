@@ -27,7 +27,8 @@ export interface SharedLookup {
 interface Ask {
   hostname: string;
   domain: string;
-  kind: 'quick' | 'unknown' | 'slow';
+  /** `distrusted`: it was quick itself, and another one of its domain was slow. */
+  kind: 'quick' | 'distrusted' | 'unknown' | 'slow';
   start: () => void;
   /** While it waits. */
   givingUp?: NodeJS.Timeout;
@@ -66,7 +67,7 @@ export function sharedLookup(
   const kindOf = (hostname: string, domain: string): Ask['kind'] => {
     const kind = known.get(hostname) ?? 'unknown';
     const isTrusted = now() - (slowDomains.get(domain) ?? -Infinity) > slowDomainMs;
-    return kind === 'quick' && !isTrusted ? 'unknown' : kind;
+    return kind === 'quick' && !isTrusted ? 'distrusted' : kind;
   };
   const askFor = (hostname: string, options: Parameters<LookupFunction>[1], tell: Callback) => {
     const start = () => {
@@ -119,8 +120,9 @@ function hasRoomFor({ kind, domain }: Ask, asked: ReadonlySet<Ask>, bounds: Look
   if (ofDomain.length >= (asked.size < bounds.shared ? bounds.ofDomain : 1)) return false;
   if (kind === 'quick') return true;
   if (kind === 'slow' && [...asked].filter((each) => each.kind === 'slow').length >= bounds.slow) return false;
-  const unproven = [...asked].filter(isUnproven).length;
-  return unproven < bounds.unproven && ofDomain.filter(isUnproven).length < bounds.unprovenOfDomain;
+  if ([...asked].filter(isUnproven).length >= bounds.unproven) return false;
+  // One that was quick itself may be had although those of its domain that hang keep all places of theirs.
+  return kind === 'distrusted' || ofDomain.filter(isUnproven).length < bounds.unprovenOfDomain;
 }
 
 const isUnproven = ({ kind }: Ask): boolean => kind !== 'quick';
@@ -132,5 +134,5 @@ function count(counts: Map<string, number>, key: string, one: 1 | -1): void {
   else counts.delete(key);
 }
 
-/** Its last two labels. Under `co.uk` many owners share those, and their names wait for each other while they are unproven. */
+/** Its last two labels. Under `co.uk` many owners share those, and their names wait for each other. */
 const domainOf = (hostname: string): string => hostname.split('.').filter(Boolean).slice(-2).join('.').toLowerCase();
