@@ -9,6 +9,7 @@ import {
 } from '../ledger/oldest-unfinished.js';
 import { hours } from '../activity/activity-rows.js';
 import { errorWithoutAnswer } from '../ledger/erase-bodies.js';
+import { aliveNow } from '../liveness/heartbeat.service.js';
 import { mostCounted } from './alert-rules.js';
 
 /** Subjects that one rule looks at in a round, unless it says otherwise. A rule has no more open alerts than that. */
@@ -229,10 +230,7 @@ export async function readOpenFor(query: Query, afterSeconds: number): Promise<O
   return rows.map(({ opened_at: openedAt, ...row }) => ({ ...row, openedAt }));
 }
 
-const findRoles = statement(
-  'alert-roles',
-  'SELECT DISTINCT unnest(roles) AS role FROM process WHERE expires_at > now()',
-);
+const findRoles = statement('alert-roles', `SELECT DISTINCT unnest(roles) AS role FROM process WHERE ${aliveNow}`);
 
 export async function readRoles(query: Query): Promise<ReadonlySet<string>> {
   return new Set((await query<{ role: string }>(findRoles)).map(({ role }) => role));

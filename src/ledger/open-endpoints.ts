@@ -24,9 +24,10 @@ export interface OpenEndpoint {
  * nothing would be probed until the clock is where it was. A receiver may ask for a day, a probe is kept for seconds, and our own pauses are no longer
  * than a minute.
  */
-const asked = `CASE WHEN asked_until <= now() + interval '1 day 1 minute' THEN asked_until END`;
-const probing = `CASE WHEN probing_until <= now() + interval '2 minutes' THEN probing_until END`;
-const nextProbe = `CASE WHEN next_probe_at <= GREATEST(now() + interval '2 minutes', ${asked}) THEN next_probe_at ELSE LEAST(opened_at, now() - interval '1 s') END`;
+const asked = `CASE WHEN endpoint.asked_until <= now() + interval '1 day 1 minute' THEN endpoint.asked_until END`;
+const probing = `CASE WHEN endpoint.probing_until <= now() + interval '2 minutes' THEN endpoint.probing_until END`;
+const nextProbe = `CASE WHEN endpoint.next_probe_at <= GREATEST(now() + interval '2 minutes', ${asked}) THEN endpoint.next_probe_at
+  ELSE LEAST(endpoint.opened_at, now() - interval '1 s') END`;
 
 /** Of more than these the newest are not read: their deliveries are tried by the workers, a few at a time. */
 const mostOpen = 10_000;
@@ -86,8 +87,8 @@ const openItems = statement(
    SELECT address, min(reason), max(failures), now() + max(probe_ms) * interval '1 ms', now() + max(asked_ms) * interval '1 ms'
    FROM ${openings.from} GROUP BY address ORDER BY address
    ON CONFLICT (address) DO UPDATE SET
-     next_probe_at = GREATEST(endpoint.next_probe_at, EXCLUDED.next_probe_at),
-     asked_until = GREATEST(endpoint.asked_until, EXCLUDED.asked_until)
+     next_probe_at = GREATEST(${nextProbe}, EXCLUDED.next_probe_at),
+     asked_until = GREATEST(${asked}, EXCLUDED.asked_until)
    RETURNING address, xmax = 0 AS is_new`,
 );
 
@@ -105,9 +106,9 @@ const closeItems = statement(
   `WITH locked AS MATERIALIZED (
      SELECT address FROM endpoint WHERE address = ANY (${closings.array('address')}) ORDER BY address FOR UPDATE
    )
-   DELETE FROM endpoint e USING locked
-   WHERE e.address = locked.address AND ${nextProbe} <= now() + LEAST($within_ms::float8, 1e12) * interval '1 ms'
-   RETURNING e.address, opened_at, reason, failures, (extract(epoch FROM now() - opened_at) * 1000)::float8 AS open_ms`,
+   DELETE FROM endpoint USING locked
+   WHERE endpoint.address = locked.address AND ${nextProbe} <= now() + LEAST($within_ms::float8, 1e12) * interval '1 ms'
+   RETURNING endpoint.address, opened_at, reason, failures, (extract(epoch FROM now() - opened_at) * 1000)::float8 AS open_ms`,
 );
 
 /** An endpoint that is open no more. */
@@ -251,13 +252,13 @@ const endProbesItems = statement(
   `WITH locked AS MATERIALIZED (
      SELECT address FROM endpoint WHERE address = ANY (${ended.array('address')}) ORDER BY address FOR UPDATE
    )
-   UPDATE endpoint e SET probing_until = NULL, next_probe_at = GREATEST(
-     CASE WHEN item.found_nothing THEN asked_until ELSE next_probe_at END, now() + item.pause_ms * interval '1 ms'
+   UPDATE endpoint SET probing_until = NULL, next_probe_at = GREATEST(
+     CASE WHEN item.found_nothing THEN ${asked} ELSE ${nextProbe} END, now() + item.pause_ms * interval '1 ms'
    )
    FROM (
      SELECT address, max(pause_ms) AS pause_ms, bool_or(found_nothing) AS found_nothing FROM ${ended.from} GROUP BY address
    ) AS item JOIN locked USING (address)
-   WHERE e.address = item.address AND probing_until IS NOT NULL`,
+   WHERE endpoint.address = item.address AND probing_until IS NOT NULL`,
 );
 
 /** The next one is due after its pause, which began with the claim, unless it found nothing; and not before `pauseMs` from now. */

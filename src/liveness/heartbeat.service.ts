@@ -27,6 +27,8 @@ const toldForMs = 5000;
  */
 const notPlanned = `now() + interval '${lifetimeMs + 3_600_000} ms'`;
 const beatRecently = `process.expires_at > now() + interval '${lifetimeMs - recentMs} ms' AND process.expires_at <= ${notPlanned}`;
+/** Of a row of `process`: it has shown a sign of life within its lifetime. */
+export const aliveNow = `expires_at > now() AND expires_at <= ${notPlanned}`;
 
 const beat = statement(
   'heartbeat',
@@ -39,7 +41,7 @@ const beat = statement(
      steady_since = CASE WHEN ${beatRecently} THEN process.steady_since ELSE now() END
    RETURNING ${nowMs},
              EXISTS (SELECT FROM live_listener WHERE expires_at > now()) AS is_listened_to,
-             (SELECT count(*)::int FROM process WHERE 'worker' = ANY (roles) AND expires_at > now()) AS workers,
+             (SELECT count(*)::int FROM process WHERE 'worker' = ANY (roles) AND ${aliveNow}) AS workers,
              EXISTS (SELECT FROM process WHERE id <> $id AND fresh_at > now() - interval '${toldForMs} ms') AS is_other_fresh`,
 );
 /** It says so itself, or its supervisor does: nobody needs to wait, or to doubt it. */
@@ -75,13 +77,13 @@ export const sweep = statement(
 
 const countAlive = statement(
   'count-alive',
-  'SELECT role, count(*)::int AS count FROM process, unnest(roles) AS role WHERE expires_at > now() GROUP BY role',
+  `SELECT role, count(*)::int AS count FROM process, unnest(roles) AS role WHERE ${aliveNow} GROUP BY role`,
 );
 
 /** Those that ended themselves are left out. There may be many after as many ends: those that were heard of last. */
 export const listItems = statement(
   'list-processes',
-  `SELECT id, roles, version, node, host, started_at, expires_at > now() AS is_alive,
+  `SELECT id, roles, version, node, host, started_at, ${aliveNow} AS is_alive,
      expires_at - interval '${lifetimeMs} ms' AS heard_at
    FROM process WHERE NOT ${hasEnded} ORDER BY expires_at DESC LIMIT $limit`,
 );
@@ -196,7 +198,7 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   /** Whether any process with that role is alive. For health checks. */
   async isAlive(role: Role): Promise<boolean> {
     const alive = await this.postgres.checks.query<unknown[]>(
-      'SELECT FROM process WHERE $1 = ANY (roles) AND expires_at > now() LIMIT 1',
+      `SELECT FROM process WHERE $1 = ANY (roles) AND ${aliveNow} LIMIT 1`,
       [role],
     );
     return alive.length > 0;

@@ -105,7 +105,7 @@ describe('open endpoints, as an operator sees them', () => {
       admin.api.app.get(Postgres).dataSource.query<unknown>(text, values);
     await sql(
       `INSERT INTO held_subscription (subscription_id, release_window, outstanding, is_backlog, look_at)
-       SELECT unnest($1::uuid[]), 40, 7, true, now() + interval '1 hour'`,
+       SELECT unnest($1::uuid[]), 40, 7, true, now() + interval '5 minutes'`,
       [[slow!.id, parked!.id]],
     );
     expect((await admin.get(path)).json['paced']).toEqual([

@@ -58,6 +58,7 @@ describe('a process whose row has expired', () => {
       `UPDATE process SET expires_at = now() + interval '2 hours', steady_since = now() - interval '1 day'`,
     );
     expect(await dead()).toEqual([]); // nobody has
+    expect(await test.heartbeat.isAlive('worker')).toBe(false);
     const other = await otherBeats();
     expect(await dead()).toEqual([]); // the others would be dead too
     await test.sql(`UPDATE process SET steady_since = now() - interval '10 s' WHERE id = $1`, [

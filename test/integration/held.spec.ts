@@ -822,7 +822,16 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
       await openEndpoints.refresh();
       expect(await releaser.releaseHeld(running)).toBe(1);
       expect(enqueued).toMatchObject([{ isProbe: true }]);
-      await test.sql(`UPDATE endpoint SET next_probe_at = now() + interval '1 hour'`);
+      // Its receiver asks to be left alone for ten minutes, and had asked before.
+      await test.sql(
+        `UPDATE endpoint SET next_probe_at = now() + interval '3 days', asked_until = now() + interval '3 days'`,
+      );
+      await openEndpoints.open(url, 'HTTP 429', 1, 600_000);
+      await openEndpoints.endProbe(url, 500);
+      await openEndpoints.refresh();
+      const inMs = openEndpoints.list()[0]!.nextProbeAt.getTime() - (await test.now());
+      expect(Math.round(inMs / 60_000)).toBe(10);
+      await test.sql(`UPDATE endpoint SET next_probe_at = now() + interval '1 hour', asked_until = NULL`);
       expect(await closeEndpoints((...asked) => test.postgres.query(...asked), [url], 60_000)).toHaveLength(1);
     });
   });
@@ -872,9 +881,13 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
   it('of an endpoint that is probed without a pause, since its calls take minutes, are too old when their policy says so', async () => {
     await accept(3, 'endpoint-parked');
     await openEndpoints.open(url, 'no answer', 5);
-    await test.sql("UPDATE endpoint SET probing_until = now() + interval '24 hours 15 s'");
-    await openEndpoints.refresh();
-    vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + 24 * hourMs);
+    // As while a probe is under way, at whatever time.
+    const of = openEndpoints.of.bind(openEndpoints);
+    vi.spyOn(openEndpoints, 'of').mockImplementation((one) => {
+      const endpoint = of(one);
+      return endpoint && { ...endpoint, leftAloneUntil: new Date(Date.now() + 48 * hourMs) };
+    });
+    vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + 24.01 * hourMs);
     expect(await releaser.freeHeldTooLong(running)).toBe(3);
     vi.restoreAllMocks();
   });
@@ -882,9 +895,15 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
   it('of an endpoint that asks to be left alone again and again are kept for a day more than their policy tries', async () => {
     await accept(3, 'endpoint-parked');
     await openEndpoints.open(url, 'HTTP 503', 5);
-    await test.sql("UPDATE endpoint SET asked_until = now() + interval '100 hours'");
-    await openEndpoints.refresh();
-    vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + 48 * hourMs);
+    vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + 24 * hourMs + 20_000);
+    const openFor = (hours: number) =>
+      test.sql(
+        `UPDATE endpoint SET opened_at = now() - $1 * interval '1 hour', asked_until = now() + interval '24 hours 50 s'`,
+        [hours],
+      );
+    await openFor(23);
+    expect(await releaser.freeHeldTooLong(running)).toBe(0);
+    await openFor(25);
     expect(await releaser.freeHeldTooLong(running)).toBe(3);
     vi.restoreAllMocks();
   });
