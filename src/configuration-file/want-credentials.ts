@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { readCredentialChanges, type CredentialChanges } from '../credentials/credentials-io.js';
+import { headersToStore, readCredentialChanges, type CredentialChanges } from '../credentials/credentials-io.js';
 import type { CredentialParts } from '../credentials/credentials.js';
 import type { TlsIdentity } from '../outbound/outbound.service.js';
 import type { ConfiguredSubscription } from './configuration-schema.js';
@@ -46,7 +46,7 @@ export function wantCredentials(
   }
   if (tls !== undefined) whole.tls = completeTls('tls', tls, parts?.tls);
   if (headers !== undefined) {
-    whole.headers =
+    const complete =
       headers &&
       Object.fromEntries(
         Object.entries(headers).map(([header, value]) => {
@@ -55,6 +55,9 @@ export function wantCredentials(
           return [header, kept ?? ''];
         }),
       );
+    // Those that are there stay, also where more of them were allowed when they were stored.
+    const areThere = complete && isDeepStrictEqual(headersToStore(complete), parts?.headers);
+    whole.headers = areThere ? parts?.headers : complete;
   }
   for (const part of incomplete) delete whole[part];
   // A certificate that has ended since does not keep a process from starting.

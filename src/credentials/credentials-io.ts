@@ -10,7 +10,7 @@ import { clientAuthentications, type CredentialParts, type Credentials } from '.
 
 export const maxAuthLength = 16_384;
 const [maxUrlLength, maxPemLength, mostHeaders] = [2048, 65_536, 50];
-/** What servers take of headers in all, mostly; and all of it is looked for in what a receiver answers (docs/decisions/0091). */
+/** The length that servers mostly take of headers in all; and all of it is looked for in what a receiver answers (docs/decisions/0091). */
 const maxHeadersLength = 16_384;
 
 /** Headers of a subscription's own, by their names. */
@@ -120,7 +120,7 @@ export function readCredentialChanges(input: unknown, nowMs: number): Credential
     changes.authorization = { ...authorization, tokenTls: unlessEmpty(authorization.tokenTls) };
   } else if (authorization) changes.authorization = authorization;
   if (tls !== undefined) changes.tls = unlessEmpty(tls);
-  if (headers !== undefined) changes.headers = headers && lowerCase(headers);
+  if (headers !== undefined) changes.headers = headers && headersToStore(headers);
   return changes;
 }
 
@@ -147,7 +147,8 @@ const below = (name: string, found: InvalidParam[]): InvalidParam[] =>
 const unlessEmpty = (tls: TlsIdentity | null): TlsIdentity | null =>
   tls && Object.values(tls).some((part) => part !== undefined) ? tls : null;
 
-function lowerCase(headers: Record<string, string>): Record<string, string> | null {
+/** Names in lower case, and values without space around them. Null: there are none. */
+export function headersToStore(headers: Readonly<Record<string, string>>): Record<string, string> | null {
   const entries = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value.trim()] as const);
   return entries.length === 0 ? null : Object.fromEntries(entries);
 }
