@@ -32,6 +32,7 @@ it.each([
   [{ channels: ['cases'] }, { channels: ['cases'], acceptedTo: '2026-11-28T02:00:00.001Z' }],
   [{ acceptedTo: '2026-11-28T03:00:00Z' }, { acceptedTo: '2026-11-28T02:00:00.001Z' }],
   [{ acceptedTo: '2026-11-28T01:00:00Z' }, { acceptedTo: '2026-11-28T01:00:00Z' }],
+  [{ notification: 'one' }, { notification: 'one' }],
 ] as const)('what is accepted after it was counted is not meant: %j', (selection, meant) => {
   expect(untilCounted(selection as Selection, '2026-11-28T02:00:00.000Z')).toEqual(meant);
 });

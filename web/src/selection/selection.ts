@@ -93,7 +93,9 @@ export function selectionOf(criteria: Partial<Criteria>, more: Partial<Selection
 export function untilCounted(given: Selection, asOf: string): Selection {
   const { all: _, ...selection } = given;
   const end = Date.parse(asOf) + 1;
-  const { acceptedTo } = selection;
+  const { acceptedTo, notification } = selection;
+  // Nothing is published into one that is there; and its time may lie ahead, where Postgres' clock was set back.
+  if (notification !== undefined) return selection;
   if (acceptedTo !== undefined && Date.parse(acceptedTo) <= end) return selection;
   return { ...selection, acceptedTo: new Date(end).toISOString() };
 }
