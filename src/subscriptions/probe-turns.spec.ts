@@ -44,6 +44,11 @@ describe('the turns of probes', () => {
     await ninth;
   });
 
+  it('are given back by probes that fail', async () => {
+    const failing = () => turns.run('one', () => Promise.reject(new Error('no answer')));
+    for (let nr = 0; nr < 9; nr++) await expect(failing()).rejects.toThrow('no answer');
+  });
+
   it('are 64 at once for all, beyond which a caller with one probe is not blamed', async () => {
     for (let nr = 0; nr < 8; nr++) await begin(`caller ${nr}`, 8);
     const late = refusal(probe('another'));
