@@ -24,6 +24,6 @@ export class ForgetAnswersInAlerts1763625600031 implements MigrationInterface {
     `);
   }
 
-  /** What they answered is in the ledger as long as it is to be. */
+  /** The answers are in the ledger as long as they are to be. */
   async down(): Promise<void> {}
 }

@@ -10,7 +10,7 @@ declare module 'fastify' {
 }
 
 const authority = /^[\w.-]+(:\d{1,5})?$|^\[[\da-f:.]+\](:\d{1,5})?$/i;
-/** Not so: a port above 65535, `1.2.3.999`, `[:::]`. Whoever makes a URL of it would fail. */
+/** Not so: a port above 65535, `1.2.3.999`, `[:::]`. Code that makes a URL of it would fail. */
 const isHost = (text: string): boolean => authority.test(text) && URL.canParse(`http://${text}`);
 
 /**

@@ -7,7 +7,7 @@ const censored = '[secret]';
 /** The layers that a secret is wrapped in: JSON in JSON in a page, say. */
 const mostLayers = 3;
 /**
- * Whoever subscribes chooses the secrets, and whoever answers the text: to bring this much into its forms takes 5 ms at worst, and so many steps, each a
+ * The subscriber chooses the secrets, and the answering server the text: to bring this much into its forms takes 5 ms at worst, and so many steps, each a
  * character that is looked at for one of the forms, 14 (docs/decisions/0091).
  */
 const [mostSecretCharacters, mostSteps] = [32_768, 2_000_000];
@@ -50,7 +50,7 @@ const known = new LRUCache<string, string[]>({
   sizeCalculation: (needles) => needles.reduce((sum, { length }) => sum + length, 1),
 });
 
-/** What to look for of a secret, in lower case. */
+/** The forms of a secret to look for, in lower case. */
 function needlesOf(secret: string): string[] {
   let needles = known.get(secret);
   if (!needles) {
