@@ -16,7 +16,9 @@ const pages = [
   'web/README.md',
 ];
 const others = [...below('src', /\.ts$/), ...below('docker', /\.(?:yml|json)$/)];
-const sources = ['migrations', 'scripts', 'test'].flatMap((folder) => below(folder, /\.(?:ts|mjs)$/));
+const sources = ['migrations', 'scripts', 'test', 'web/src', 'web/e2e'].flatMap((folder) =>
+  below(folder, /\.(?:tsx?|mjs|css)$/),
+);
 
 describe('the documentation', () => {
   it('leads from each link to a page, and to a place in it, that is there', () => {
@@ -37,9 +39,9 @@ interface Opening {
   sentence: string;
 }
 
-const fromPronoun = /(?<![\w$])W(?:ho|hat)(?:ever)?(?![\w$])[^]*?(?:[.?!](?![\w/])|\n\s*\n|\*\/|$)/g;
+const fromPronoun = /(?<![\w$])W(?:ho|hat|ie|at)(?:ever)?(?![\w$])[^]*?(?:[.?!](?![\w/])|\n\s*\n|\*\/|$)/g;
 
-/** Sentences that open with a pronoun in place of a noun: their reader waits for the subject (CONTRIBUTING.md). */
+/** Sentences that open with a pronoun in place of a noun: their reader waits for the subject (CONTRIBUTING.md). The console is in Dutch too. */
 const openingsWithoutNoun = (from: string): Opening[] =>
   [...read(from).matchAll(fromPronoun)].map(([sentence]) => ({ from, sentence }));
 

@@ -138,10 +138,10 @@ test('an address with a filter that is not understood shows nothing, and nothing
   }
   await expect(page.getByText('This is no time.')).toBeVisible();
   await page.goto(pageUrl.replace('dead-letters', 'replays/new?state=queued&count=yes'));
-  const result = page.getByRole('region', { name: 'What this means' });
+  const result = page.getByRole('region', { name: 'Result of the count' });
   await expect(result.getByRole('alert')).toContainText('states');
   await expect(result.getByRole('button', { name: /^Send/ })).toHaveCount(0);
-  // What cannot be chosen there goes with the first that is.
+  // A state that cannot be chosen there goes with the first one chosen.
   await page.getByRole('checkbox', { name: /cancelled/ }).check();
   await expect(page).toHaveURL(/new\?state=cancelled$/);
 });
@@ -221,7 +221,7 @@ test('single ones and whole groups are selected and closed with a reason', async
   const [first, second] = one.notificationIds;
   await ofOne!.getByRole('checkbox', { name: `Select ${first}` }).check();
   await ofOther!.getByRole('checkbox', { name: `Select all of ${nameOf(other)}` }).check();
-  const bar = page.getByRole('region', { name: 'What to do with the selection' });
+  const bar = page.getByRole('region', { name: 'Actions on the selection' });
   await expect(bar.getByText('Selected: 1 group with 2 dead letters')).toBeVisible();
   await expect(bar.getByText('Selected: 1 dead letter', { exact: true })).toBeVisible();
   await expect(page).toHaveURL(/group=.*delivery=|delivery=.*group=/);
@@ -242,7 +242,7 @@ test('single ones and whole groups are selected and closed with a reason', async
   for (const id of other.notificationIds) await heraut.becomes('cancelled', id, other.subscriptionId);
   await page.goBack();
   await expect(ofOne!).toBeVisible();
-  // What was found may be shown for a moment longer.
+  // The groups found before may be shown for a moment longer.
   await asTimePasses(page, () => expect(ofOther!).toHaveCount(0, atOnce));
   await page.getByRole('button', { name: 'Close', exact: true }).last().click();
   // A reason is of one selection.

@@ -79,7 +79,7 @@ test('where nothing answers for one of several things, the page says so until th
     isAnswered ? route.continue() : route.fulfill({ status: 504, body: 'of a proxy' }),
   );
   await open('dead-letters');
-  const notice = page.getByText('Heraut does not answer. What you see is as it was at');
+  const notice = page.getByText('Heraut does not answer. The page shows the state of');
   await expect(page.getByRole('combobox', { name: 'State' })).toBeVisible();
   await expect(page.locator('[aria-busy="true"]')).toHaveCount(0);
   isAnswered = false;

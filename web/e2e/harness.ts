@@ -22,7 +22,7 @@ export interface WithProvider {
 }
 
 interface WorkerFixtures {
-  /** Of the program: what differs from the usual of tests. */
+  /** Of the program: settings that differ from the usual ones of tests. */
   settings: Record<string, string>;
   stack: PreparedStack;
   /** The built program, one for all tests of a worker: tests make their own channels and subscriptions. */
@@ -154,7 +154,7 @@ function watch(page: Page, urls: Set<string>): string[] {
 }
 
 /**
- * What holds of every state of every page: axe finds nothing, light or dark, and nothing is wider than a phone. Leaves the page as it
+ * The demands on every state of every page: axe finds nothing, light or dark, and nothing is wider than a phone. Leaves the page as it
  * was. With LOOK=1 it also writes pictures to web/test-results/look/.
  */
 export async function lookAt(page: Page, name: string): Promise<void> {

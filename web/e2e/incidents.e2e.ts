@@ -69,7 +69,7 @@ test('a receiver that was down gets what it missed', async ({ open, heraut }) =>
   await one.receiver.start();
   expect(await sendAgain(page, one)).toBeLessThanOrEqual(mostClicks);
   for (const id of one.missed) await heraut.becomes('delivered', id, one.subscriptionId);
-  // Whoever is still down is left alone.
+  // A receiver that is still down is left alone.
   expect((await heraut.delivery(other.missed[0]!, other.subscriptionId)).state).toBe('failed');
   await one.receiver.stop();
 });

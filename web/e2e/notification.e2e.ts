@@ -74,7 +74,7 @@ test('a notification is sent again to all who missed it, and to nobody else', as
   await lookAt(page, 'notification-missed');
   await page.getByRole('link', { name: 'Send again to all who missed it' }).click();
   await expect(page.getByRole('textbox', { name: 'Notification' })).toHaveValue(id);
-  const result = page.getByRole('region', { name: 'What this means' });
+  const result = page.getByRole('region', { name: 'Result of the count' });
   await expect(result.getByText('2 deliveries of 1 notification are meant.')).toBeVisible();
   await result.getByRole('button', { name: 'Send 2 again' }).click();
   await expect(page.getByText('2 of 2')).toBeVisible();

@@ -232,7 +232,7 @@ test('the overview says that Heraut does not answer, and recovers by itself', as
   const isOver = () => expect(notice).toHaveCount(0, atOnce);
   await context.setOffline(true);
   await asTimePasses(page, isSaid);
-  await expect(verdict).toBeVisible(); // what was known stays
+  await expect(verdict).toBeVisible(); // the last known state stays
   await context.setOffline(false);
   await asTimePasses(page, isOver);
   await heraut.api.stop();

@@ -17,7 +17,7 @@ test('a new subscription is sent everything that it would have got, from a form 
   await page.getByRole('option', { name: receiver.url.slice(7) }).click();
   await page.getByRole('button', { name: 'Count what this means' }).click();
   await expect(page).toHaveURL(new RegExp(`what=everything&subscription=${subscriptionId}&count=yes`));
-  const result = page.getByRole('region', { name: 'What this means' });
+  const result = page.getByRole('region', { name: 'Result of the count' });
   await expect(result.getByText('2 deliveries of 2 notifications are meant.')).toBeVisible();
   await lookAt(page, 'new-replay');
   await result.getByRole('button', { name: 'Send 2 again' }).click();
@@ -40,7 +40,7 @@ test('a selection of everything is confirmed by its count, typed', async ({ open
   await page.getByRole('checkbox', { name: /unknown/ }).uncheck();
   await page.getByRole('checkbox', { name: /cancelled/ }).check();
   await page.getByRole('button', { name: 'Count what this means' }).click();
-  const result = page.getByRole('region', { name: 'What this means' });
+  const result = page.getByRole('region', { name: 'Result of the count' });
   const send = result.getByRole('button', { name: /^Send \d+ again$/ });
   await expect(send).toBeDisabled();
   const count = /\d+/.exec((await send.textContent())!)![0];
@@ -72,7 +72,7 @@ test('what was published by mistake is cancelled from the list that shows it, an
   await page.getByRole('button', { name: /^Remove filter .*test-superuser/ }).click();
   await toCancel.click();
   await expect(page.getByRole('heading', { level: 1, name: 'Cancel deliveries' })).toBeVisible();
-  const result = page.getByRole('region', { name: 'What this means' });
+  const result = page.getByRole('region', { name: 'Result of the count' });
   await expect(result.getByText('2 deliveries of 2 notifications are meant.')).toBeVisible();
   await lookAt(page, 'cancel-unfinished');
   const later = await publish();

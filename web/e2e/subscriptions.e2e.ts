@@ -320,7 +320,7 @@ test('filters are edited with what they would have matched; nothing typed is los
   await tab(page, 'Overview');
   await page.getByRole('dialog', { name: 'Leave without saving?' }).getByRole('button', { name: 'Stay' }).click();
   await expect(page.getByRole('textbox', { name: 'kind: Value' })).toHaveValue('b');
-  // What somebody else changed beside it does not matter; what they changed of it does.
+  // A change by somebody else beside it does not matter; one of the same part does.
   await admin(heraut, 'PATCH', `subscriptions/${id}`, { ratePerSecond: 1000 });
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await expect(notice(page, 'The filters are saved')).toBeVisible();
@@ -426,7 +426,7 @@ test('credentials are replaced and removed, and never shown', async ({ open, her
   await part('Headers of its own').getByText('Remove').click();
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await expect(page.getByText('Now: none.')).toBeVisible();
-  // What somebody else made of a secret is not shown; that they changed something is.
+  // The secret that somebody else set is not shown; that they changed something is.
   await part('Authorization').getByText('Replace').click();
   await page.getByLabel(/^Authorization header/).fill('Bearer mine');
   await admin(heraut, 'PATCH', `subscriptions/${id}/credentials`, {

@@ -1,6 +1,6 @@
 import { expect, type Page } from '@playwright/test';
 
-/** What the page keeps meanwhile. */
+/** The notes that the page keeps meanwhile. */
 interface Tabbed {
   wanted: Element[];
   reached: Set<Element>;
@@ -77,7 +77,7 @@ function findings(): { unreached: string[]; unseen: string[] } {
       return [...document.querySelectorAll(`input[type=radio][name="${each.name}"]`)];
     return [each];
   };
-  // What was drawn anew meanwhile is another element.
+  // An element that was drawn anew meanwhile is another one.
   const unreached = wanted.filter((each) => each.isConnected && !ofGroup(each).some((other) => reached.has(other)));
   const unseen = [...bare].filter(([each, { before, now }]) => each.isConnected && before === now());
   const nameOf = (each: Element) => each.outerHTML.slice(0, 200);

@@ -57,7 +57,7 @@ export async function callConsole(method: string, path: string, body?: object): 
   return answer;
 }
 
-/** Nothing that is only read is silent for longer: who is, is gone, although the connection does not know yet. */
+/** A call that only reads gets something within this time: otherwise the server is gone, although the connection does not know yet. */
 const longestSilenceMs = 45_000;
 
 async function reach(request: Request): Promise<Response> {

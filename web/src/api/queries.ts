@@ -6,7 +6,7 @@ import { noteRefusal } from './session.ts';
 const longestWaitMs = 10_000;
 /** An error that is shown is asked about again after this time. */
 const againMs = 10_000;
-/** What Heraut cannot do now is often over within a second; what is not has to be shown. */
+/** A failure of Heraut is often over within a second; one that lasts has to be shown. */
 const mostRepeats = 2;
 
 function waitBefore(repeat: number, error: unknown): number {

@@ -31,7 +31,7 @@ export async function readSession(client: QueryClient): Promise<Session | null> 
   try {
     const session = (await callConsole('GET', 'session')) as Session;
     const before = client.getQueryData<Session | null>(sessionKey);
-    // What is on the screen is another user's.
+    // The screen still shows the data of another user.
     if (before && before.user.name !== session.user.name) location.reload();
     if (client.getQueryData(isOverKey) === true) goOn(client);
     return session;
@@ -55,7 +55,7 @@ export function noteRefusal(client: QueryClient, error: unknown): void {
   void client.invalidateQueries({ queryKey: sessionKey });
 }
 
-/** What was refused meanwhile is asked for again. */
+/** Data that was refused meanwhile is asked for again. */
 function goOn(client: QueryClient): void {
   client.setQueryData(isOverKey, false);
   const isOther = ({ queryKey }: { queryKey: readonly unknown[] }) => queryKey[0] !== sessionKey[0];

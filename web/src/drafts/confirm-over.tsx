@@ -12,17 +12,17 @@ const useTexts = defineTexts(
   {
     changed: 'This was changed after you opened the dialog',
     refused: 'Nothing was done yet, and it was read again. Confirm once more to do it to what there is now.',
-    same: 'What is shown of it is as before.',
+    same: 'The part that is shown is as before.',
   },
   {
     changed: 'Dit is gewijzigd nadat u de dialoog opende',
     refused: 'Er is nog niets gedaan, en het is opnieuw gelezen. Bevestig nog eens om het te doen met wat er nu is.',
-    same: 'Wat ervan getoond wordt is als voorheen.',
+    same: 'Het getoonde deel is als voorheen.',
   },
 );
 
 interface Props extends ConfirmProps {
-  /** What it is done to, as it is now as far as the page knows: `onConfirm` sends the tag of that. */
+  /** The object of the action, as it is now as far as the page knows: `onConfirm` sends its tag. */
   now: object;
   readAgain: () => Promise<unknown>;
   /** A remark on a change, beside the change itself. */

@@ -15,11 +15,11 @@ const useTexts = defineTexts(
     unsaved: 'Not saved yet',
     gone: 'This is not there any more: what you typed can be copied, and not be saved.',
     changed: 'Somebody else changed this meanwhile',
-    changedDetail: 'What you typed is kept. Load their version, or save yours over it.',
+    changedDetail: 'Your changes are kept. Load their version, or save yours over it.',
     loadTheirs: 'Load their version',
     saveMine: 'Save mine over it',
     leave: 'Leave without saving?',
-    leaveDetail: 'What you changed here is not saved.',
+    leaveDetail: 'Your changes here are not saved.',
   },
   {
     save: 'Opslaan',
@@ -27,11 +27,11 @@ const useTexts = defineTexts(
     unsaved: 'Nog niet opgeslagen',
     gone: 'Dit is er niet meer: wat u typte kunt u kopiëren, niet opslaan.',
     changed: 'Iemand anders heeft dit intussen gewijzigd',
-    changedDetail: 'Wat u typte is bewaard. Laad de andere versie, of sla de uwe eroverheen op.',
+    changedDetail: 'Uw wijzigingen zijn bewaard. Laad de andere versie, of sla de uwe eroverheen op.',
     loadTheirs: 'Laad de andere versie',
     saveMine: 'Mijn versie opslaan',
     leave: 'Verlaten zonder op te slaan?',
-    leaveDetail: 'Wat u hier wijzigde is niet opgeslagen.',
+    leaveDetail: 'Uw wijzigingen hier zijn niet opgeslagen.',
   },
 );
 

@@ -7,7 +7,7 @@ export interface Read<T> {
   tag: string | undefined;
 }
 
-/** What somebody typed, and what it was typed over. */
+/** A value that somebody typed, and the one that it was typed over. */
 export interface Typed<T> {
   value: T;
   over: Read<T>;
@@ -31,20 +31,20 @@ export function changesBetween(before: object, now: object): ComparedField[] {
     .filter((field) => !isSame(field.before, field.after));
 }
 
-/** What is typed from now on; undefined where it is what there is: then it follows again what others do. */
+/** The draft after an input; undefined where it equals the current value: then it follows the changes of others again. */
 export const typedAfter = <T>(typed: Typed<T> | undefined, value: T, current: Read<T>): Typed<T> | undefined => {
   const over = typed?.over ?? current;
   return isSame(value, over.value) ? undefined : { value, over };
 };
 
 /**
- * What is left of it when a value has been saved: what was typed since.
+ * The rest of a draft when a value has been saved: the input since.
  * @param saved as it is stored now
  */
 export const typedSince = <T>(typed: Typed<T> | undefined, value: T, saved: Read<T>): Typed<T> | undefined =>
   typed === undefined || isSame(typed.value, value) ? undefined : { value: typed.value, over: saved };
 
-/** What somebody else has made of it since the first letter was typed, where that is not the same. */
+/** The version that somebody else saved since the first letter was typed, where that is not the same. */
 export const theirsIn = <T>(typed: Typed<T> | undefined, current: Read<T>): Read<T> | undefined =>
   typed === undefined || isSame(current.value, typed.over.value) || isSame(current.value, typed.value)
     ? undefined

@@ -5,8 +5,8 @@ import { defineTexts } from '../i18n/i18n.ts';
 
 const useTexts = defineTexts(
   'gone-notice',
-  { kept: 'What is typed here stays for you to copy, and cannot be saved any more.' },
-  { kept: 'Wat hier getypt is blijft staan om te kopiëren, en kan niet meer worden opgeslagen.' },
+  { kept: 'Your input here stays for you to copy, and cannot be saved any more.' },
+  { kept: 'Uw invoer hier blijft staan om te kopiëren, en kan niet meer worden opgeslagen.' },
 );
 
 interface Props {

@@ -14,7 +14,7 @@ export interface Draft<T> {
   isSaving: boolean;
   /** Of the last try to save; what was typed is still there. */
   error: unknown;
-  /** What somebody else has made of it meanwhile. */
+  /** The version that somebody else saved meanwhile. */
   theirs: T | undefined;
   /** @returns whether it is saved */
   save: () => Promise<boolean>;
@@ -25,7 +25,7 @@ export interface Draft<T> {
 }
 
 /**
- * What is typed into a form, over something that others may change at the same time. It follows what there is until something
+ * Input of a form over a value that others may change at the same time. It follows that value until something
  * is typed, and is kept until it is saved or given up: through errors, and where somebody else was quicker.
  */
 export function useDraft<T>({ current, readAgain, save }: Options<T>): Draft<T> {

@@ -2,7 +2,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import type { Read } from './draft.ts';
 import { useDraft, type Draft } from './use-draft.ts';
 
-/** What the API shows of a resource, with the `ETag` that it had. */
+/** A resource as the API shows it, with the `ETag` that it had. */
 export interface Tagged<R> {
   data: R;
   tag: string | undefined;
@@ -12,11 +12,11 @@ interface Options<R, T> {
   /** That of the resource: its answer is in the cache under its key. */
   query: { queryKey: readonly unknown[]; read: (signal?: AbortSignal) => Promise<Tagged<R>> };
   current: Tagged<R>;
-  /** What the form shows of it. */
+  /** The part of it that the form shows. */
   valueOf: (resource: R, tag: string | undefined) => T;
   /** @param tag for `If-Match` */
   write: (value: T, tag: string | undefined) => Promise<Tagged<R>>;
-  /** What else shows it. */
+  /** Keys of other queries that show it. */
   alsoChanges?: readonly (readonly unknown[])[];
 }
 

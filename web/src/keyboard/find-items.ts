@@ -13,7 +13,7 @@ export interface Item {
   run: () => void;
 }
 
-/** Of one group; who wants another types more of its name. */
+/** Of one group; a user who wants another types more of its name. */
 const mostOfGroup: Record<ItemGroup, number> = { found: 8, pages: 20, actions: 20, channels: 6, subscriptions: 6 };
 
 /** These are what the server has found for what was typed. */

@@ -24,7 +24,7 @@ export type KeyCommand =
   /** To the next or the former row of the list. */
   | { kind: 'step' };
 
-/** What of a KeyboardEvent counts. */
+/** The fields of a KeyboardEvent that count. */
 export interface Pressed {
   key: string;
   ctrlKey: boolean;
@@ -43,7 +43,7 @@ export interface KeyContext {
   isAfterG: boolean;
 }
 
-/** What a key means now. `isG`: the next one says where to go. */
+/** The meaning of a key now. `isG`: the next one says where to go. */
 export function readKey(
   { key, ctrlKey, metaKey, altKey }: Pressed,
   { isTyping, isDialogOpen, hasSingleKeys, isAfterG }: KeyContext,

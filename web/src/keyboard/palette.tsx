@@ -40,7 +40,7 @@ const useTexts = defineTexts(
 );
 
 interface Props {
-  /** What was typed before the palette was there. */
+  /** The keys that were typed before the palette was there. */
   early: () => string;
   onClose: () => void;
   onHelp: () => void;

@@ -106,7 +106,7 @@ export function useItems(typed: string, onHelp: () => void): { items: Item[]; is
   };
 }
 
-/** What has this id and is in no list: a notification or a replay. */
+/** An item with this id that is in no list: a notification or a replay. */
 export function useFound(id: string | undefined) {
   const t = useTexts();
   const navigate = useNavigate();

@@ -85,7 +85,7 @@ const useTexts = defineTexts(
 
 const everyMs = 10_000;
 
-/** What this installation runs on: a tab of the settings. */
+/** The version, servers, processes and settings of this installation: a tab of the settings. */
 export function Installation() {
   const t = useTexts();
   const format = useFormat();

@@ -19,14 +19,14 @@ const nothing = { accepted: 0, duplicates: 0, delivered: 0, failedAttempts: 0, g
 interface Totals {
   /** undefined: it is not known. */
   of: (id: string) => Total | undefined;
-  /** What has happened from then on is counted. */
+  /** Events from then on are counted. */
   since: string | undefined;
   /** Why nothing newer is known. */
   error: Error | null;
   again: () => void;
 }
 
-/** What happened with each channel, or for each application or subscription, in the last 24 hours. */
+/** Counts of each channel, application or subscription in the last 24 hours. */
 export function useTotals(kind: 'channel' | 'application' | 'subscription'): Totals {
   const { data, error, refetch } = useQuery({
     queryKey: ['activity-totals', kind],

@@ -2,7 +2,7 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answerOf, api } from '../api/client.ts';
 
-/** What rarely changes is read once for all fields and rows that name something of it; who changes some of it invalidates its key. */
+/** Data that rarely changes is read once for all fields and rows that name some of it; code that changes it invalidates its key. */
 const staleTime = 60_000;
 
 export const channelsQuery = queryOptions({

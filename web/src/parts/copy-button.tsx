@@ -6,7 +6,7 @@ const useTexts = defineTexts('copy', { copy: 'Copy', copied: 'Copied' }, { copy:
 
 interface Props {
   value: string;
-  /** What is copied, for screen readers: "Copy id". */
+  /** Names the value that is copied, for screen readers: "Copy id". */
   label?: string;
 }
 

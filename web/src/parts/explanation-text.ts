@@ -108,7 +108,7 @@ const useTexts = defineTexts(
   },
 );
 
-/** What the API explains, in the language of the viewer: made of its fields, for its own sentences are English. */
+/** An explanation of the API in the language of the viewer: made of its fields, for its own sentences are English. */
 export function useExplanationText() {
   const t = useTexts();
   const format = useFormat();

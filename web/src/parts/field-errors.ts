@@ -1,6 +1,6 @@
 import { isProblem } from '../api/problem.ts';
 
-/** What the API says of one field of a form, and of what is inside it. */
+/** The reasons that the API gives for one field of a form, and for the fields inside it. */
 export function errorOf(error: unknown, field: string): string | undefined {
   if (!isProblem(error, 'invalid')) return undefined;
   const found = error.problem.invalidParams.filter(({ name }) => name === field || name.startsWith(`${field}.`));

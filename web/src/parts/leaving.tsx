@@ -8,7 +8,7 @@ const useTexts = defineTexts(
   {
     underWay: 'Leave before it is done?',
     underWayDetail:
-      'What you asked for is under way, and goes on. If you leave now, you do not see what became of it: neither an error, nor a new secret, which is shown only once.',
+      'Your request is under way, and goes on. If you leave now, you do not see what became of it: neither an error, nor a new secret, which is shown only once.',
     secret: 'Leave without this secret?',
     secretDetail: 'It is shown only here and now. If you have not copied it, nobody has it.',
     stay: 'Stay',
@@ -18,7 +18,7 @@ const useTexts = defineTexts(
   {
     underWay: 'Verlaten voordat het klaar is?',
     underWayDetail:
-      'Wat u vroeg is bezig, en gaat door. Als u nu weggaat, ziet u niet wat ervan werd: geen fout, en geen nieuw geheim, dat maar één keer getoond wordt.',
+      'Uw verzoek is bezig, en gaat door. Als u nu weggaat, ziet u niet wat ervan werd: geen fout, en geen nieuw geheim, dat maar één keer getoond wordt.',
     secret: 'Verlaten zonder dit geheim?',
     secretDetail: 'Het wordt alleen hier en nu getoond. Als u het niet kopieerde, heeft niemand het.',
     stay: 'Blijven',

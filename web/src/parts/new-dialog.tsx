@@ -18,7 +18,7 @@ interface Props {
   /** Of the last try; what was typed stays. */
   error: unknown;
   isBusy: boolean;
-  /** What is typed can be sent. */
+  /** The input can be sent. */
   isReady?: boolean;
   onSubmit: () => void;
   children: ReactNode;

@@ -27,7 +27,7 @@ export class Once {
 }
 
 /**
- * Said only by those who have looked for the key. What refuses a later try before that, since the session has ended for example, says
- * nothing of the earlier one.
+ * Said only by those who have looked for the key. An error that refuses a later try before that, since the session has ended for example,
+ * says nothing of the earlier one.
  */
 const isNotDone = (error: unknown): boolean => isProblem(error, 'selection-not-confirmed');

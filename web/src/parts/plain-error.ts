@@ -31,7 +31,7 @@ export const isNeverConnected = (error: string | null): boolean => {
   return code !== undefined && code !== 'ECONNRESET';
 };
 
-/** What an error of a call means, in words; undefined where it says so itself. */
+/** The meaning of an error of a call, in words; undefined where the error says it itself. */
 export function useErrorMeaning(): (error: string | null) => string | undefined {
   const t = useTexts();
   return (error) => {

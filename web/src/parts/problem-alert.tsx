@@ -9,7 +9,7 @@ const useTexts = defineTexts(
   {
     unreachable: 'Heraut does not answer',
     unreachableDetail:
-      'It is down or starting, or the network is. What is shown comes up to date by itself when it answers again; what you asked for may have been done, or not: see which, before you ask for it again.',
+      'It is down or starting, or the network is. The page comes up to date by itself when it answers again; your request may have been carried out, or not: see which, before you ask for it again.',
     onceDetail: 'It may have been done all the same. Ask for it here once more, unchanged: it is not done twice.',
     roleTooLow: 'Your role does not allow this',
     otherVersion: 'Another version of Heraut was installed',
@@ -25,7 +25,7 @@ const useTexts = defineTexts(
   {
     unreachable: 'Heraut antwoordt niet',
     unreachableDetail:
-      'Het staat uit of start op, of het netwerk hapert. Wat u ziet wordt vanzelf bijgewerkt zodra het weer antwoordt; wat u vroeg kan zijn gedaan, of niet: kijk dat na voordat u het opnieuw vraagt.',
+      'Het staat uit of start op, of het netwerk hapert. De pagina wordt vanzelf bijgewerkt zodra het weer antwoordt; uw verzoek kan zijn uitgevoerd, of niet: kijk dat na voordat u het opnieuw vraagt.',
     onceDetail: 'Het kan toch zijn gedaan. Vraag het hier nog een keer, ongewijzigd: het wordt niet twee keer gedaan.',
     roleTooLow: 'Uw rol staat dit niet toe',
     otherVersion: 'Er is een andere versie van Heraut geïnstalleerd',

@@ -1,6 +1,6 @@
 interface Props {
   values: readonly number[];
-  /** What it shows, for screen readers, with the figures that matter: a picture alone says nothing to them. */
+  /** Its content for screen readers, with the figures that matter: a picture alone says nothing to them. */
   label: string;
   width?: number;
   height?: number;

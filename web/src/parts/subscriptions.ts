@@ -8,7 +8,7 @@ type Subscription = components['schemas']['Subscription'];
 
 // There may be more subscriptions than a browser should hold, or a slow line bring: nothing here reads all of them.
 
-/** These rarely change; whoever changes one invalidates `['subscriptions']`. */
+/** These rarely change; code that changes one invalidates `['subscriptions']`. */
 const staleTime = 60_000;
 
 /** The subscriptions of something else: how many, and the first of them. */

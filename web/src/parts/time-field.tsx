@@ -10,7 +10,7 @@ const useTexts = defineTexts(
 );
 
 interface Props extends Omit<TextInputProps, 'value' | 'onChange' | 'type' | 'error'> {
-  /** ISO 8601; undefined: none. What an address has in its place is an error. */
+  /** ISO 8601; undefined: none. Any other text in an address is an error. */
   value: string | undefined;
   /** Of a moment, and of nothing. */
   onChange: (value: string | undefined) => void;
@@ -18,7 +18,7 @@ interface Props extends Omit<TextInputProps, 'value' | 'onChange' | 'type' | 'er
   onWrong: (isWrong: boolean) => void;
 }
 
-/** A moment in the zone of the viewer, by the browser's own field. What is typed stays also where `value` follows later, as an address does. */
+/** A moment in the zone of the viewer, by the browser's own field. The input stays also where `value` follows later, as an address does. */
 export function TimeField({ value, onChange, onWrong, ...input }: Props) {
   const t = useTexts();
   const field = useRef<HTMLInputElement>(null);

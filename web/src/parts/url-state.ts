@@ -1,6 +1,6 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 
-/** What stands behind the `?` of the address: a name that comes several times has a list. */
+/** The parameters behind the `?` of the address: a name that comes several times has a list. */
 export type UrlState = Record<string, string | string[] | undefined>;
 
 /**

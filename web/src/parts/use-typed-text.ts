@@ -7,13 +7,13 @@ const settledMs = 250;
 /**
  * The text of a field that stands in the address. The field has it at once: the address comes too late for those who type fast. The field
  * follows the address where something else changes that.
- * @param also what else of the address changes with it
+ * @param also other parameters of the address that change with it
  */
 export function useTypedText(name: string, also: UrlState = {}): [typed: string, type: (text: string) => void] {
   const [state, set] = useUrlState();
   const inAddress = oneOf(state[name]) ?? '';
   const [typed, setTyped] = useState(inAddress);
-  /** What this field has put into the address, which may have it later. */
+  /** The text that this field has put into the address, which may have it later. */
   const told = useRef(inAddress);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
   useEffect(() => {

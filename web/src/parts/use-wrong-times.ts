@@ -3,7 +3,7 @@ import { useState } from 'react';
 /** The time fields of a form or of a list that have something that is no moment: nothing may be done by them meanwhile. */
 export interface WrongTimes {
   isWrong: boolean;
-  /** @returns what the field of that name tells with `onWrong` */
+  /** @returns the callback that the field of that name takes as `onWrong` */
   note: (name: string) => (isWrong: boolean) => void;
   /** Part of the key of each field: another one empties it, also of what never became its value. */
   generation: number;

@@ -11,7 +11,7 @@ const names = { channel: 'channel', subscription: 'subscription', application: '
 
 /**
  * The list of what was counted, where there is one: of failed calls and of duplicates there is none.
- * @param from since when; what became of a notification later than that may have been accepted before
+ * @param from since when; a notification whose deliveries ended later than that may have been accepted before
  */
 export function leadsTo(
   subject: Subject,

@@ -21,7 +21,7 @@ export function ActDialog({ act, onClose }: Props) {
   const t = useActTexts();
   const goOn = useGoOn();
   const [isBusy, setBusy] = useState(false);
-  /** What was typed stays when the dialog is closed, and opened again for the same. */
+  /** The input stays when the dialog is closed, and opened again for the same. */
   const [kept, setKept] = useState<{ act: string; typed: Typed }>();
   const asked = JSON.stringify(act);
   // It cannot be called back any more, and what became of it has to be seen.

@@ -37,7 +37,7 @@ const textsOf = {
   cancel: { action: 'cancelThem', hint: 'cancelHint' },
 } as const satisfies Record<Replay['kind'], object>;
 
-/** What is asked for. It may be counted anew before it is tried again, and is the same nevertheless. */
+/** The request without its count: it may be counted anew before it is tried again, and is the same nevertheless. */
 const withoutCount = (body: object): string => JSON.stringify({ ...body, confirm: undefined });
 
 interface Props {
@@ -76,7 +76,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
       answerOf(
         api.POST('/admin/v1/replays/dry-run', { body: { kind, selection, onlyMissed: !isWithDelivered }, signal }),
       ),
-    // What was counted stands until it is counted again: a number that changes while it is read cannot be confirmed.
+    // The count stands until it is counted again: a number that changes while it is read cannot be confirmed.
     staleTime: Infinity,
     gcTime: 0,
     refetchOnWindowFocus: false,
@@ -140,7 +140,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
 
   if (dryRun.isError && !counted) return <ProblemAlert error={dryRun.error} onRetry={() => void dryRun.refetch()} />;
   const isTypedRight = !counted?.needsConfirm || typedCount.replaceAll(/\D/g, '') === String(counted.count);
-  // What keeps it from being sent is seen.
+  // The field that keeps it from being sent is seen.
   const isMoreSeen = isMoreShown || times.isWrong;
   const isReady =
     counted !== undefined &&
@@ -274,7 +274,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
   );
 }
 
-/** What somebody fills in. */
+/** The fields that somebody fills in. */
 export interface Typed {
   rate: number | string;
   startAt: string | undefined;

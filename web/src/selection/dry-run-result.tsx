@@ -6,7 +6,7 @@ import type { DryRun } from './selection.ts';
 import { SubscriptionName } from './subscription-name.tsx';
 import { useSelectionTexts } from './texts.ts';
 
-/** What a selection means: how many, for whom, and some of them to look at. */
+/** The deliveries that a selection means: how many, for whom, and some of them to look at. */
 export function DryRunResult({ dryRun }: { dryRun: DryRun }) {
   const t = useActTexts();
   const format = useFormat();

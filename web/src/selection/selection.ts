@@ -41,8 +41,8 @@ export interface Criteria {
 }
 
 /**
- * An address may have anything. What the API does not understand stays as it is, and the API refuses it: without it, everything would be
- * meant.
+ * An address may have anything. A value that the API does not understand stays as it is, and the API refuses it: without it,
+ * everything would be meant.
  */
 export const criteriaOf = (state: UrlState): Criteria => ({
   notification: oneOf(state['notification']),

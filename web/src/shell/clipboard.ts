@@ -1,5 +1,5 @@
 /**
- * Browsers give no clipboard to a page that came over plain HTTP from another machine. What is copied then goes by way of a field that
+ * Browsers give no clipboard to a page that came over plain HTTP from another machine. Text that is copied then goes by way of a field that
  * nobody sees.
  */
 if (!('clipboard' in navigator))

@@ -18,7 +18,7 @@ const SignInAgain = lazy(() =>
   loadPart(() => import('./sign-in-again.tsx')).then((part) => ({ default: part.SignInAgain })),
 );
 
-/** What stands around every page of somebody who is signed in. */
+/** The frame around every page of somebody who is signed in. */
 export function Shell() {
   const t = useShellTexts();
   const [isOpen, { toggle, close }] = useDisclosure(false);

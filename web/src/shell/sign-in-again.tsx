@@ -4,7 +4,7 @@ import { useSession, useWaysIn } from './session.tsx';
 import { SignInForm } from './sign-in-form.tsx';
 import { useSignInTexts } from './sign-in-texts.ts';
 
-/** Whoever signs in in another tab need not come back and press something here. */
+/** A user who signs in in another tab need not come back and press something here. */
 const lookEveryMs = 2000;
 
 /** Over the page whose session has ended: the page stays as it is, and goes on when the user is signed in again. */

@@ -18,7 +18,7 @@ interface Props {
   inNewTab?: boolean;
 }
 
-/** The way in that there is. Whoever uses it sees by the session that it worked. */
+/** The way in that there is. Its user sees by the session that it worked. */
 export function SignInForm({ waysIn, to, asksAgain = false, inNewTab = false }: Props) {
   const t = useSignInTexts();
   if (!waysIn.oidc) return <SecretForm />;

@@ -37,7 +37,7 @@ export const useShellTexts = defineTexts(
     appearance: 'Appearance',
     unreachable: 'Heraut does not answer. This page goes on by itself.',
     unreachableSince:
-      'Heraut does not answer. What you see is as it was at {{since}}, or later; this page goes on by itself.',
+      'Heraut does not answer. The page shows the state of {{since}}, or later; this page goes on by itself.',
     unreachableNow: 'Heraut does not answer. Try again in a moment.',
     notFound: 'There is no such page',
     notFoundDetail: 'The address is mistyped, or what it led to is gone.',
@@ -79,7 +79,8 @@ export const useShellTexts = defineTexts(
     auto: 'Zoals het systeem',
     appearance: 'Weergave',
     unreachable: 'Heraut antwoordt niet. Deze pagina gaat vanzelf verder.',
-    unreachableSince: 'Heraut antwoordt niet. Wat u ziet is van {{since}}, of later; deze pagina gaat vanzelf verder.',
+    unreachableSince:
+      'Heraut antwoordt niet. De pagina toont de stand van {{since}}, of later, en gaat vanzelf verder.',
     unreachableNow: 'Heraut antwoordt niet. Probeer het zo dadelijk opnieuw.',
     notFound: 'Deze pagina bestaat niet',
     notFoundDetail: 'Het adres is verkeerd getypt, of waar het naar verwees is er niet meer.',

@@ -73,7 +73,7 @@ export const isAuthorizationComplete = ({ kind, auth, clientId, secret, tokenUrl
 export const toIdentity = (draft: IdentityDraft): NonNullable<CredentialChanges['tls']> =>
   Object.fromEntries(Object.entries(draft).filter(([, value]) => value.trim() !== ''));
 
-/** What a receiver needs beside an authorization; without what is left empty. */
+/** The credentials that a receiver needs beside an authorization, without the fields left empty. */
 export function toOwn(
   identity: IdentityDraft,
   headers: readonly HeaderDraft[],

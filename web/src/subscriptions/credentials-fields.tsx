@@ -7,7 +7,7 @@ import { nextKey } from './filter-drafts.ts';
 const useCredentialTexts = defineTexts(
   'credentials-fields',
   {
-    kind: 'What makes the Authorization header',
+    kind: 'Source of the Authorization header',
     verbatim: 'A fixed value',
     zgw: 'A JWT, made for each delivery (ZGW)',
     oauth2: 'A token by OAuth 2.0 client credentials',

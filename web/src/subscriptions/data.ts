@@ -40,6 +40,6 @@ function untilNextStep(): number {
 
 export const situationKey = ['situation'] as const;
 
-/** What is held, waits or failed; null: there is no such subscription any more. */
+/** Its deliveries that are held, wait or failed; null: there is no such subscription any more. */
 export const situationQuery = (id: string) =>
   queryOptions({ queryKey: [...situationKey, id], queryFn: () => loadSituation(id), refetchInterval: untilNextStep });

@@ -61,7 +61,7 @@ interface Props {
   isReadOnly?: boolean;
 }
 
-/** What a subscription gets: channels, and the values that characteristics must have. */
+/** The filters of a subscription: channels, and the values that characteristics must have. */
 export function FiltersEditor({ value, onChange, isReadOnly = false }: Props) {
   const t = useTexts();
   const { data: channels = [] } = useQuery(channelsQuery);

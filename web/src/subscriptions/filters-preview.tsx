@@ -38,7 +38,7 @@ const useTexts = defineTexts(
   },
 );
 
-/** What a subscription with these filters would have got, while they are typed. */
+/** The notifications that a subscription with these filters would have got, while they are typed. */
 export function FiltersPreview({ drafts }: { drafts: readonly EntryDraft[] }) {
   const t = useTexts();
   const format = useFormat();

@@ -44,7 +44,7 @@ const useTexts = defineTexts(
     owner: 'Application',
     ownerHelp: 'Client id of the application that it belongs to.',
     callbackUrl: 'Callback URL',
-    what: 'What it gets',
+    what: 'Notifications that it gets',
     how: 'How the receiver knows that a call is ours',
     more: 'Client certificate, authority and headers',
     moreHelp: 'Where the receiver needs them. The call that it must accept is made with them.',
@@ -62,7 +62,7 @@ const useTexts = defineTexts(
     owner: 'Applicatie',
     ownerHelp: 'Client-id van de applicatie waar het van is.',
     callbackUrl: 'Callback-URL',
-    what: 'Wat het krijgt',
+    what: 'Notificaties die het krijgt',
     how: 'Waaraan de ontvanger herkent dat een aanroep van ons is',
     more: 'Clientcertificaat, uitgever en headers',
     moreHelp: 'Als de ontvanger ze nodig heeft. De aanroep die hij moet aannemen, wordt ermee gedaan.',
@@ -89,7 +89,7 @@ interface Props {
   onCreated: (created: Created) => void;
 }
 
-/** What was typed stays when it is closed and opened again, and through every error. */
+/** The input stays when it is closed and opened again, and through every error. */
 export function NewSubscription({ opened, channel = '', onClose, onCreated }: Props) {
   const t = useTexts();
   const queries = useQueryClient();

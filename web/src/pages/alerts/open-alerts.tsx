@@ -12,7 +12,7 @@ const everyMs = 5_000;
 /** Every page that was read is read again. */
 const seldomMs = 60_000;
 
-/** What is wrong now. */
+/** The alerts that are open now. */
 export function OpenAlerts() {
   const t = useAlertTexts();
   const [, set] = useUrlState();

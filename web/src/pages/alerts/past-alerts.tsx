@@ -15,7 +15,7 @@ import { AlertDrawer } from './alert-drawer.tsx';
 import { readAlerts, ruleNames, type Alert } from './alerts.ts';
 import { useAlertTexts } from './texts.ts';
 
-/** What was wrong, newest first. */
+/** The alerts that are over, newest first. */
 export function PastAlerts() {
   const t = useAlertTexts();
   const format = useFormat();

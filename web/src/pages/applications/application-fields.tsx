@@ -22,7 +22,7 @@ interface Props {
   isReadOnly: boolean;
 }
 
-/** What can be changed of an application. */
+/** The fields of an application that can be changed. */
 export function ApplicationFields({ values, onChange, error, isReadOnly }: Props) {
   const t = useApplicationTexts();
   return (

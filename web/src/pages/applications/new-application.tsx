@@ -18,7 +18,7 @@ interface Props {
 
 const empty: ApplicationValues = { label: '', scopes: [], isSuperuser: false, alertEmail: null };
 
-/** What was typed stays when it is closed and opened again, and through every error. */
+/** The input stays when it is closed and opened again, and through every error. */
 export function NewApplication({ opened, onClose, onCreated }: Props) {
   const t = useApplicationTexts();
   const client = useQueryClient();

@@ -46,7 +46,7 @@ export function comparedFields({ before, after, changedSecrets }: Entry, secretC
   ];
 }
 
-/** What the log may have, for a list to choose from. Others can be typed. */
+/** The actions that the log may have, for a list to choose from. Others can be typed. */
 export const knownActions = [
   'alert-rules.changed',
   'alerts.tested',

@@ -13,7 +13,7 @@ export function useEntryFilter(): EntryFilter {
   const text = (name: string) => oneOf(state[name]) || undefined;
   const time = (name: string) => {
     const given = text(name);
-    // What is none is refused by the API, and not left out.
+    // A text that is no moment is refused by the API, and not left out.
     return given === undefined ? undefined : (momentOf(given) ?? given);
   };
   return {

@@ -42,7 +42,7 @@ interface Props {
   isReadOnly: boolean;
 }
 
-/** What can be changed of a channel. */
+/** The fields of a channel that can be changed. */
 export function ChannelFields({ values, onChange, error, isReadOnly }: Props) {
   const t = useChannelTexts();
   const { documentationLink, filters, deduplication, maxAgeSeconds, bodyRetentionDays } = values;

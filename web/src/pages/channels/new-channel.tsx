@@ -14,7 +14,7 @@ interface Props {
   onClose: () => void;
 }
 
-/** What was typed stays when it is closed and opened again, and through every error. */
+/** The input stays when it is closed and opened again, and through every error. */
 export function NewChannel({ opened, onClose }: Props) {
   const t = useChannelTexts();
   const client = useQueryClient();

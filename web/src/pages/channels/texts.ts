@@ -4,7 +4,7 @@ export const useChannelTexts = defineTexts(
   'channels',
   {
     title: 'Channels',
-    description: 'What may be published, and the names that subscriptions can filter on.',
+    description: 'Kinds of notifications that may be published, and the names that subscriptions can filter on.',
     add: 'Add channel',
     search: 'Search by name',
     name: 'Name',

@@ -19,7 +19,7 @@ export interface Choice {
   clear(): void;
 }
 
-/** What is selected stands in the address, as everything else. */
+/** The selection stands in the address, as everything else. */
 export function useChoice(): Choice {
   const [state, set] = useUrlState();
   const groupIds = new Set(allOf(state['group']));

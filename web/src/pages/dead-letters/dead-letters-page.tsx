@@ -19,7 +19,7 @@ import { receiversOf } from './receivers.ts';
 import { useDeadLettersTexts } from './texts.ts';
 import { useDeadLetters, type DeadLetters, type DeadLetterGroup } from './use-dead-letters.ts';
 
-/** What could not be delivered, by receiver and error, and what can be done about it. */
+/** Deliveries that failed, by receiver and error, and the actions on them. */
 export function DeadLettersPage() {
   const t = useDeadLettersTexts();
   const [state, set] = useUrlState();
@@ -41,7 +41,7 @@ export function DeadLettersPage() {
   };
   const whole = selectionOf(criteria);
   const isEmpty = data?.groups.length === 0;
-  // What is shown, and would be done something to, is not what somebody is typing a time for.
+  // The list that is shown, and that an action would change, is not yet the one for the time that is being typed.
   const isOther = isOfBefore || times.isWrong;
   const mayAct = may && data !== undefined && !isEmpty && !isOther;
   const clear = () => {

@@ -27,7 +27,7 @@ interface Props {
   onClear: () => void;
 }
 
-/** What narrows the list. What was selected goes with each change. */
+/** The filters of the list. The selection is emptied with each change. */
 export function Filters({ criteria, isNarrowed, times, onClear }: Props) {
   const t = useSelectionTexts();
   const texts = useDeadLettersTexts();

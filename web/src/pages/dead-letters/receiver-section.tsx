@@ -91,7 +91,7 @@ function GroupRow({ group, receiver, criteria, choice, isOpen, onToggle, onAct }
   const may = useMay('operator');
   const error = errorName(group.errorClass);
   const key = keyOfGroup(group);
-  // What else narrows the list narrows what is meant: somebody who looks at one channel means that one.
+  // The other filters of the list narrow the selection too: somebody who looks at one channel means that one.
   const { channels, acceptedFrom, acceptedTo, replay } = criteria;
   const selection = selectionOf({ channels, acceptedFrom, acceptedTo, replay }, { groups: [key] });
   const isSendable = group.subscription === 'active' || group.subscription === 'paused';

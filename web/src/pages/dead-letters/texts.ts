@@ -25,7 +25,7 @@ export const useDeadLettersTexts = defineTexts(
     letters_one: '{{shown}} dead letter',
     letters_other: '{{shown}} dead letters',
     clear: 'Clear selection',
-    actions: 'What to do with the selection',
+    actions: 'Actions on the selection',
     none: 'No dead letters',
     noneText:
       'Everything was delivered, is still being tried, or was closed. Dead letters appear here when the last attempt of a delivery has failed, or it became too old.',
@@ -86,7 +86,7 @@ export const useDeadLettersTexts = defineTexts(
     letters_one: '{{shown}} onbestelbare notificatie',
     letters_other: '{{shown}} onbestelbare notificaties',
     clear: 'Wis selectie',
-    actions: 'Wat er met de selectie moet gebeuren',
+    actions: 'Handelingen met de selectie',
     none: 'Niets onbestelbaar',
     noneText:
       'Alles is afgeleverd, wordt nog geprobeerd, of is afgesloten. Hier verschijnt wat na de laatste poging niet gelukt is, of te oud werd.',

@@ -27,7 +27,7 @@ export function useDeadLetters(criteria: Criteria) {
   const query = {
     ...narrowingOf(criteria),
     subscription: criteria.subscriptions[0],
-    // What is no state of a dead letter is refused.
+    // A text that is no state of a dead letter is refused.
     state: criteria.states[0] as Group['state'] | undefined,
     errorClass: criteria.errorClasses[0],
   };

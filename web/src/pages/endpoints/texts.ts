@@ -31,12 +31,12 @@ export const useEndpointsTexts = defineTexts(
     resetTitle_one: 'Send to {{address}} again now? One subscription leads there.',
     resetTitle_other: 'Send to {{address}} again now? {{shown}} subscriptions lead there.',
     resetDetail:
-      'What is held for it goes out again, slowly at first. It is held once more if calls go on failing. Not needed after a recovery: probes find that out within a minute.',
+      'Deliveries held for it go out again, slowly at first. They are held once more if calls go on failing. Not needed after a recovery: probes find that out within a minute.',
     resetAction: 'Reset the endpoint',
     resetDone: '{{address}} gets its deliveries again',
     paced: 'Cannot keep up',
     pacedDetail:
-      'These work, but cannot take their deliveries as fast as they come. What is held goes out as each keeps up; nothing needs to be done.',
+      'These work, but cannot take their deliveries as fast as they come. The held ones go out as each keeps up; nothing needs to be done.',
     pacedNone: 'Every other endpoint keeps up.',
     callback: 'Callback',
     pace: 'Pace',
@@ -73,12 +73,12 @@ export const useEndpointsTexts = defineTexts(
     resetTitle_one: 'Nu weer versturen naar {{address}}? Eén abonnement leidt daarheen.',
     resetTitle_other: 'Nu weer versturen naar {{address}}? {{shown}} abonnementen leiden daarheen.',
     resetDetail:
-      'Wat is vastgehouden gaat weer weg, eerst langzaam. Het wordt opnieuw vastgehouden als aanroepen blijven mislukken. Na herstel is dit niet nodig: proeven merken dat binnen een minuut.',
+      'De vastgehouden afleveringen gaan weer weg, eerst langzaam. Ze worden opnieuw vastgehouden als aanroepen blijven mislukken. Na herstel is dit niet nodig: proeven merken dat binnen een minuut.',
     resetAction: 'Ontvanger vrijgeven',
     resetDone: '{{address}} krijgt zijn afleveringen weer',
     paced: 'Kan het niet bijhouden',
     pacedDetail:
-      'Deze werken, maar kunnen hun afleveringen niet zo snel aan als ze komen. Wat is vastgehouden gaat weg zodra het kan; er hoeft niets te gebeuren.',
+      'Deze werken, maar kunnen hun afleveringen niet zo snel aan als ze komen. De vastgehouden afleveringen gaan weg zodra het kan; er hoeft niets te gebeuren.',
     pacedNone: 'Alle andere ontvangers kunnen het bijhouden.',
     callback: 'Callback',
     pace: 'Tempo',

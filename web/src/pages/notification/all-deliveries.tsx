@@ -13,7 +13,7 @@ interface Props {
   isPart: boolean;
 }
 
-/** What can be done with several deliveries at once; a single one has the same in its row. */
+/** Actions on several deliveries at once; a single one has the same in its row. */
 export function AllDeliveries({ id, deliveries, isPart }: Props) {
   const t = useNotificationTexts();
   const may = useMay('operator');

@@ -15,7 +15,7 @@ interface Props {
   isSigned: boolean;
 }
 
-/** One call: what was sent, what came back, and how long each part of it took. */
+/** One call: the request, the answer, and how long each part of it took. */
 export function AttemptCard({ attempt, notificationId, ownHeaders, isSigned }: Props) {
   const t = useNotificationTexts();
   const { number, startedAt, status, error, address, responseHeaders, responseBody } = attempt;
@@ -49,7 +49,7 @@ export function AttemptCard({ attempt, notificationId, ownHeaders, isSigned }: P
           <RelativeTime at={startedAt} />
         </Text>
       </Group>
-      {/* What follows the status in it is the body, which is below. */}
+      {/* The part of it behind the status is the body, which is below. */}
       {error !== null && !error.startsWith(`HTTP ${status}`) && (
         <Text size="sm" mb={6} style={{ overflowWrap: 'anywhere' }}>
           <bdi>{meaning ?? error}</bdi>

@@ -163,7 +163,7 @@ function WhatNow({ delivery, t }: { delivery: ShownDelivery; t: NotificationText
   );
 }
 
-/** What can be done with one delivery, where it stands. */
+/** Actions on one delivery, in its row. */
 function Actions({ id, delivery, name }: { id: string; delivery: ShownDelivery; name: string }) {
   const t = useNotificationTexts();
   const may = useMay('operator');

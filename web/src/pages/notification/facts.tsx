@@ -11,7 +11,7 @@ import type { Content, WholeNotification } from './whole-notification.ts';
 
 const mostAtOnce = 12;
 
-/** What a notification is about. All of it was written by a publisher: text, in any direction, never a link of theirs. */
+/** The subject of a notification. All of it was written by a publisher: text, in any direction, never a link of theirs. */
 export function Facts({ whole, content }: { whole: WholeNotification; content: Content }) {
   const t = useNotificationTexts();
   const seek = (name: string, value: string) => (

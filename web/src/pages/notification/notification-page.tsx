@@ -20,7 +20,7 @@ import { contentOf, useChanges, useWhole } from './whole-notification.ts';
 
 const tabs = ['deliveries', 'story', 'body', 'explain'] as const;
 
-/** All of one notification: what it says, to whom it goes, what came of it, and what can be done about it. */
+/** All of one notification: its content, its receivers, its deliveries, and the actions on them. */
 export function NotificationPage() {
   const t = useNotificationTexts();
   const format = useFormat();

@@ -73,7 +73,7 @@ interface Props {
   isPart: boolean;
 }
 
-/** What happened, in order, as far as the ledger knows. */
+/** The events of a notification in order, as far as the ledger knows. */
 export function StoryTab({ story, deliveries, isPart }: Props) {
   const t = useNotificationTexts();
   const eventText = useEventTexts();

@@ -92,7 +92,7 @@ const fingerprint = (
   delivery: Pick<ShownDelivery, 'state' | 'generation' | 'attemptCount' | 'nextAttemptAt'>,
 ): string => [delivery.state, delivery.generation, delivery.attemptCount, delivery.nextAttemptAt].join(' ');
 
-/** After something was done to it: whatever is shown of it is read anew, the list from which it was opened included. */
+/** After something was done to it: all that is shown of it is read anew, the list from which it was opened included. */
 export function useRefresh(id: string): () => Promise<void> {
   const client = useQueryClient();
   return () => {
@@ -110,7 +110,7 @@ export interface Content {
   characteristics: [name: string, value: string][];
 }
 
-/** What a publisher wrote, as far as it has the form of the standard. */
+/** The fields of a body, as far as it has the form of the standard. */
 export function contentOf(body: string | null): Content {
   const known = parsed(body);
   const text = (name: string) => (typeof known[name] === 'string' ? known[name] : undefined);

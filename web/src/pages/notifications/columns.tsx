@@ -44,7 +44,7 @@ function States({ deliveries, t }: { deliveries: ListedNotification['deliveries'
   );
 }
 
-/** What is listed of each. Its publisher wrote most of it: in whatever direction, and at whatever length. */
+/** The columns of the list. A publisher wrote most of it: in any direction, and at any length. */
 export const columnsFor = (t: ReturnType<SearchTexts>): Column<ListedNotification>[] => [
   {
     key: 'what',

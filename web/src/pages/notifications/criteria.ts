@@ -2,7 +2,7 @@ import { momentOf } from '../../parts/moment.ts';
 import { allOf, oneOf, type UrlState } from '../../parts/url-state.ts';
 import { unfinishedStates } from '../../selection/selection.ts';
 
-/** What notifications can be sought by: the parameters of the API by their own names, so that an address can be read. */
+/** The criteria of a search: the parameters of the API by their own names, so that an address can be read. */
 export const criteria = [
   'state',
   'channel',
@@ -86,7 +86,7 @@ const number = /^\d{1,9}$/;
 
 export type Wrong = 'badTime' | 'badNumber' | 'badCharacteristic' | 'badId';
 
-/** What was typed, as the address has it, or what is wrong with it. */
+/** The input as the address has it, or the fault in it. */
 export function readValue(criterion: Criterion, typed: string): { value: string } | { wrong: Wrong } {
   const value = typed.trim();
   switch (criterion) {
@@ -109,7 +109,7 @@ export function readValue(criterion: Criterion, typed: string): { value: string 
   }
 }
 
-/** What a text may mean that was typed or pasted without saying by what to seek; the likeliest first. */
+/** The criteria that a text may belong to that was typed or pasted without one; the likeliest first. */
 export function guessesFor(typed: string): Criterion[] {
   const text = typed.trim();
   if (text === '') return [];

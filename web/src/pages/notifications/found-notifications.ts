@@ -24,7 +24,7 @@ const keyOf = (query: Query) => [...foundListsKey, query];
 const ask = (query: Query, more: { limit: number; cursor?: string; acceptedFrom?: string }, signal: AbortSignal) =>
   api.GET('/admin/v1/notifications', { params: { query: { ...query, ...more } }, signal });
 
-/** What fits, page after page, as it was when each page was read: nothing moves under the reader. */
+/** The notifications that fit, page after page, as they were when each page was read: nothing moves under the reader. */
 export function useFoundNotifications(query: Query) {
   const client = useQueryClient();
   const queryKey = keyOf(query);
@@ -53,7 +53,7 @@ export function useFoundNotifications(query: Query) {
     found,
     /** A bounded search stopped there: it goes on only when it is asked to. */
     searchedTo,
-    /** What has changed since in a state that it is sought by is not seen: a row may be gone from it, or be missing. */
+    /** Later changes of a state that is searched by are not seen: a row may not fit any more, or be missing. */
     asOf: data?.pages[0]?.readAt,
     onEnd: () => {
       if (searchedTo === undefined) readOn(found)();

@@ -4,7 +4,7 @@ export const useSearchTexts = defineTexts(
   'search',
   {
     title: 'Notifications',
-    description: 'What was published, the newest first.',
+    description: 'Published notifications, the newest first.',
     filter: 'Filter',
     placeholder: 'Filter by channel, state, main object, id …',
     valueOf: 'Value for “{{name}}”: type it, or choose one',
@@ -72,7 +72,7 @@ export const useSearchTexts = defineTexts(
   },
   {
     title: 'Notificaties',
-    description: 'Wat er gepubliceerd is, het nieuwste bovenaan.',
+    description: 'Gepubliceerde notificaties, de nieuwste bovenaan.',
     filter: 'Filter',
     placeholder: 'Filter op kanaal, status, hoofdobject, id …',
     valueOf: 'Waarde voor “{{name}}”: typ of kies',

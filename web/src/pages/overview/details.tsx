@@ -13,7 +13,7 @@ interface PanelProps {
   /** Where all of them are. */
   to: string;
   search?: Record<string, string>;
-  /** What is shown where there is none. */
+  /** The text that is shown where there is none. */
   none: string;
   /** undefined: it is not known what there is. */
   children: ReactNode[] | undefined;

@@ -50,8 +50,8 @@ export const useOverviewTexts = defineTexts(
     'part-worker': 'Workers',
     'part-dispatcher': 'Dispatchers',
     'part-process': 'This process',
-    throughput: 'What goes on',
-    waiting: 'What waits',
+    throughput: 'Activity',
+    waiting: 'Not delivered',
     accepted: 'Accepted',
     delivered: 'Delivered',
     success: 'Successful calls',
@@ -169,8 +169,8 @@ export const useOverviewTexts = defineTexts(
     'part-worker': 'Workers',
     'part-dispatcher': 'Dispatchers',
     'part-process': 'Dit proces',
-    throughput: 'Wat er gebeurt',
-    waiting: 'Wat er wacht',
+    throughput: 'Activiteit',
+    waiting: 'Niet afgeleverd',
     accepted: 'Aangenomen',
     delivered: 'Afgeleverd',
     success: 'Geslaagde aanroepen',
@@ -252,7 +252,7 @@ const partNames = {
   process: 'part-process',
 } as const;
 
-/** What people call a part of `/health/ready`. */
+/** The name that people have for a part of `/health/ready`. */
 export function usePartName(): (name: string) => string {
   const t = useOverviewTexts();
   return (name) => (name in partNames ? t(partNames[name as keyof typeof partNames]) : name);

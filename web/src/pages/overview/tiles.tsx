@@ -80,7 +80,7 @@ function Part({
 
 const columns = { base: 1, xs: 2, lg: 4 };
 
-/** What is accepted and delivered now, and in the last hour. */
+/** Counts of accepted and delivered, now and in the last hour. */
 export function Throughput({ overview: { activity } }: { overview: Overview }) {
   const t = useOverviewTexts();
   const format = useFormat();
@@ -158,7 +158,7 @@ export function Throughput({ overview: { activity } }: { overview: Overview }) {
   );
 }
 
-/** What has not been delivered, and why. */
+/** Deliveries that are not delivered, and why. */
 export function Waiting({ overview }: { overview: Overview }) {
   const t = useOverviewTexts();
   const format = useFormat();

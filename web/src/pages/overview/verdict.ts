@@ -50,7 +50,7 @@ const lowestSuccess = 0.95;
 
 const weight: Record<Severity, number> = { bad: 0, warn: 1, note: 2 };
 
-/** What is wrong, the worst first; nothing: all is well. */
+/** The troubles of now, the worst first; none: all is well. */
 export function reasonsIn(overview: Overview): Reason[] {
   const reasons = [...ofHeraut(overview), ...ofReceivers(overview)];
   return reasons.sort((one, other) => weight[one.severity] - weight[other.severity]);
@@ -113,7 +113,7 @@ function ofReceivers({ activity, endpoints, subscriptions, deadLetters }: Overvi
     });
   const recent = (activity?.lastHour ?? []).reduce((sum, bucket) => sum + bucket.gaveUp, 0);
   const dead = deadLetters ? deadLetters.failed.count + deadLetters.expired.count + deadLetters.unknown.count : null;
-  // What was sent again or closed since needs nobody any more.
+  // Dead letters that were sent again or closed since need nobody any more.
   const unmended = dead === null ? recent : Math.min(recent, dead);
   if (unmended > 0) add({ key: 'gaveUp', severity: 'bad', count: unmended, to: '/dead-letters' });
   const { delivered = 0, failedAttempts = 0, successRate = null } = activity?.lastMinutes ?? {};

@@ -5,7 +5,7 @@ export interface CurlRequest {
 }
 
 /**
- * The request as a command of a POSIX shell. Whatever stands in it, the shell runs nothing but curl: every value is in single
+ * The request as a command of a POSIX shell. Any input leaves the shell running nothing but curl: every value is in single
  * quotes, but for the token, which is a variable of the shell.
  */
 export function curlOf({ url, headers, body }: CurlRequest): string {

@@ -22,7 +22,7 @@ interface Props {
   errorOf: (field: FieldName) => string | undefined;
 }
 
-/** Of channels in the list at once; who wants another types more of its name. */
+/** Of channels in the list at once; a user who wants another types more of its name. */
 const mostListed = 100;
 const termFields = ['createdAt', 'deliverAfter', 'key', 'source'] as const;
 

@@ -6,7 +6,7 @@ export interface Pair {
   value: string;
 }
 
-/** What is typed in the form, as it is typed. */
+/** The input of the form, as it is typed. */
 export interface Draft {
   channel: string;
   action: string;
@@ -54,7 +54,7 @@ export interface Notificatie {
 
 /**
  * @param filterNames of its channel
- * @param nowMs what "now" is, by the clock of the server
+ * @param nowMs the present, by the clock of the server
  */
 export function notificatieOf(draft: Draft, filterNames: readonly string[], nowMs: number): Notificatie {
   const { channel, action, mainObject, resource, resourceUrl, createdAt, filters, more, source } = draft;
@@ -78,7 +78,7 @@ export function notificatieOf(draft: Draft, filterNames: readonly string[], nowM
   };
 }
 
-/** What was typed, as a moment; what is none goes to the API as it is, which says so. */
+/** The input as a moment; a text that is none goes to the API as it is, which says so. */
 export const momentOrText = (local: string): string => momentOf(local) ?? local;
 
 /** Whether all is there that every notification must have: only then the API is asked about it. */

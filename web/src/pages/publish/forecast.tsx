@@ -22,7 +22,7 @@ interface Props {
   createdAt: () => string;
 }
 
-/** Who would get it if it were published now, asked again whenever somebody stops typing. */
+/** The receivers that would get it if it were published now, asked again whenever somebody stops typing. */
 export function ForecastView({ notification, createdAt }: Props) {
   const t = usePublishTexts();
   const [asked] = useDebouncedValue(notification && JSON.stringify(notification), settleMs);

@@ -13,7 +13,7 @@ import { RelativeTime } from '../../parts/relative-time.tsx';
 import { lookAgainMs } from './look-again.ts';
 import { usePublishTexts } from './texts.ts';
 
-/** What the API answered; only the id of it is in the address. */
+/** The answer of the API; only the id of it is in the address. */
 export interface PublicationAnswer {
   id: string;
   duplicateOf: string | null;
@@ -27,7 +27,7 @@ interface Props {
   onClose: () => void;
 }
 
-/** What became of it: its deliveries, until all have ended. */
+/** The deliveries of a published notification, until all have ended. */
 export function Published({ id, answer, onClose }: Props) {
   const t = usePublishTexts();
   const heading = useRef<HTMLHeadingElement>(null);

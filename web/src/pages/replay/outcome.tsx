@@ -9,7 +9,7 @@ import { Facts } from '../../selection/selection-summary.tsx';
 import { deadLettersOf, type Replay } from '../../selection/selection.ts';
 import { useReplayTexts } from './texts.ts';
 
-/** What became of it: what was passed over and why, and what failed again. */
+/** The outcome of a replay: deliveries passed over and why, and those that failed again. */
 export function Outcome({ work }: { work: Replay }) {
   const t = useReplayTexts();
   const format = useFormat();

@@ -31,7 +31,7 @@ const [oftenMs, seldomMs] = [2_000, 15_000];
 
 const isMoving = ({ state }: Replay): boolean => state === 'running' || state === 'scheduled';
 
-/** What is done with many deliveries at once, and how far that is. */
+/** Actions on many deliveries at once, and how far they are. */
 export function ReplaysPage() {
   const t = useReplaysTexts();
   const work = useWorkTexts();

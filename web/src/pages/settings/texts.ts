@@ -4,7 +4,7 @@ export const useSettingsTexts = defineTexts(
   'settings',
   {
     title: 'Settings',
-    description: 'What holds for the whole installation.',
+    description: 'Settings of the whole installation.',
     'retry-policy': 'Retry policy',
     retention: 'Retention',
     configuration: 'Configuration',
@@ -12,7 +12,7 @@ export const useSettingsTexts = defineTexts(
   },
   {
     title: 'Instellingen',
-    description: 'Wat voor de hele installatie geldt.',
+    description: 'Instellingen van de hele installatie.',
     'retry-policy': 'Herhaalbeleid',
     retention: 'Bewaren',
     configuration: 'Configuratie',

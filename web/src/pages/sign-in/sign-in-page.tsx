@@ -76,7 +76,7 @@ export function SignInPage() {
   );
 }
 
-/** Relative to the console, without a slash in front; whatever leads elsewhere: its first page. */
+/** Relative to the console, without a slash in front; any other address: its first page. */
 function pageOf(to = ''): string {
   const url = URL.canParse(`./${to.replace(/^\/+/, '')}`, consoleRoot)
     ? new URL(`./${to.replace(/^\/+/, '')}`, consoleRoot)

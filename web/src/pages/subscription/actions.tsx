@@ -188,7 +188,7 @@ export function Actions({ subscription, tag, situation, onDeleted }: Props) {
                 {mayDelete && (
                   <Menu.Item
                     leftSection={<TbTrash size={16} aria-hidden />}
-                    // What was just changed here is not yet read again: its tag would be that of before, and refused.
+                    // A change just made here is not yet read again: its tag would be that of before, and refused.
                     disabled={busy !== undefined}
                     onClick={() => setAsked('delete')}
                   >

@@ -24,7 +24,10 @@ export function heldBecause(
   return [...new Set(reasons)];
 }
 
-/** What is held, as the list of subscriptions counts it: `inLine` wait for an earlier one about the same object, and are not among them. */
+/**
+ * The held deliveries, as the list of subscriptions counts them: `inLine` wait for an earlier one about the same object, and are not
+ * among them.
+ */
 export function heldApart(
   { held: { count, byReason, oldestAt } }: Pick<Held, 'held'>,
   situation: Situation | null | undefined,

@@ -14,7 +14,7 @@ import { useSubscriptionTexts } from './texts.ts';
 interface Part<T> {
   subscription: SubscriptionWithHeld;
   tag: string | undefined;
-  /** What the form shows of it. */
+  /** The fields that the form shows. */
   fields: (subscription: SubscriptionWithHeld, tag: string | undefined) => T;
 }
 

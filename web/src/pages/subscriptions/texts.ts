@@ -4,7 +4,7 @@ export const useSubscriptionsTexts = defineTexts(
   'subscriptions',
   {
     title: 'Subscriptions',
-    description: 'Who gets what, and whether it arrives.',
+    description: 'Receivers, their filters, and whether deliveries arrive.',
     new: 'New subscription',
     count_one: '{{formatted}} subscription',
     count_other: '{{formatted}} subscriptions',
@@ -37,7 +37,7 @@ export const useSubscriptionsTexts = defineTexts(
   },
   {
     title: 'Abonnementen',
-    description: 'Wie wat krijgt, en of het aankomt.',
+    description: 'Ontvangers, hun filters, en of afleveringen aankomen.',
     new: 'Nieuw abonnement',
     count_one: '{{formatted}} abonnement',
     count_other: '{{formatted}} abonnementen',

@@ -32,7 +32,7 @@ interface Following {
 
 const firstWaitMs = 500;
 const longestWaitMs = 8_000;
-/** The server says something every 15 seconds; who is silent for longer is gone, although the connection does not know yet. */
+/** The server says something every 15 seconds; a server that is silent for longer is gone, although the connection does not know yet. */
 const longestSilenceMs = 40_000;
 
 /**
@@ -66,7 +66,7 @@ export async function follow({ query, after, onEvents, onConnection, signal }: F
   }
 }
 
-/** What one connection tells, piece by piece; ends or throws when it is lost. */
+/** The events of one connection, piece by piece; ends or throws when it is lost. */
 async function* connection(
   query: Record<string, string>,
   last: string | undefined,

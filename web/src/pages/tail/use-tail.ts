@@ -10,7 +10,7 @@ const drawEveryMs = 200;
 /** The API keeps events for five minutes; later it could only say that some were missed. */
 const keptMs = 290_000;
 
-/** Of the last visit: who opens a notification and comes back finds what was there, and what happened meanwhile. */
+/** Of the last visit: a user who opens a notification and comes back finds the events of before, and those since. */
 let before: { tail: Tail; last: string | undefined; leftAt: number } | undefined;
 
 interface Following {

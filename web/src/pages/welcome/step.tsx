@@ -9,7 +9,7 @@ interface Props {
   number: number;
   title: string;
   state: StepState;
-  /** What there is, where it is done; what to do, where it is not. */
+  /** The result, where the step is done; the task, where it is not. */
   children: ReactNode;
 }
 

@@ -4,7 +4,7 @@ import { answerOf, api } from '../../api/client.ts';
 /** While a step is open it is looked at as often as this: it may be done with curl meanwhile. */
 const lookMs = 1_500;
 
-/** What the ledger has of each step; undefined: not known yet. A step that is done is not asked about again. */
+/** The state of each step in the ledger; undefined: not known yet. A step that is done is not asked about again. */
 export function useProgress() {
   const channels = useQuery({
     queryKey: ['welcome', 'channels'],
@@ -47,7 +47,7 @@ export function useProgress() {
   };
 }
 
-/** After a step: what it made is looked for at once. */
+/** After a step: its result is looked for at once. */
 export function useLookAgain(): () => Promise<unknown> {
   const client = useQueryClient();
   return () =>

@@ -16,7 +16,7 @@ const looks = {
 export const countOf = ({ changes }: Plan, action: PlannedChange['action']): number =>
   changes.filter((change) => change.action === action).length;
 
-/** What is created, changed field by field, and removed; then what stays. */
+/** Things that are created, changed field by field, and removed; then those that stay. */
 export function PlanView({ plan }: { plan: Plan }) {
   const t = useConfigurationTexts();
   const unchanged = Object.values(plan.unchanged).reduce((sum, count) => sum + count, 0);

@@ -12,7 +12,7 @@ interface Props {
   onGoTo: (line: number, column: number) => void;
 }
 
-/** What is said of places in the text; each leads there. */
+/** Remarks on places in the text; each leads there. */
 export function Remarks({ title, remarks, isProblem, onGoTo }: Props) {
   const t = useConfigurationTexts();
   if (remarks.length === 0) return null;

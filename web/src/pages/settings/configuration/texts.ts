@@ -4,7 +4,7 @@ export const useConfigurationTexts = defineTexts(
   'configuration',
   {
     about:
-      'Applications, channels, subscriptions, the retry policy and the rules of alerts as a text in YAML, as heraut plan and heraut apply read it. What it does not name stays.',
+      'Applications, channels, subscriptions, the retry policy and the rules of alerts as a text in YAML, as heraut plan and heraut apply read it. A thing it does not name stays.',
     text: 'Configuration in YAML',
     load: 'Load what is there',
     loadTitle: 'Replace what you typed?',
@@ -25,7 +25,7 @@ export const useConfigurationTexts = defineTexts(
     file: 'File {{name}}',
     usedBy: 'For {{fields}}',
     stays: 'what is there stays',
-    planned: 'What would change',
+    planned: 'Planned changes',
     stale: 'The text was changed since. Look again before you apply it.',
     nothing: 'Nothing would change.',
     create: 'create',
@@ -60,7 +60,7 @@ export const useConfigurationTexts = defineTexts(
   },
   {
     about:
-      'Applicaties, kanalen, abonnementen, het herhaalbeleid en de regels voor waarschuwingen als tekst in YAML, zoals heraut plan en heraut apply die lezen. Wat er niet in staat blijft.',
+      'Applicaties, kanalen, abonnementen, het herhaalbeleid en de regels voor waarschuwingen als tekst in YAML, zoals heraut plan en heraut apply die lezen. Alles wat er niet in staat, blijft.',
     text: 'Configuratie in YAML',
     load: 'Laad wat er is',
     loadTitle: 'Vervangen wat u typte?',
@@ -81,7 +81,7 @@ export const useConfigurationTexts = defineTexts(
     file: 'Bestand {{name}}',
     usedBy: 'Voor {{fields}}',
     stays: 'wat er is blijft',
-    planned: 'Wat er zou veranderen',
+    planned: 'Geplande wijzigingen',
     stale: 'De tekst is sindsdien gewijzigd. Kijk opnieuw voor u haar toepast.',
     nothing: 'Er zou niets veranderen.',
     create: 'maken',

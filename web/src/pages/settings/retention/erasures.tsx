@@ -18,7 +18,7 @@ type Erasure = components['schemas']['Erasure'];
 const finished = new Set(['done', 'abandoned', 'counted']);
 const colors = { counting: 'blue', counted: 'yellow', erasing: 'blue', ending: 'blue', done: 'green' } as const;
 
-/** What was erased by hand, and what waits to be confirmed. */
+/** Erasures by hand, those included that wait to be confirmed. */
 export function Erasures() {
   const t = useRetentionTexts();
   const mayErase = useMay('administrator');

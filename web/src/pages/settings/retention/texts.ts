@@ -15,7 +15,7 @@ export const useRetentionTexts = defineTexts(
     ownDays: 'Channels with days of their own',
     settings:
       'RETENTION_DAYS, BODY_RETENTION_DAYS and EXPORT_DIR are settings of Heraut; a channel has its days on its own page.',
-    report: 'What was done with each day',
+    report: 'Report of each day',
     noReport: 'Nothing was old enough yet to be erased or dropped.',
     day: 'Day',
     texts: 'Texts erased',
@@ -47,7 +47,6 @@ export const useRetentionTexts = defineTexts(
       'They cannot be brought back. Those about the same main object that were accepted since the count are erased too.',
     eraseAction: 'Erase {{count}}',
     requested: 'Requested',
-    what: 'What',
     state: 'State',
     found: 'Found',
     erased: 'Erased',
@@ -76,7 +75,7 @@ export const useRetentionTexts = defineTexts(
     ownDays: 'Kanalen met eigen dagen',
     settings:
       'RETENTION_DAYS, BODY_RETENTION_DAYS en EXPORT_DIR zijn instellingen van Heraut; de dagen van een kanaal staan op zijn eigen pagina.',
-    report: 'Wat er met elke dag gedaan is',
+    report: 'Verslag van elke dag',
     noReport: 'Er was nog niets oud genoeg om te wissen of te verwijderen.',
     day: 'Dag',
     texts: 'Teksten gewist',
@@ -105,10 +104,9 @@ export const useRetentionTexts = defineTexts(
     eraseTitle_one: 'De tekst van {{count}} notificatie wissen?',
     eraseTitle_other: 'De teksten van {{count}} notificaties wissen?',
     eraseDetail:
-      'Ze zijn niet terug te halen. Wat sinds het tellen over hetzelfde hoofdobject is aangenomen, wordt ook gewist.',
+      'Ze zijn niet terug te halen. Notificaties over hetzelfde hoofdobject die sinds het tellen zijn aangenomen, worden ook gewist.',
     eraseAction: '{{count}} wissen',
     requested: 'Gevraagd',
-    what: 'Wat',
     state: 'Toestand',
     found: 'Gevonden',
     erased: 'Gewist',
