@@ -113,23 +113,32 @@ export class BodyRetention {
     row: DayRow | undefined,
     { channels, nowMs, stopping }: { channels: readonly BodyDays[]; nowMs: number; stopping: AbortSignal },
   ): Promise<void> {
-    if (row?.walk_channels) await this.walk(day, nowMs, stopping);
+    let walked = row?.walk_channels ? await this.walk(day, nowMs, stopping) : undefined;
     const done = new Set([...(row?.erased_channels ?? []), ...(row?.walk_channels ?? [])]);
     const due = dueChannels(channels, day, nowMs, this.general).filter((name) => !done.has(name));
-    if (stopping.aborted || due.length === 0) return;
-    await this.postgres.query(beginWalk, { day: dateOf(day), channels: due, reached: lowestIdAt(day * dayMs) });
-    await this.walk(day, nowMs, stopping);
+    if (due.length > 0 && !stopping.aborted) {
+      // Before the end of the one that is behind all, which may wait for a backup, or fail: bodies must not.
+      const begun = { day: dateOf(day), channels: due, reached: lowestIdAt(day * dayMs) };
+      const { channels: walkedChannels = null, reached: walkedTo = null } = walked ?? {};
+      await this.postgres.query(beginWalk, { ...begun, walkedChannels, walkedTo });
+      walked = await this.walk(day, nowMs, stopping);
+    }
+    if (walked) await this.end(day, walked, stopping);
   }
 
-  /** Goes on where the walk through that day had come. */
-  private async walk(day: number, nowMs: number, stopping: AbortSignal): Promise<void> {
+  /**
+   * Goes on where the walk through that day had come.
+   * @returns the walk when there is nothing behind it; undefined: another process goes on with it, the day was dropped, or this one stops
+   */
+  private async walk(day: number, nowMs: number, stopping: AbortSignal): Promise<Walk | undefined> {
     for (let steps = 1; !stopping.aborted; steps++) {
       const result = await onDay(this.step(day, nowMs, stopping), 'over' as const);
-      if (result === 'over') return;
-      if (result !== 'more') return this.end(day, result, stopping);
+      if (result === 'over') return undefined;
+      if (result !== 'more') return result;
       if (steps % stepsBetweenVacuums === 0) await this.vacuum(day, onTheWay, 'INDEX_CLEANUP OFF, TRUNCATE OFF');
       await this.clock.pause(pauseMs, stopping);
     }
+    return undefined;
   }
 
   /**

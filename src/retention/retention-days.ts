@@ -17,12 +17,21 @@ export interface DayRow {
   walk_channels: string[] | null;
 }
 
-/** Begins a walk, unless one is under way, or another process has walked through the day for these channels just now. */
+/**
+ * Begins a walk, unless one is under way, or another process has walked through the day for these channels just now. One that has nothing behind it,
+ * and waits for its end (`walkedChannels`, `walkedTo`), is begun anew for its channels too, so that one end is that of both; nulls: none was found there.
+ * It must still be as it was found: another process may have begun one meanwhile.
+ */
 export const beginWalk = statement(
   'begin-body-walk',
   `INSERT INTO retention_day (day, walk_channels, walk_reached) VALUES ($day::date, $channels, $reached)
-   ON CONFLICT (day) DO UPDATE SET walk_channels = EXCLUDED.walk_channels, walk_reached = EXCLUDED.walk_reached
-   WHERE retention_day.walk_channels IS NULL AND NOT retention_day.erased_channels @> EXCLUDED.walk_channels`,
+   ON CONFLICT (day) DO UPDATE SET walk_reached = EXCLUDED.walk_reached,
+     walk_channels = ARRAY(SELECT DISTINCT c FROM unnest(retention_day.walk_channels || EXCLUDED.walk_channels) AS c ORDER BY c)
+   WHERE CASE WHEN retention_day.walk_channels IS NULL
+     THEN NOT retention_day.erased_channels @> EXCLUDED.walk_channels
+     ELSE retention_day.walk_channels = $walkedChannels::text[] AND retention_day.walk_reached = $walkedTo::uuid
+       AND NOT retention_day.walk_channels @> EXCLUDED.walk_channels
+   END`,
 );
 
 /** How far a walk through a day has come. */

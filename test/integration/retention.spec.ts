@@ -392,25 +392,76 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
   });
 
   describe('a walk through a day', () => {
-    it('ends when nobody sees any more what it erased, which would be left on the disk', async () => {
+    const withVacuum = (vacuum: (text: string) => Promise<unknown>): typeof test.postgres =>
+      Object.create(test.postgres, { upkeep: { value: { query: vacuum } } }) as typeof test.postgres;
+    const withoutVacuum = () => withVacuum(() => Promise.reject(new Error('no vacuum')));
+
+    it('ends when nobody sees any more what it erased, and no channel that becomes due waits for that', async () => {
       if (test.postgres.isEmbedded) return; // one connection: nobody else could see it
       const at = await makeDay(9);
-      const key = await add(at, 'delivered');
+      await setDays({ other: 30 });
+      const [key, other] = [await add(at, 'delivered'), await add(at, 'delivered', { channel: 'other' })];
+      const unfinished = await add(at, 'waiting');
       const reader = test.postgres.upkeep.createQueryRunner();
       await reader.startTransaction('REPEATABLE READ');
       try {
         await reader.query('SELECT FROM notification LIMIT 1');
+        await eraseOld();
+        expect([await bodyOf(key), await bodyOf(other)]).toEqual([null, expect.any(String)]);
+        const first = { walk_channels: ['cases'], bodies_erased: 1, bodies_kept: 1, bodies_erased_at: null };
+        expect(await report(at)).toMatchObject([first]);
+        await setDays({ other: 1 });
+        await fail(unfinished);
         for (let round = 0; round < 2; round++) {
           await eraseOld();
-          expect(await bodyOf(key)).toBeNull();
-          expect(await report(at)).toMatchObject([{ walk_channels: ['cases'], bodies_erased_at: null }]);
+          expect([await bodyOf(other), await bodyOf(unfinished)]).toEqual([null, null]);
+          const both = { walk_channels: ['cases', 'other'], bodies_erased: 3, bodies_kept: 0, bodies_erased_at: null };
+          expect(await report(at)).toMatchObject([both]);
         }
       } finally {
         await reader.commitTransaction();
         await reader.release();
       }
       await eraseOld();
-      expect(await report(at)).toMatchObject([{ walk_channels: null, bodies_erased_at: expect.any(Date) }]);
+      expect(await report(at)).toMatchObject([
+        {
+          walk_channels: null,
+          erased_channels: ['cases', 'other'],
+          bodies_erased: 3,
+          bodies_erased_at: expect.any(Date),
+        },
+      ]);
+    });
+
+    it('that waits for its end is begun anew for one more channel by one process, and by no other', async () => {
+      const at = await makeDay(9);
+      await setDays({ other: 30 });
+      const ids = Array.from({ length: 2500 }, () => uuidv7({ msecs: at }));
+      await insertNotifications(sql, ids, { channel: 'other' });
+      const key = await add(at, 'delivered');
+      await expect(eraseOld(running, undefined, withoutVacuum())).rejects.toThrow('no vacuum');
+      expect(await report(at)).toMatchObject([{ walk_channels: ['cases'], bodies_erased: 1 }]);
+      await setDays({ other: 1 });
+      const reached: unknown[] = [];
+      const day = dateOf(Math.floor(at / dayMs));
+      const look = async () =>
+        reached.push(...(await test.sql('SELECT walk_reached FROM retention_day WHERE day = $1', [day])));
+      const query = async (statement: Statement, values?: Values) => {
+        if (statement.name !== beginWalk.name || values?.day !== day) return test.postgres.query(statement, values);
+        const stopping = new AbortController();
+        await eraseOld(stopping.signal, { pause: () => Promise.resolve(stopping.abort()) });
+        await look();
+        const rows = await test.postgres.query(statement, values);
+        await look();
+        return rows;
+      };
+      const later = Object.create(withoutVacuum(), { query: { value: query } }) as typeof test.postgres;
+      await expect(eraseOld(running, undefined, later)).rejects.toThrow('no vacuum');
+      expect(reached).toHaveLength(2);
+      expect(reached[1]).toEqual(reached[0]);
+      expect(await test.sql('SELECT FROM notification WHERE body IS NOT NULL')).toEqual([]);
+      expect(await bodyOf(key)).toBeNull();
+      expect(await report(at)).toMatchObject([{ walk_channels: ['cases', 'other'], bodies_erased: 2501 }]);
     });
 
     it('is not begun again by a process that looked before it, and counts each that is kept once', async () => {
@@ -418,8 +469,8 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       const key = await add(at, 'waiting');
       await eraseOld();
       const day = Math.floor(at / dayMs);
-      const begin = (names: string[]) =>
-        test.postgres.query(beginWalk, { day: dateOf(day), channels: names, reached: lowestIdAt(day * dayMs) });
+      const values = { day: dateOf(day), reached: lowestIdAt(day * dayMs), walkedChannels: null, walkedTo: null };
+      const begin = (channels: string[]) => test.postgres.query(beginWalk, { ...values, channels });
       await begin(['cases']);
       expect(await report(at)).toMatchObject([{ walk_channels: null, bodies_kept: 1 }]);
       await setDays({ other: 1 });
@@ -433,10 +484,7 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       const at = await makeDay(9);
       const key = await add(at, 'delivered');
       const vacuumed: string[] = [];
-      const withVacuum = (vacuum: (text: string) => Promise<unknown>): typeof test.postgres =>
-        Object.create(test.postgres, { upkeep: { value: { query: vacuum } } }) as typeof test.postgres;
-      const failing = withVacuum(() => Promise.reject(new Error('no vacuum')));
-      await expect(eraseOld(running, undefined, failing)).rejects.toThrow('no vacuum');
+      await expect(eraseOld(running, undefined, withoutVacuum())).rejects.toThrow('no vacuum');
       expect(await bodyOf(key)).toBeNull();
       expect(await report(at)).toMatchObject([{ walk_channels: ['cases'], bodies_erased: 1, bodies_erased_at: null }]);
       await eraseOld(
