@@ -169,6 +169,7 @@ describe('Idempotency-Key', () => {
       const body = notification({ kanaal: channel.naam, kenmerken: { kind: 'permit' } });
       await publish(key, body);
       await api.put(channel.url, { naam: channel.naam, filters: ['other'] });
+      await otherApi.get('/kanaal'); // it looks for changes first
       const client = new pg.Client(database.url);
       await client.connect();
       const { rows } = await client.query('DELETE FROM once_key WHERE key = $1 RETURNING once_key::text AS row', [key]);

@@ -462,7 +462,7 @@ test('signing keys are made, rotated and ended; a secret is shown once', async (
   await page.route('**/rotate', (route) => route.fetch().then(() => route.abort()), { times: 1 });
   await rotate.click();
   await expect(asked).toContainText('nobody has seen the secret of that key');
-  await expect(asked).toContainText('may have been done, or not');
+  await expect(asked).toContainText('may have been carried out, or not');
   await expect(rotate).toBeDisabled();
   await lookAt(page, 'subscription-key-unseen');
   await asked.getByRole('button', { name: 'Cancel' }).click();
