@@ -10,7 +10,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
  */
 const most = { underWay: 1000, ofApplication: 500, ofSubscription: 4 };
 /**
- * Looks into the ledger at once, in a process. With the turns of callers (src/infra/postgres/caller-turns.ts) these may be all connections of the rest: whatever else
+ * Looks into the ledger at once, in a process. With the turns of callers (src/infra/postgres/connection-turns.ts) these may be all connections of the rest: whatever else
  * needs one waits for the end of a look, half a second as a rule.
  */
 const mostLooks = 4;

@@ -9,6 +9,7 @@ import { changedCredentials, verbatim, type Credentials } from '../credentials/c
 import { whyKeyUnusable } from '../credentials/usable-key.js';
 import { Config } from '../config/config.module.js';
 import { CallTime } from '../infra/call-time.js';
+import type { CallerTurns } from '../infra/caller-turns.js';
 import { UnavailableProblem, ValidationProblem, wholeInput } from '../infra/http/problem.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { connectTo } from '../outbound/connector.js';
@@ -20,7 +21,7 @@ import { signatureHeaders } from '../signing/signature-headers.js';
 import type { SigningKey } from '../signing/signing-key.js';
 import { describeTrouble } from './describe-trouble.js';
 import { probeBody } from './probe-body.js';
-import { ProbeTurns } from './probe-turns.js';
+import { probeTurns } from './probe-turns.js';
 import type { SubscriptionInput } from './subscription-changes.js';
 import type { Subscription } from './subscription.js';
 
@@ -47,7 +48,7 @@ export class CallbackProbe implements OnModuleDestroy {
   private readonly closing = new AbortController();
   /** Of a turn, and of a call. */
   protected readonly timeouts = { turnMs: 5000, connectMs: 10_000, overallMs: 30_000 };
-  private turns: ProbeTurns | undefined;
+  private turns: CallerTurns | undefined;
 
   constructor(
     { settings }: Config,
@@ -91,7 +92,7 @@ export class CallbackProbe implements OnModuleDestroy {
   }
 
   private async proveInTurn(request: ProbeRequest, { clientId }: Pick<Application, 'clientId'>): Promise<void> {
-    this.turns ??= new ProbeTurns(this.timeouts.turnMs);
+    this.turns ??= probeTurns(this.timeouts.turnMs);
     await this.turns.run(clientId, () => this.prove(request));
   }
 

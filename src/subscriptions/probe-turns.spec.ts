@@ -1,17 +1,18 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ProbeTurns } from './probe-turns.js';
+import type { CallerTurns } from '../infra/caller-turns.js';
+import { probeTurns } from './probe-turns.js';
 
 const tooMany = { status: 429, code: 'too-many-requests', extra: { headers: { 'retry-after': '5' } } };
 const unavailable = { status: 503, code: 'service_unavailable', extra: { headers: { 'retry-after': '5' } } };
 
 describe('the turns of probes', () => {
-  let turns: ProbeTurns;
+  let turns: CallerTurns;
   /** Of the probes that have their turn. */
   let ends: (() => void)[];
 
   beforeEach(() => {
     vi.useFakeTimers();
-    turns = new ProbeTurns(5000);
+    turns = probeTurns(5000);
     ends = [];
   });
   afterEach(() => {

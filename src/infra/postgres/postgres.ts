@@ -4,9 +4,9 @@ import type pg from 'pg';
 import type { DataSource, EntityManager, EntitySchema } from 'typeorm';
 import { migrations } from '../../../migrations/index.js';
 import type { Settings } from '../../config/settings.js';
-import { turnsAt } from './caller-turns.js';
 import { markCommit } from './commit-in-doubt.js';
 import { orSayWhyNot } from './connection-advice.js';
+import { connectionTurns } from './connection-turns.js';
 import { migrationNames } from './migration-names.js';
 import { poolOf, type OpenDatabase } from './open-database.js';
 import { openEmbedded } from './open-embedded.js';
@@ -53,7 +53,7 @@ export class Postgres {
   /** An error of the start, for an operator where the database is the cause and can be mended; any other one as it is. */
   readonly explain: (error: unknown) => unknown;
   /** For those on whose behalf requests use `dataSource`. */
-  readonly turns: ReturnType<typeof turnsAt>;
+  readonly turns: ReturnType<typeof connectionTurns>;
   private readonly pool: pg.Pool;
   private readonly closeServer: () => Promise<void>;
 
@@ -66,7 +66,7 @@ export class Postgres {
     this.checks = checks;
     this.pool = pool;
     const { max, connectionTimeoutMillis: longestMs = 0 } = poolOf(dataSource).options;
-    this.turns = turnsAt(max, longestMs); // as long as one waits for a connection
+    this.turns = connectionTurns(max, longestMs); // as long as one waits for a connection
     this.isEmbedded = isEmbedded;
     this.explain = explain;
     this.closeServer = close;

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { CallerTurns, turnsAt } from './caller-turns.js';
+import type { CallerTurns } from '../caller-turns.js';
+import { connectionTurns } from './connection-turns.js';
 
 const retryAfter = { headers: { 'retry-after': '5' } };
 const refused = { status: 429, code: 'too-many-requests', extra: retryAfter };
@@ -10,7 +11,7 @@ describe('the turns of callers', () => {
   let ends: (() => void)[];
   beforeEach(() => {
     vi.useFakeTimers();
-    turns = turnsAt(8, 5000).searches;
+    turns = connectionTurns(8, 5000).searches;
     ends = [];
   });
   afterEach(() => {
@@ -26,7 +27,7 @@ describe('the turns of callers', () => {
     const all = [...Array(10).fill('one'), ...Array(10).fill('two')].map(run);
     await settle();
     expect(ends).toHaveLength(6);
-    const alone = turnsAt(8, 5000).changes;
+    const alone = connectionTurns(8, 5000).changes;
     let running = 0;
     for (let nr = 0; nr < 10; nr++) void alone.run('one', () => new Promise<void>(() => running++));
     await settle();
@@ -80,7 +81,7 @@ describe('the turns of callers', () => {
 
   it('are those of changes, or of searches, where there are too few to share', async () => {
     for (const connections of [1, 2, 3]) {
-      const { changes, searches } = turnsAt(connections, 5000);
+      const { changes, searches } = connectionTurns(connections, 5000);
       const search = searches.run('one', () => new Promise<void>((resolve) => ends.push(resolve)));
       expect(await changes.run('one', () => Promise.resolve('done'))).toBe('done');
       ends.pop()!();
