@@ -6,6 +6,7 @@ export class TcpProxy {
   private readonly pairs = new Set<{ client: Socket; server: Socket }>();
   private listener: Server | undefined;
   private isHeldUp = false;
+  private holdsUpFrom: ((bytes: Buffer) => boolean) | undefined;
   private port = 0;
   /** Gets the bytes of a client before they go on to the server, and the socket that they go on through. */
   onClientData: ((bytes: Buffer, server: Socket) => void) | undefined;
@@ -45,6 +46,7 @@ export class TcpProxy {
 
   async restore(): Promise<void> {
     this.isHeldUp = false;
+    this.holdsUpFrom = undefined;
     if (this.listener) return;
     const listener = createServer((client) => this.join(client));
     listener.listen(this.port, '127.0.0.1');
@@ -59,8 +61,14 @@ export class TcpProxy {
     for (const { client } of this.pairs) client.pause();
   }
 
+  /** From the first bytes of a client on for which that is true, nothing of it passes to the server, until `letGo`. The others go on. */
+  holdUpFrom(isFirst: (bytes: Buffer) => boolean): void {
+    this.holdsUpFrom = isFirst;
+  }
+
   letGo(): void {
     this.isHeldUp = false;
+    this.holdsUpFrom = undefined;
     for (const { client } of this.pairs) client.resume();
   }
 
@@ -74,6 +82,11 @@ export class TcpProxy {
     const pair = { client, server };
     this.pairs.add(pair);
     client.on('data', (bytes) => {
+      if (this.holdsUpFrom?.(bytes)) {
+        client.pause();
+        client.unshift(bytes);
+        return;
+      }
       this.onClientData?.(bytes, server);
       server.write(bytes);
     });
