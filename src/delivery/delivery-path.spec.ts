@@ -56,7 +56,7 @@ class FreeStore extends IdempotencyStore {
   announce = () => Promise.resolve();
   withdraw = () => Promise.resolve();
   forget = () => Promise.resolve();
-  sweep = () => Promise.resolve();
+  sweep = () => Promise.resolve(0);
 }
 
 /** One delivery taken from the queue by a worker: the stack trace at the call to the receiver, and the steps on the way. */

@@ -8,6 +8,7 @@ import { IdempotencyStore } from '../idempotency/idempotency-store.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { sweepOnceKeys } from '../ledger/once-key.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
+import { SinceLastLook } from '../ledger/since-last-look.js';
 import { sweepLiveEvents } from '../live-events/event-table.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { sweepProgress } from '../queue/progress-reports.js';
@@ -63,10 +64,27 @@ export class Upkeep {
     const { AUDIT_RETENTION_DAYS: auditDays } = settings;
     const digestsUntil = () => heartbeat.ledgerNow() - acceptedWithin(settings.DATABASE_TIMEOUT);
     const by = { heartbeat, clock, logger: this.logger };
+    /** Of tables of which so many rows go in a minute that all of them would be found again and again behind a snapshot (`SinceLastLook`). */
+    const overSinceLast = (sweep: (sinceMs: number, limit: number) => Promise<number>) => {
+      const looks = new SinceLastLook(() => heartbeat.ledgerNow(), hourMs);
+      return (stopping: AbortSignal) =>
+        looks.look(async (sinceMs, nowMs) => {
+          const count = await inBatches((limit) => sweep(sinceMs, limit), stopping);
+          return { count, upToMs: stopping.aborted ? undefined : nowMs };
+        });
+    };
     const retaining = (task: UpkeepTask) => ({ ...task, run: whenClocksAgree(task.name, task.run, by) });
     this.tasks = [
-      { name: 'sweep-locks', everyMs: minuteMs, run: (stopping) => idempotency.sweep(stopping) },
-      { name: 'sweep-keys', everyMs: minuteMs, run: (stopping) => sweepOnceKeys(postgres, stopping) },
+      {
+        name: 'sweep-locks',
+        everyMs: minuteMs,
+        run: overSinceLast((sinceMs, limit) => idempotency.sweep(sinceMs, limit)),
+      },
+      {
+        name: 'sweep-keys',
+        everyMs: minuteMs,
+        run: overSinceLast((sinceMs, limit) => sweepOnceKeys(postgres, sinceMs, limit)),
+      },
       { name: 'sweep-processes', everyMs: minuteMs, run: () => heartbeat.sweep() },
       { name: 'held-too-long', everyMs: minuteMs, run: (stopping) => releaser.freeHeldTooLong(stopping) },
       { name: 'close-unused-endpoints', everyMs: minuteMs, run: () => unusedEndpoints.close() },
@@ -77,7 +95,7 @@ export class Upkeep {
       {
         name: 'sweep-live-events',
         everyMs: minuteMs,
-        run: (stopping) => inBatches((limit) => sweepLiveEvents(postgres, limit), stopping),
+        run: overSinceLast((sinceMs, limit) => sweepLiveEvents(postgres, sinceMs, limit)),
       },
       {
         name: 'sweep-activity',

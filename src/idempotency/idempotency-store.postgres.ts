@@ -89,12 +89,12 @@ const changeKeys = statement(
     SELECT key, token FROM released UNION ALL SELECT key, token FROM kept`,
 );
 
-const sweepTogether = 10_000;
 /** Passes over a key that is just being locked anew: each waiting for the other could end in a deadlock. */
 const sweepKeys = statement(
   'idempotency-sweep',
   `DELETE FROM idempotency_key WHERE ctid = ANY (ARRAY(
-     SELECT ctid FROM idempotency_key WHERE expires_at <= now() LIMIT $most FOR UPDATE SKIP LOCKED
+     SELECT ctid FROM idempotency_key
+     WHERE expires_at >= to_timestamp($since_ms::float8 / 1000) AND expires_at <= now() LIMIT $limit FOR UPDATE SKIP LOCKED
    ))`,
 );
 
@@ -139,8 +139,8 @@ export class PostgresIdempotencyStore extends IdempotencyStore {
     return this.reading.add(key);
   }
 
-  async sweep(stopping: AbortSignal): Promise<void> {
-    while ((await this.postgres.affected(sweepKeys, { most: sweepTogether })) === sweepTogether && !stopping.aborted);
+  sweep(sinceMs: number, limit: number): Promise<number> {
+    return this.postgres.affected(sweepKeys, { since_ms: sinceMs, limit });
   }
 
   private async acquireTogether(batch: LockRequest[]): Promise<LockAnswer[]> {

@@ -109,8 +109,8 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
     }
   }
 
-  sweep(stopping: AbortSignal): Promise<void> {
-    return this.stores.postgres.sweep(stopping);
+  sweep(sinceMs: number, limit: number): Promise<number> {
+    return this.stores.postgres.sweep(sinceMs, limit);
   }
 
   private async ask(name: StoreName, request: LockRequest): Promise<{ answer: LockAnswer; sealed?: Sealed }> {

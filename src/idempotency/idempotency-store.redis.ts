@@ -188,7 +188,9 @@ export class RedisIdempotencyStore extends IdempotencyStore {
   }
 
   /** Redis forgets by itself. */
-  async sweep(): Promise<void> {}
+  async sweep(): Promise<number> {
+    return 0;
+  }
 
   private async acquireTogether(batch: LockRequest[]): Promise<LockAnswer[]> {
     const keys = batch.map(({ key }) => key);

@@ -47,6 +47,10 @@ export abstract class IdempotencyStore {
   abstract extend(key: string, token: string, ttlMs: number): Promise<boolean>;
   abstract seal(key: string, token: string, outcome: unknown, keepMs: number): Promise<boolean>;
   abstract release(key: string, token: string): Promise<boolean>;
-  /** Removes expired keys, where the store does not do so by itself. */
-  abstract sweep(stopping: AbortSignal): Promise<void>;
+  /**
+   * Removes keys that have expired since then, up to `limit`, where the store does not do so by itself.
+   * @param sinceMs milliseconds since 1970, by Postgres' clock
+   * @returns how many
+   */
+  abstract sweep(sinceMs: number, limit: number): Promise<number>;
 }

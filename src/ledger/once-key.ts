@@ -25,17 +25,19 @@ export type CreatingOperation =
   | 'cancel-deliveries'
   | 'close-deliveries';
 
-const sweepTogether = 10_000;
-
 /** Passes over a row that is just being reserved anew: each waiting for the other could end in a deadlock. */
 const sweep = statement(
   'sweep-once-keys',
   `DELETE FROM once_key WHERE ctid = ANY (ARRAY(
-     SELECT ctid FROM once_key WHERE expires_at <= now() LIMIT $most FOR UPDATE SKIP LOCKED
+     SELECT ctid FROM once_key
+     WHERE expires_at >= to_timestamp($since_ms::float8 / 1000) AND expires_at <= now() LIMIT $limit FOR UPDATE SKIP LOCKED
    ))`,
 );
 
-/** Forgets the keys whose time is over. */
-export async function sweepOnceKeys(postgres: Postgres, stopping: AbortSignal): Promise<void> {
-  while ((await postgres.affected(sweep, { most: sweepTogether })) === sweepTogether && !stopping.aborted);
-}
+/**
+ * Upkeep: forgets keys whose time has been over since then, up to `limit`.
+ * @param sinceMs milliseconds since 1970, by Postgres' clock
+ * @returns how many
+ */
+export const sweepOnceKeys = (postgres: Postgres, sinceMs: number, limit: number): Promise<number> =>
+  postgres.affected(sweep, { since_ms: sinceMs, limit });

@@ -60,6 +60,18 @@ describe('a look for what has become due or overdue', () => {
     expect(since).toEqual([0, 0, now - 21_000]);
   });
 
+  it('is at what came since then where one at everything failed, until it is time for the next of those', async () => {
+    const first = now;
+    await look();
+    now += 5 * minute;
+    await expect(looks.look(() => Promise.reject(new Error('statement timeout')))).rejects.toThrow('statement timeout');
+    now += minute;
+    await look();
+    now += 4 * minute;
+    await look();
+    expect(since).toEqual([0, first - 20_000, 0]);
+  });
+
   it('begins where the last one has begun, where that left some, or failed', async () => {
     const first = now;
     await look();

@@ -14,7 +14,8 @@ export class SinceLastLook {
   /**
    * @param ledgerNow milliseconds since 1970, by Postgres' clock
    * @param everythingEveryMs from one look at everything to the next, which finds a row that was committed later than `slackMs`, or was
-   * locked for longer
+   * locked for longer. Also where it failed: behind a snapshot of a day it may exceed its time limit each time, and no look that is
+   * quick would come to its turn
    */
   constructor(
     private readonly ledgerNow: () => number,
@@ -23,15 +24,15 @@ export class SinceLastLook {
 
   /**
    * @param find finds what has become due or overdue since that time, by Postgres' clock, and deals with it. Where it fails, the next
-   * look finds it
+   * look finds it, or the next one at everything
    * @returns the result of `find`
    */
   async look(find: (sinceMs: number, nowMs: number) => Promise<Looked>): Promise<Looked> {
     const nowMs = this.ledgerNow();
     // The clock may have been set back.
     const isEverything = nowMs - this.everythingAt >= this.everythingEveryMs || nowMs < this.lookedUpToMs;
-    const looked = await find(isEverything ? 0 : Math.max(0, this.lookedUpToMs - slackMs), nowMs);
     if (isEverything) this.everythingAt = nowMs;
+    const looked = await find(isEverything ? 0 : Math.max(0, this.lookedUpToMs - slackMs), nowMs);
     const { upToMs } = looked;
     // One that ended early has begun a little before where the last one has ended.
     if (upToMs !== undefined) this.lookedUpToMs = isEverything ? upToMs : Math.max(this.lookedUpToMs, upToMs);
@@ -40,7 +41,7 @@ export class SinceLastLook {
 }
 
 export interface Looked {
-  /** Deliveries. */
+  /** Of deliveries, or of whatever it looks for. */
   count: number;
   /**
    * Milliseconds since 1970, by Postgres' clock: of what was due or overdue then, nothing else is left. Undefined: some may be, and the

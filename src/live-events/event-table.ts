@@ -49,7 +49,9 @@ const findEnds = statement(
 export const sweepEvents = statement(
   'sweep-live-events',
   `DELETE FROM live_event WHERE id = ANY (ARRAY(
-     SELECT id FROM live_event WHERE at < now() - interval '${keptMs} ms' ORDER BY at LIMIT $limit
+     SELECT id FROM live_event
+     WHERE at >= to_timestamp($since_ms::float8 / 1000) - interval '${keptMs} ms' AND at < now() - interval '${keptMs} ms'
+     ORDER BY at LIMIT $limit
    ))`,
 );
 
@@ -66,6 +68,10 @@ export async function readEnds(postgres: Postgres): Promise<{ last: bigint; firs
 
 export const listen = (postgres: Postgres): Promise<number> => postgres.affected(keepListening);
 
-/** Upkeep: removes what is older than five minutes, up to `limit` events. @returns how many */
-export const sweepLiveEvents = (postgres: Postgres, limit: number): Promise<number> =>
-  postgres.affected(sweepEvents, { limit });
+/**
+ * Upkeep: removes what has become older than five minutes since then, up to `limit` events.
+ * @param sinceMs milliseconds since 1970, by Postgres' clock
+ * @returns how many
+ */
+export const sweepLiveEvents = (postgres: Postgres, sinceMs: number, limit: number): Promise<number> =>
+  postgres.affected(sweepEvents, { since_ms: sinceMs, limit });

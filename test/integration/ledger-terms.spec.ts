@@ -276,7 +276,7 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
     const [over, kept] = [requestKey(), requestKey()];
     await accept(onTerms({ request: over }), onTerms({ request: kept }));
     await test.sql('UPDATE once_key SET expires_at = now() WHERE key = $1', [over.key]);
-    await sweepOnceKeys(test.postgres, new AbortController().signal);
+    await sweepOnceKeys(test.postgres, 0, 1000);
     const left = await test.sql<{ key: string }>('SELECT key FROM once_key WHERE key = ANY ($1::text[])', [
       [over.key, kept.key],
     ]);
@@ -294,7 +294,7 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
           const [row] = await test.sql('SELECT FROM once_key WHERE key = $1 AND expires_at <= now()', [content.key]);
           return row !== undefined;
         }, 'its time to be over');
-        await sweepOnceKeys(test.postgres, new AbortController().signal);
+        await sweepOnceKeys(test.postgres, 0, 1000);
       });
       const { decisions } = await acceptWith(sweepLate, version, [onTerms({ request, content })], toBroker);
       expect(decisions).toEqual([duplicateOf(first.id)]);

@@ -139,9 +139,9 @@ describe.each(stacks)('live events on the $name stack', (stack) => {
     expect(ear.told.at(-1)).toMatchObject({ event: 'events.missed', count: 100, reason: 'too-fast' });
     await test.sql(`UPDATE live_event SET at = now() - interval '6 minutes'`);
     const kept = await written();
-    expect(await sweepLiveEvents(test.postgres, kept - 1)).toBe(kept - 1);
+    expect(await sweepLiveEvents(test.postgres, 0, kept - 1)).toBe(kept - 1);
     expect(await written()).toBe(1);
-    expect(await sweepLiveEvents(test.postgres, kept)).toBe(1);
+    expect(await sweepLiveEvents(test.postgres, 0, kept)).toBe(1);
     const late = await hear({}, BigInt(ear.ids[0]!));
     expect(late.told).toEqual([{ event: 'events.missed', count: null, reason: 'not-kept' }]);
     const upToDate = await hear({}, BigInt(ear.ids.at(-1)!));
@@ -200,8 +200,10 @@ describe.each(stacks)('live events on the $name stack', (stack) => {
       { after: '1', most: 10 },
     );
     expect(after).toMatch(/Index Scan using live_event_pkey[^]*Index Cond: \(id > /);
-    const sweeping = { ...sweepEvents, text: sweepEvents.text.replace('$1', '$limit') };
-    expect(await planOf(sweeping, { limit: 10 })).toMatch(/Index Scan using live_event_at[^]*Index Cond: \(at < /);
+    const sweeping = { ...sweepEvents, text: sweepEvents.text.replace('$1', '$since_ms').replace('$2', '$limit') };
+    expect(await planOf(sweeping, { since_ms: 0, limit: 10 })).toMatch(
+      /Index Scan using live_event_at[^]*Index Cond: \(\(at >= .*\) AND \(at < /,
+    );
   });
 
   it('have room for no more of those that come at once, and again for others when these leave or fail', async () => {

@@ -33,7 +33,6 @@ const dayMs = 86_400_000;
 const rows = 40_000;
 /** Pages that a statement may look at. Every one of the tables has more than twice as many. */
 const mostPages = 120;
-const endless = new AbortController().signal;
 const newestId = 'ffffffff-ffff-7fff-bfff-ffffffffffff';
 
 interface Explained {
@@ -168,7 +167,7 @@ describe('with many rows in each table, what is asked for by its key costs what 
     ['accept-on-terms', (ledger) => accepting(ledger, { content: contentKey(), ...held() })],
     ['find-once-keys', (ledger) => accepting(ledger, { request: requestKey('7') })],
     ['find-by-key', (ledger) => findByKey(ledger, requestKey('7'))],
-    ['sweep-once-keys', (ledger) => sweepOnceKeys(ledger, endless)],
+    ['sweep-once-keys', (ledger) => sweepOnceKeys(ledger, 0, 1000)],
     ['idempotency-acquire', acquired],
     ['idempotency-read', (ledger) => new PostgresIdempotencyStore(ledger).sealOf('7')],
     [
@@ -178,7 +177,7 @@ describe('with many rows in each table, what is asked for by its key costs what 
         await store.seal(key, token, {}, 1000);
       },
     ],
-    ['idempotency-sweep', (ledger) => new PostgresIdempotencyStore(ledger).sweep(endless)],
+    ['idempotency-sweep', (ledger) => new PostgresIdempotencyStore(ledger).sweep(0, 1000)],
     ['open-endpoints', (ledger) => openEndpoints(ledger, [opening])],
     [
       'close-endpoints',
@@ -198,6 +197,34 @@ describe('with many rows in each table, what is asked for by its key costs what 
     const [ledger, pages] = watched();
     await run(ledger);
     expect(pages.get(name)).toBeLessThan(mostPages);
+  });
+
+  it('of a sweep that has just looked, also while a snapshot, as a backup has one, keeps what the last ones removed', async () => {
+    const backup = await connect();
+    await backup.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    await backup.query('SELECT');
+    try {
+      const over = `now() - interval '1 hour' FROM generate_series(1, ${rows}) AS n`;
+      await admin.query(
+        `INSERT INTO once_key SELECT 'over', 'publish', n::text, gen_random_uuid(), 'hash', false, ${over}`,
+      );
+      await admin.query(
+        `INSERT INTO idempotency_key (key, token, expires_at) SELECT 'over/' || n, 'alive/' || n, ${over}`,
+      );
+      for (const table of ['once_key', 'idempotency_key'])
+        await admin.query(`DELETE FROM ${table} WHERE expires_at < now()`);
+      const sweepsSince = async (sinceMs: number) => {
+        const [ledger, pages] = watched();
+        await sweepOnceKeys(ledger, sinceMs, 1000);
+        await new PostgresIdempotencyStore(ledger).sweep(sinceMs, 1000);
+        return ['sweep-once-keys', 'idempotency-sweep'].map((name) => pages.get(name)!);
+      };
+      expect(Math.max(...(await sweepsSince(Date.now() - 60_000)))).toBeLessThan(mostPages);
+      expect(Math.min(...(await sweepsSince(0)))).toBeGreaterThan(mostPages);
+    } finally {
+      await backup.end();
+      await admin.query('VACUUM ANALYZE once_key, idempotency_key');
+    }
   });
 
   it('of a chunk, of a line, of an erasure, and of digests', async () => {
