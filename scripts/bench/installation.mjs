@@ -16,7 +16,7 @@ const shownOutput = 2000;
 
 /** @typedef {'api' | 'worker' | 'postgres' | 'rabbitmq' | 'redis'} Part */
 
-/** @typedef {{ level: string, event: string, times: number }} Trouble */
+/** @typedef {{ level: string, event: string, times: number, first: string }} Trouble `first`: the beginning of its first line */
 
 /**
  * @typedef {object} Wish a subscription to be
@@ -191,7 +191,7 @@ async function countTroubles(logFiles) {
       if (line === '' || line.startsWith('{"level":"info"')) continue;
       /** @type {{ level?: string, event?: string }} */
       const { level = 'output', event = line } = line.startsWith('{') ? JSON.parse(line) : {};
-      const known = troubles.get(event) ?? { level, event, times: 0 };
+      const known = troubles.get(event) ?? { level, event, times: 0, first: line.slice(0, 600) };
       troubles.set(event, { ...known, times: known.times + 1 });
     }
   }

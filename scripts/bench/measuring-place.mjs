@@ -81,7 +81,8 @@ export async function finishMeasuring({ installation, measurements }, log) {
   if (installation.databaseUrl) await untilSettled(installation.databaseUrl, measurements.runs);
   const wrong = await measurements.runs.findWrong();
   await installation.stop(); // its logs are complete then
-  for (const { level, event, times } of await installation.troubles()) log(`logged ${times} times: ${level} ${event}`);
+  for (const { level, event, times, first } of await installation.troubles())
+    log(`logged ${times} times: ${level} ${event}, first ${first}`);
   return wrong;
 }
 
