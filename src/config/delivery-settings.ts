@@ -24,7 +24,7 @@ export const deliverySettings = {
   MAX_IN_FLIGHT: wholeNumber(1, 10_000)
     .default(512)
     .describe(
-      'Deliveries that one worker sends at once; a quarter of these places is for all endpoints together that have not answered well lately. Further work waits in memory or in the queue.',
+      'Deliveries that one worker sends at once; a quarter of these places is for all endpoints together that have not answered well lately, and an eighth for receivers that answer within a quarter of a second. Further work waits in memory or in the queue.',
     ),
   MAX_IN_FLIGHT_PER_ENDPOINT: wholeNumber(1, 10_000)
     .default(128)

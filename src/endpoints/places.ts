@@ -4,6 +4,8 @@ import { Place, type Origin, type Room } from './room.js';
 const unprovenPart = 4;
 /** The first call of an origin may have a place beyond that, until they have half of the places. */
 const firstCallsPart = 2;
+/** An eighth is kept for origins whose calls are short, and half of that also for the first call of one that nothing is known of. */
+const keptPart = 8;
 
 /** The places of a worker: how many are free, and which endpoint may take one. */
 export class Places {
@@ -12,11 +14,13 @@ export class Places {
   unproven = 0;
   private readonly unprovenShare: number;
   private readonly firstCallsShare: number;
+  private readonly kept: number;
 
   constructor(private readonly total: number) {
     this.free = total;
     this.unprovenShare = Math.max(1, Math.floor(total / unprovenPart));
     this.firstCallsShare = Math.max(1, Math.floor(total / firstCallsPart));
+    this.kept = Math.floor(total / keptPart);
   }
 
   get areAllFree(): boolean {
@@ -40,16 +44,17 @@ export class Places {
   }
 
   /**
-   * An origin may have as many places as it leaves free: one alone takes half, two a third each, and however many slow
-   * ones there are, the next origin finds a place.
+   * An origin may have as many places as it leaves free: one alone takes half, two a third each, and many a few. Those
+   * few are not enough for one that is called often: the places of slow ones come back only when their calls end, and
+   * ones that had fewer take the last. So some are kept for origins that give them back soon.
    */
   suffice(origin: Origin): boolean {
-    return origin.window.open < this.free;
+    return origin.window.open < this.freeFor(origin);
   }
 
   /** Whether its calls under way, and not what else takes places, are why the origin may have no more of them. */
-  areTakenBy({ calling }: Origin): boolean {
-    return calling > 0 && calling >= this.free;
+  areTakenBy(origin: Origin): boolean {
+    return origin.calling > 0 && origin.calling >= this.freeFor(origin);
   }
 
   /**
@@ -59,6 +64,11 @@ export class Places {
    */
   hasShare(room: Room): boolean {
     return room.isProven || this.unproven < this.shareOf(room);
+  }
+
+  private freeFor(origin: Origin): number {
+    if (origin.hasShortCalls) return this.free;
+    return this.free - (origin.isUnknown && origin.window.open === 0 ? this.kept / 2 : this.kept);
   }
 
   /** How many places the unproven may have for this one, which is not proven, to get another. */

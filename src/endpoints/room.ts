@@ -11,6 +11,8 @@ const firstLimitOfOrigin = 32;
 export const provenMs = 60_000;
 /** No call is overdue before this, however quick the endpoint is. */
 export const shortestOverdueMs = 250;
+/** Places that are given back after this time on average suffice for four calls a second each. */
+const shortMs = 250;
 /** A call is overdue when it takes this many times as long as the calls before it. */
 const overdueFactor = 4;
 /** A call that takes this much longer than usual is overdue, however slow the endpoint is. */
@@ -32,6 +34,9 @@ export class Origin {
   readonly withLine = new Set<Room>();
   /** Calls under way. */
   calling = 0;
+  /** Of these, those that take far longer than usual. */
+  overdue = 0;
+  private readonly meanMs = new MeanMs();
   /** Since when it has answered nothing, although calls were under way; undefined: none is. */
   silentSince: number | undefined;
 
@@ -40,6 +45,29 @@ export class Origin {
     most: number,
   ) {
     this.window = new Window(firstLimitOfOrigin, most);
+  }
+
+  /** No call of it has ended. */
+  get isUnknown(): boolean {
+    return this.meanMs.value === undefined;
+  }
+
+  get hasShortCalls(): boolean {
+    return this.overdue === 0 && (this.meanMs.value ?? Infinity) <= shortMs;
+  }
+
+  /** A call has ended, also without an answer: until then it had a place. */
+  called(durationMs: number): void {
+    this.meanMs.add(durationMs);
+  }
+}
+
+/** Of calls: the last one counts an eighth. */
+class MeanMs {
+  value: number | undefined;
+
+  add(ms: number): void {
+    this.value = this.value === undefined ? ms : this.value + (ms - this.value) / 8;
   }
 }
 
@@ -63,7 +91,7 @@ export class Room {
   private lastWellAt = -Infinity;
   private readonly congestion = new Congestion();
   /** Of calls that were answered: a timeout says how patient we are, not how quick the endpoint is. */
-  private meanMs: number | undefined;
+  private readonly meanMs = new MeanMs();
   /** Calls that ended well in the present second, and in the one before. */
   private completed = 0;
   private completedBefore = 0;
@@ -92,7 +120,7 @@ export class Room {
   }
 
   get overdueMs(): number {
-    const usualMs = this.meanMs ?? 0;
+    const usualMs = this.meanMs.value ?? 0;
     return Math.max(shortestOverdueMs, Math.min(overdueFactor * usualMs, usualMs + longestLateMs));
   }
 
@@ -116,7 +144,7 @@ export class Room {
   wentWell(now: number, durationMs: number): void {
     this.congestion.took(durationMs, now);
     this.window.widen(this.congestion.isCongested);
-    this.took(durationMs);
+    this.meanMs.add(durationMs);
     this.lastWellAt = now;
     this.isTroubled = false;
     this.advanceBucket(now);
@@ -124,7 +152,7 @@ export class Room {
   }
 
   wasAnsweredBadly(durationMs: number): void {
-    this.took(durationMs);
+    this.meanMs.add(durationMs);
     this.wentBadly();
   }
 
@@ -138,10 +166,6 @@ export class Room {
     this.window.halve();
     this.lastWellAt = -Infinity;
     this.isTroubled = true;
-  }
-
-  private took(durationMs: number): void {
-    this.meanMs = this.meanMs === undefined ? durationMs : this.meanMs + (durationMs - this.meanMs) / 8;
   }
 
   private advanceBucket(now: number): void {

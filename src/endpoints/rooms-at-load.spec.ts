@@ -12,6 +12,8 @@ interface Load {
   /** Endpoints beside the healthy one, and how many deliveries go to them a second, all together. */
   endpoints: number;
   perSecond: number;
+  /** So many for one of them follow each other; 1 where left out. */
+  inTurn?: number;
   /** Of a call that begins at that time. */
   answerMs: (atMs: number) => number;
 }
@@ -25,7 +27,7 @@ interface Course {
 }
 
 /** In virtual time, a worker with 512 places, and an endpoint that answers 400 calls a second within 5 ms each. */
-async function run({ seconds, endpoints, perSecond, answerMs }: Load): Promise<Course> {
+async function run({ seconds, endpoints, perSecond, inTurn = 1, answerMs }: Load): Promise<Course> {
   const startMs = 1_000_000;
   let nowMs = startMs;
   const rooms = new Rooms({ places: 512, perUrl: 128, longestWaitMs: 60_000, now: () => nowMs });
@@ -64,7 +66,8 @@ async function run({ seconds, endpoints, perSecond, answerMs }: Load): Promise<C
     due.delete(nowMs);
     const askedMs = nowMs;
     if (ms % 5 < 2) deliver('http://healthy/', 5, () => took[Math.floor(ms / 5000)]!.push(nowMs - askedMs));
-    for (; others < (ms * perSecond) / 1000; others++) deliver(`http://other-${others % endpoints}/`, answerMs(ms));
+    for (; others < (ms * perSecond) / 1000; others++)
+      deliver(`http://other-${Math.floor(others / inTurn) % endpoints}/`, answerMs(ms));
     if (ms % 50 === 0) rooms.tick();
     await settled();
   }
@@ -86,5 +89,12 @@ describe('a healthy endpoint', () => {
     const { held, p95, most } = await run({ seconds: 30, endpoints: 50, perSecond: 400, answerMs: () => 9000 });
     expect([held, ...p95]).toEqual([0, 5, 5, 5, 5, 5, 5]);
     expect(most).toBeGreaterThan(400); // the slow ones use what there is
+  });
+
+  it('has places beside fifty endpoints that answer after eight seconds, and of which one after the other gets a burst', async () => {
+    const answerMs = () => 8000;
+    const { held, p95, most } = await run({ seconds: 60, endpoints: 50, perSecond: 400, inTurn: 64, answerMs });
+    expect([held, Math.max(...p95)]).toEqual([0, 5]);
+    expect(most).toBeGreaterThan(400);
   });
 });

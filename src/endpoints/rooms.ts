@@ -138,7 +138,11 @@ export class Rooms {
       this.calls.delete(place);
       room.calling--;
       origin.calling--;
-      if (place.isOverdue) room.overdue--;
+      if (place.isOverdue) {
+        room.overdue--;
+        origin.overdue--;
+      }
+      origin.called(durationMs);
     }
     const isAnswered = verdict.kind === 'well' || verdict.kind === 'troubled';
     if (verdict.kind === 'well') room.wentWell(now, durationMs);
@@ -176,6 +180,7 @@ export class Rooms {
       if (place.isOverdue || ageMs < room.overdueMs) continue;
       place.isOverdue = true;
       room.overdue++;
+      room.origin.overdue++;
       this.places.judge(room, now);
     }
     const hanging = this.findHanging(now);
