@@ -1,4 +1,4 @@
-import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { Siblings } from '../supervision/siblings.js';
 import { Heartbeat } from './heartbeat.service.js';
 
@@ -7,8 +7,9 @@ import { Heartbeat } from './heartbeat.service.js';
  * expired.
  */
 @Injectable()
-export class EndedSiblings implements OnApplicationBootstrap {
+export class EndedSiblings implements OnApplicationBootstrap, BeforeApplicationShutdown {
   private readonly logger = new Logger(EndedSiblings.name);
+  private isLeaving = false;
 
   constructor(
     private readonly siblings: Siblings,
@@ -17,9 +18,15 @@ export class EndedSiblings implements OnApplicationBootstrap {
 
   onApplicationBootstrap(): void {
     this.siblings.announce(this.heartbeat.processId, (processId) => {
+      if (this.isLeaving) return;
       this.heartbeat.noteEnd(processId).catch((error: unknown) => {
         this.logger.warn({ event: 'heartbeat.end-not-noted', processId, error }); // it expires, only later
       });
     });
+  }
+
+  /** The database is about to be left. Siblings end in the same seconds, and each has noted that itself. */
+  beforeApplicationShutdown(): void {
+    this.isLeaving = true;
   }
 }
