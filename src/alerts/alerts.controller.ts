@@ -1,8 +1,7 @@
-import { Body, Controller, Get, Headers, HttpCode, Post, Put, Query } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Body, Get, Headers, HttpCode, Post, Put, Query } from '@nestjs/common';
 import type * as z from 'zod';
 import { AuditLog } from '../audit/audit-log.js';
-import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController, NeedsUserRole } from '../auth/auth.decorators.js';
 import { Config } from '../config/config.module.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { requireMatch } from '../infra/http/if-match.js';
@@ -14,10 +13,7 @@ import { alertRulesInput, alertRulesOutput, type AlertRules } from './alert-rule
 import { alertPageOutput, alertQuery, alertTestOutput, pageToShow, recipientsOutput, testToShow } from './alerts-io.js';
 import { NoteSender } from './note-sender.service.js';
 
-@ApiTags('alerts')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1')
+@AdminController('alerts')
 export class AlertsController {
   constructor(
     private readonly postgres: Postgres,

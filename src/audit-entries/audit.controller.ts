@@ -1,6 +1,5 @@
-import { Controller, Get, Query } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { Get, Query } from '@nestjs/common';
+import { AdminController } from '../auth/auth.decorators.js';
 import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
@@ -8,10 +7,7 @@ import { auditPageOutput, pageToShow } from './audit-output.js';
 import { auditQuery } from './audit-query.js';
 import { EntryReader } from './entry-reader.service.js';
 
-@ApiTags('audit')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/audit')
+@AdminController('audit', 'audit')
 export class AuditController {
   constructor(private readonly reader: EntryReader) {}
 

@@ -1,5 +1,4 @@
-import { Body, Controller, Delete, Get, Header, Headers, Param, Patch, Post, Query, Req, Res } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Body, Delete, Get, Header, Headers, Param, Patch, Post, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
 import { Config } from '../config/config.module.js';
@@ -21,7 +20,7 @@ import {
   createdApplicationOutput,
 } from './applications-io.js';
 import { ApplicationsService, type ShownApplication } from './applications.service.js';
-import { CurrentApplication, RequireSuperuser } from './auth.decorators.js';
+import { AdminController, CurrentApplication } from './auth.decorators.js';
 
 type Shown = z.output<typeof applicationOutput>;
 type ShownWithSecret = z.output<typeof applicationWithSecretOutput>;
@@ -37,10 +36,7 @@ const takenAway =
 const unknownApplication = { 404: 'There is no such application.' };
 
 /** Credentials. A secret is in the answer that makes it and nowhere else. */
-@ApiTags('applications')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/applications')
+@AdminController('applications', 'applications')
 export class ApplicationsController {
   constructor(
     private readonly applications: ApplicationsService,

@@ -1,10 +1,12 @@
 import {
   applyDecorators,
+  Controller,
   createParamDecorator,
   UseGuards,
   UseInterceptors,
   type ExecutionContext,
 } from '@nestjs/common';
+import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import type { Application } from './application.js';
 import { AuthorInterceptor } from './author.interceptor.js';
@@ -15,9 +17,17 @@ import { DescribesUserRoles, NeededUserRole, type UserRole } from './user-roles.
 /** The caller needs any of these scopes, or is a superuser. */
 export const RequireScope = (...scopes: Scope[]) => applyDecorators(Needs(scopes), UseGuards(AuthorizationGuard));
 
-/** The caller must be a superuser, or a user in a session whose role is high enough: the admin API. */
-export const RequireSuperuser = () =>
-  applyDecorators(Needs('superuser'), UseGuards(AuthorizationGuard), Audited(), DescribesUserRoles());
+/** A part of the admin API: the caller must be a superuser, or a user in a session whose role is high enough. */
+export const AdminController = (tag: string, path = '') =>
+  applyDecorators(
+    Controller(`admin/v1/${path}`),
+    ApiTags(tag),
+    ApiBearerAuth(),
+    Needs('superuser'),
+    UseGuards(AuthorizationGuard),
+    Audited(),
+    DescribesUserRoles(),
+  );
 
 /**
  * The least role of a user who carries out this operation of the admin API in a session. Where it is not said: `viewer` for what

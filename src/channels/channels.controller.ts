@@ -1,7 +1,6 @@
-import { Body, Controller, Delete, Get, Headers, Param, Patch, Post, Query } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Body, Delete, Get, Headers, Param, Patch, Post, Query } from '@nestjs/common';
 import type * as z from 'zod';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController } from '../auth/auth.decorators.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { requireMatch } from '../infra/http/if-match.js';
@@ -28,10 +27,7 @@ const overRoom = {
 };
 
 /** Channels and an operator's rules for them. Publishers create and describe channels too, in the Notificaties API. */
-@ApiTags('channels')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/channels')
+@AdminController('channels', 'channels')
 export class ChannelsController {
   constructor(
     private readonly channels: ChannelsService,

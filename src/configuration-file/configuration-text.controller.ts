@@ -1,8 +1,7 @@
-import { Body, Controller, Get, Headers, Post, Query, Res } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Body, Get, Headers, Post, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type * as z from 'zod';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController } from '../auth/auth.decorators.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { entityTagOf, requireMatch } from '../infra/http/if-match.js';
 import { ValidationProblem } from '../infra/http/problem.js';
@@ -22,10 +21,7 @@ import { readConfigurationAside, type TextReadAside } from './read-aside.js';
 import { toYamlInParts } from './yaml-text.js';
 
 /** For those who edit the text of a configuration where it is not kept. */
-@ApiTags('configuration')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/configuration/text')
+@AdminController('configuration', 'configuration/text')
 export class ConfigurationTextController {
   constructor(
     private readonly configuration: ConfigurationService,

@@ -1,7 +1,6 @@
-import { Body, Controller, Get, Post, Query } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Body, Get, Post, Query } from '@nestjs/common';
 import * as z from 'zod';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController } from '../auth/auth.decorators.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { applyQuery, planOutput, pruneQuery } from './configuration-io.js';
@@ -10,10 +9,7 @@ import { ConfigurationService } from './configuration.service.js';
 import { Export } from './export.service.js';
 import type { Plan } from './planning.js';
 
-@ApiTags('configuration')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/configuration')
+@AdminController('configuration', 'configuration')
 export class ConfigurationController {
   constructor(
     private readonly configuration: ConfigurationService,

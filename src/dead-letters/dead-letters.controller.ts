@@ -1,7 +1,6 @@
-import { Controller, Get, Query } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Get, Query } from '@nestjs/common';
 import type * as z from 'zod';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController } from '../auth/auth.decorators.js';
 import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { checkInput } from '../infra/http/check-input.js';
@@ -10,10 +9,7 @@ import { SubscriptionDirectory } from '../subscriptions/subscription-directory.s
 import { deadLettersOutput, deadLettersQuery, deadLettersToShow, soughtBy } from './dead-letters-io.js';
 import { KeptGroups } from './kept-groups.service.js';
 
-@ApiTags('deliveries')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/dead-letters')
+@AdminController('deliveries', 'dead-letters')
 export class DeadLettersController {
   constructor(
     private readonly groups: KeptGroups,

@@ -1,7 +1,6 @@
-import { Controller, Get, Logger, Param, Post, Query } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Get, Logger, Param, Post, Query } from '@nestjs/common';
 import { AuditLog } from '../audit/audit-log.js';
-import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController, NeedsUserRole } from '../auth/auth.decorators.js';
 import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
@@ -35,10 +34,7 @@ const unknownDelivery = {
 /** How long nobody knows: a backup may keep a day half dropped for hours. */
 const awaySeconds = 60;
 
-@ApiTags('deliveries')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/deliveries')
+@AdminController('deliveries', 'deliveries')
 export class DeliveriesController {
   private readonly logger = new Logger(DeliveriesController.name);
 

@@ -1,8 +1,7 @@
-import { Body, Controller, Get, Post } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Body, Get, Post } from '@nestjs/common';
 import type * as z from 'zod';
 import { AuditLog } from '../audit/audit-log.js';
-import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController, NeedsUserRole } from '../auth/auth.decorators.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
 import { Postgres } from '../infra/postgres/postgres.js';
@@ -12,10 +11,7 @@ import { SubscriptionsService } from '../subscriptions/subscriptions.service.js'
 import { endpointListOutput, endpointResetInput, endpointsToShow, mostPaced } from './endpoints-io.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
 
-@ApiTags('endpoints')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/endpoints')
+@AdminController('endpoints', 'endpoints')
 export class EndpointsController {
   constructor(
     private readonly openEndpoints: OpenEndpoints,

@@ -1,7 +1,6 @@
-import { Controller, Get, Query } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Get, Query } from '@nestjs/common';
 import type * as z from 'zod';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController } from '../auth/auth.decorators.js';
 import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { Postgres } from '../infra/postgres/postgres.js';
@@ -13,10 +12,7 @@ import { OpenEndpoints } from './open-endpoints.service.js';
 import { situationsOutput, situationsQuery, situationToShow } from './situations-io.js';
 
 /** How it stands with subscriptions that somebody looks at. */
-@ApiTags('subscriptions')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/subscriptions/situations')
+@AdminController('subscriptions', 'subscriptions/situations')
 export class SituationsController {
   constructor(
     private readonly subscriptions: SubscriptionDirectory,

@@ -1,8 +1,7 @@
-import { Controller, Get, Query, Res } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Get, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type * as z from 'zod';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController } from '../auth/auth.decorators.js';
 import { KeptLists } from '../catalogue/kept-lists.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
@@ -14,10 +13,7 @@ import { OpenEndpoints } from './open-endpoints.service.js';
 import { pageOfSubscriptions, subscriptionListQuery } from './subscription-list.js';
 
 /** The subscriptions of the catalogue, also by the endpoint that they lead to. */
-@ApiTags('subscriptions')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/subscriptions')
+@AdminController('subscriptions', 'subscriptions')
 export class SubscriptionListController {
   constructor(
     private readonly subscriptions: SubscriptionsService,

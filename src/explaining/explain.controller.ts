@@ -1,6 +1,5 @@
-import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
-import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import { Body, Get, Param, Post, Query } from '@nestjs/common';
+import { AdminController, NeedsUserRole } from '../auth/auth.decorators.js';
 import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { checkInput } from '../infra/http/check-input.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
@@ -16,10 +15,7 @@ import { ExplanationReader } from './explanation-reader.service.js';
 const start = { part: 'first', after: null } as const;
 
 /** The subscriptions that get a notification, those that do not, and why. */
-@ApiTags('notifications')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1')
+@AdminController('notifications')
 export class ExplainController {
   constructor(
     private readonly reader: ExplanationReader,

@@ -1,7 +1,6 @@
-import { Body, Controller, Post } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Body, Post } from '@nestjs/common';
 import type * as z from 'zod';
-import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController, NeedsUserRole } from '../auth/auth.decorators.js';
 import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
@@ -21,10 +20,7 @@ const mostRows = 50_000;
 const mostMs = 1000;
 
 /** Tells which notifications other filters would get. */
-@ApiTags('subscriptions')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/subscriptions/preview')
+@AdminController('subscriptions', 'subscriptions/preview')
 export class FiltersPreviewController {
   constructor(
     private readonly catalogue: Catalogue,

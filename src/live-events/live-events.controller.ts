@@ -1,9 +1,8 @@
-import { Controller, Get, Headers, Logger, Query, Req, Res } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Get, Headers, Logger, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import type { Application } from '../auth/application.js';
-import { CurrentApplication, RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController, CurrentApplication } from '../auth/auth.decorators.js';
 import { userOf } from '../auth/authorization.guard.js';
 import { TokenWatch } from '../auth/token-watch.service.js';
 import { UserSessions } from '../auth/user-sessions.js';
@@ -35,10 +34,7 @@ const eventsHeaders = z.object({
 
 const streamType = 'text/event-stream';
 
-@ApiTags('events')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/events')
+@AdminController('events', 'events')
 export class LiveEventsController {
   private readonly logger = new Logger('LiveEvents');
 

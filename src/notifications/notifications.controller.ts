@@ -1,6 +1,5 @@
-import { Controller, Get, Param, Query } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { Get, Param, Query } from '@nestjs/common';
+import { AdminController } from '../auth/auth.decorators.js';
 import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { boundedDescription } from '../deliveries/search-query.js';
 import { checkInput } from '../infra/http/check-input.js';
@@ -11,10 +10,7 @@ import { notificationOutput, notificationPageOutput, notificationToShow, pageToS
 import { NotificationReader } from './notification-reader.service.js';
 import { notificationQuery, notificationsQuery, toCriteria } from './notifications-query.js';
 
-@ApiTags('notifications')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/notifications')
+@AdminController('notifications', 'notifications')
 export class NotificationsController {
   constructor(private readonly reader: NotificationReader) {}
 

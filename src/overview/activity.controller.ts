@@ -1,8 +1,7 @@
-import { Controller, Get, Query } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Get, Query } from '@nestjs/common';
 import type * as z from 'zod';
 import { readSeries, readTotals } from '../activity/activity-rows.js';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController } from '../auth/auth.decorators.js';
 import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { Postgres } from '../infra/postgres/postgres.js';
@@ -11,10 +10,7 @@ import { AdminOperation } from '../openapi/admin-operation.js';
 import { activityOutput, activityQuery, mostTotals, totalsOutput, totalsQuery, totalsToShow } from './activity-io.js';
 import { bucketsFrom, countedUntil, firstOf, spans } from './spans.js';
 
-@ApiTags('activity')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/activity')
+@AdminController('activity', 'activity')
 export class ActivityController {
   constructor(
     private readonly postgres: Postgres,

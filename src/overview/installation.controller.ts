@@ -1,8 +1,7 @@
-import { Controller, Get, Inject } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Get, Inject } from '@nestjs/common';
 import type { Redis } from 'ioredis';
 import type * as z from 'zod';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController } from '../auth/auth.decorators.js';
 import { Config } from '../config/config.module.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { REDIS } from '../infra/redis/redis.module.js';
@@ -16,10 +15,7 @@ import { mostProcesses, processToShow } from './process-output.js';
 import { databaseOf, locksOf, queueOf } from './servers.js';
 import { settingsToShow } from './settings-to-show.js';
 
-@ApiTags('overview')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/installation')
+@AdminController('overview', 'installation')
 export class InstallationController {
   constructor(
     private readonly postgres: Postgres,

@@ -1,16 +1,12 @@
-import { Controller, Get, Headers, Res } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Get, Headers, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController } from '../auth/auth.decorators.js';
 import { namesTag } from '../infra/http/if-match.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { Overview } from './overview.service.js';
 import { overviewHeaders, overviewOutput, type OverviewAnswer } from './overview-io.js';
 
-@ApiTags('overview')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/overview')
+@AdminController('overview', 'overview')
 export class OverviewController {
   constructor(private readonly overview: Overview) {}
 

@@ -1,9 +1,8 @@
-import { Body, Controller, Post, Req, Res } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Body, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import type { Application } from '../auth/application.js';
-import { CurrentApplication, NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController, CurrentApplication, NeedsUserRole } from '../auth/auth.decorators.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { Tracing } from '../telemetry/tracing.js';
@@ -30,10 +29,7 @@ const publishedOutput = z
   .meta({ id: 'PublishedNotification' });
 
 /** Publishing by a person: the request of a publisher, with the answer of this API. */
-@ApiTags('notifications')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/notifications')
+@AdminController('notifications', 'notifications')
 export class PublishByHandController {
   constructor(
     private readonly requests: PublicationRequests,

@@ -1,9 +1,8 @@
-import { Body, Controller, Post, Req, Res } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Body, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
 import type { Application } from '../auth/application.js';
-import { CurrentApplication, NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController, CurrentApplication, NeedsUserRole } from '../auth/auth.decorators.js';
 import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import type { Selection } from '../deliveries/selection.js';
 import { CreationRequests } from '../idempotency/creation-requests.service.js';
@@ -20,10 +19,7 @@ const created = {
 };
 
 /** Ends the deliveries of a selection, as a replay sends them: in steps, by a dispatcher. */
-@ApiTags('deliveries')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/deliveries')
+@AdminController('deliveries', 'deliveries')
 export class EndingController {
   constructor(
     private readonly replays: Replays,

@@ -1,9 +1,8 @@
-import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Body, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
 import type { Application } from '../auth/application.js';
-import { CurrentApplication, NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController, CurrentApplication, NeedsUserRole } from '../auth/auth.decorators.js';
 import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { CreationRequests } from '../idempotency/creation-requests.service.js';
 import { checkInput } from '../infra/http/check-input.js';
@@ -33,10 +32,7 @@ const created = {
   409: '`selection-not-confirmed`: `confirm` is needed, or is not what the selection means now; `detail` has the count. `replay-under-way`: of everything for this subscription.',
 };
 
-@ApiTags('replays')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/replays')
+@AdminController('replays', 'replays')
 export class ReplaysController {
   constructor(
     private readonly replays: Replays,

@@ -1,7 +1,6 @@
-import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Body, Get, Param, Post, Query } from '@nestjs/common';
 import type * as z from 'zod';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController } from '../auth/auth.decorators.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
@@ -19,10 +18,7 @@ type Shown = z.output<typeof erasureOutput>;
 
 const unknownErasure = { 404: 'There is no such erasure.' };
 
-@ApiTags('retention')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/erasures')
+@AdminController('retention', 'erasures')
 export class ErasuresController {
   constructor(private readonly erasures: Erasures) {}
 

@@ -1,14 +1,10 @@
-import { Controller, Get } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { Get } from '@nestjs/common';
+import { AdminController } from '../auth/auth.decorators.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { reportToShow, retentionOutput } from './retention-output.js';
 import { RetentionReports } from './retention-report.service.js';
 
-@ApiTags('retention')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/retention')
+@AdminController('retention', 'retention')
 export class RetentionController {
   constructor(private readonly reports: RetentionReports) {}
 

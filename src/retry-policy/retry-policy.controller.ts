@@ -1,6 +1,5 @@
-import { Body, Controller, Delete, Get, Headers, Param, Put, Query } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { Body, Delete, Get, Headers, Param, Put, Query } from '@nestjs/common';
+import { AdminController } from '../auth/auth.decorators.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { requireMatch } from '../infra/http/if-match.js';
@@ -26,10 +25,7 @@ import {
 import { RetryPolicies } from './retry-policies.service.js';
 import type { RetryPolicy } from './retry-schedule.js';
 
-@ApiTags('retry policy')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1')
+@AdminController('retry policy')
 export class RetryPolicyController {
   constructor(
     private readonly policies: RetryPolicies,

@@ -1,9 +1,8 @@
-import { Controller, Header, Post, Req } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Header, Post, Req } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import type { Application } from '../auth/application.js';
-import { CurrentApplication, RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController, CurrentApplication } from '../auth/auth.decorators.js';
 import { userOf } from '../auth/authorization.guard.js';
 import { originOf } from '../infra/http/origin.js';
 import { PermissionProblem } from '../infra/http/problem.js';
@@ -18,10 +17,7 @@ const ticketOutput = z
   })
   .meta({ id: 'SignInTicket' });
 
-@ApiTags('sessions')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/sign-in-tickets')
+@AdminController('sessions', 'sign-in-tickets')
 export class TicketsController {
   constructor(private readonly signIn: SignIn) {}
 

@@ -1,7 +1,6 @@
-import { Body, Controller, Delete, Get, Header, Param, Post } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Body, Delete, Get, Header, Param, Post } from '@nestjs/common';
 import type * as z from 'zod';
-import { RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController } from '../auth/auth.decorators.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
@@ -24,10 +23,7 @@ const overShare =
 const unknownKey = { 404: 'There is no such subscription, or it has no such key.' };
 
 /** The signing keys of any subscription, for operators. A secret is in the answer that makes it and nowhere else. */
-@ApiTags('subscriptions')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/subscriptions/:subscriptionId/signing-keys')
+@AdminController('subscriptions', 'subscriptions/:subscriptionId/signing-keys')
 export class SigningKeysController {
   constructor(
     private readonly subscriptions: SubscriptionsService,

@@ -1,7 +1,6 @@
-import { Controller, Headers, Param, Post, Res } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Headers, Param, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController, NeedsUserRole } from '../auth/auth.decorators.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { SubscriptionAnswers, type Shown, type ShownWithHeld } from './subscription-answers.service.js';
@@ -10,10 +9,7 @@ import { subscriptionOutput, subscriptionWithHeldOutput } from './subscriptions-
 import { SubscriptionsService } from './subscriptions.service.js';
 
 /** Whether deliveries of a subscription are sent, and what becomes of those that are held: for an operator, without an administrator. */
-@ApiTags('subscriptions')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/subscriptions/:subscriptionId')
+@AdminController('subscriptions', 'subscriptions/:subscriptionId')
 export class SubscriptionStateController {
   constructor(
     private readonly subscriptions: SubscriptionsService,

@@ -1,10 +1,9 @@
-import { Body, Controller, Delete, Get, Header, Headers, Param, Patch, Post, Req, Res } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Body, Delete, Get, Header, Headers, Param, Patch, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
 import { ApplicationDirectory } from '../auth/application-directory.service.js';
 import type { Application } from '../auth/application.js';
-import { CurrentApplication, RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController, CurrentApplication } from '../auth/auth.decorators.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { Config } from '../config/config.module.js';
@@ -36,10 +35,7 @@ const overShare = {
 };
 
 /** The operator's view and settings of subscriptions. Subscribers register and change their own in the Notificaties API. */
-@ApiTags('subscriptions')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/subscriptions')
+@AdminController('subscriptions', 'subscriptions')
 export class SubscriptionsController {
   constructor(
     private readonly subscriptions: SubscriptionsService,

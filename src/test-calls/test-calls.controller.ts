@@ -1,17 +1,13 @@
-import { Controller, Header, Param, Post } from '@nestjs/common';
-import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
+import { Header, Param, Post } from '@nestjs/common';
 import type * as z from 'zod';
-import { NeedsUserRole, RequireSuperuser } from '../auth/auth.decorators.js';
+import { AdminController, NeedsUserRole } from '../auth/auth.decorators.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { testCallOutput } from './test-call-output.js';
 import { TestCalls } from './test-calls.service.js';
 
-@ApiTags('subscriptions')
-@ApiBearerAuth()
-@RequireSuperuser()
-@Controller('admin/v1/subscriptions/:subscriptionId/test')
+@AdminController('subscriptions', 'subscriptions/:subscriptionId/test')
 export class TestCallsController {
   constructor(
     private readonly subscriptions: SubscriptionsService,
