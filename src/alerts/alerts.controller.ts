@@ -1,7 +1,8 @@
 import { Body, Get, Headers, HttpCode, Post, Put, Query } from '@nestjs/common';
 import type * as z from 'zod';
 import { AuditLog } from '../audit/audit-log.js';
-import { AdminController, NeedsUserRole } from '../auth/auth.decorators.js';
+import { AdminController } from '../auth/auth.decorators.js';
+import { NeedsUserRole } from '../auth/user-roles.js';
 import { Config } from '../config/config.module.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { requireMatch } from '../infra/http/if-match.js';

@@ -12,7 +12,7 @@ import type { Application } from './application.js';
 import { AuthorInterceptor } from './author.interceptor.js';
 import { AuthorizationGuard, callerOf, Needs } from './authorization.guard.js';
 import type { Scope } from './scopes.js';
-import { DescribesUserRoles, NeededUserRole, type UserRole } from './user-roles.js';
+import { DescribesUserRoles } from './user-roles.js';
 
 /** The caller needs any of these scopes, or is a superuser. */
 export const RequireScope = (...scopes: Scope[]) => applyDecorators(Needs(scopes), UseGuards(AuthorizationGuard));
@@ -28,12 +28,6 @@ export const AdminController = (tag: string, path = '') =>
     Audited(),
     DescribesUserRoles(),
   );
-
-/**
- * The least role of a user who carries out this operation of the admin API in a session. Where it is not said: `viewer` for what
- * only reads (GET), `administrator` for everything else.
- */
-export const NeedsUserRole = (role: UserRole) => NeededUserRole(role);
 
 /** Changes by the routes of the controller are noted as those of their caller. */
 export const Audited = () => UseInterceptors(new AuthorInterceptor());

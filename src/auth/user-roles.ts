@@ -11,14 +11,18 @@ export type UserRole = (typeof userRoles)[number];
 export const hasRole = (role: UserRole, needed: UserRole): boolean =>
   userRoles.indexOf(role) >= userRoles.indexOf(needed);
 
-export const NeededUserRole = Reflector.createDecorator<UserRole>();
+/**
+ * The least role of a user who carries out this operation of the admin API in a session. Where it is not said: `viewer` for what
+ * only reads (GET), `administrator` for everything else.
+ */
+export const NeedsUserRole = Reflector.createDecorator<UserRole>();
 
 /** The key of an operation's least role in the OpenAPI document. */
 export const leastUserRole = 'x-least-user-role';
 
-/** The least role for the operation of a handler. Where it is not said: `viewer` for what only reads, `administrator` for all else. */
+/** The least role for the operation of a handler. */
 export function leastRoleFor(handler: Function): UserRole {
-  const said = Reflect.getMetadata(NeededUserRole.KEY, handler) as UserRole | undefined;
+  const said = Reflect.getMetadata(NeedsUserRole.KEY, handler) as UserRole | undefined;
   const method = Reflect.getMetadata(METHOD_METADATA, handler) as RequestMethod;
   return said ?? (method === RequestMethod.GET ? 'viewer' : 'administrator');
 }

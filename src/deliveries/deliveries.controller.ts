@@ -1,7 +1,8 @@
 import { Get, Logger, Param, Post, Query } from '@nestjs/common';
 import { AuditLog } from '../audit/audit-log.js';
-import { AdminController, NeedsUserRole } from '../auth/auth.decorators.js';
+import { AdminController } from '../auth/auth.decorators.js';
 import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
+import { NeedsUserRole } from '../auth/user-roles.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { ConflictProblem, MaybeDoneProblem, NotFoundProblem, UnavailableProblem } from '../infra/http/problem.js';

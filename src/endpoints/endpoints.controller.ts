@@ -1,7 +1,8 @@
 import { Body, Get, Post } from '@nestjs/common';
 import type * as z from 'zod';
 import { AuditLog } from '../audit/audit-log.js';
-import { AdminController, NeedsUserRole } from '../auth/auth.decorators.js';
+import { AdminController } from '../auth/auth.decorators.js';
+import { NeedsUserRole } from '../auth/user-roles.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
 import { Postgres } from '../infra/postgres/postgres.js';

@@ -1,6 +1,7 @@
 import { Body, Get, Param, Post, Query } from '@nestjs/common';
-import { AdminController, NeedsUserRole } from '../auth/auth.decorators.js';
+import { AdminController } from '../auth/auth.decorators.js';
 import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
+import { NeedsUserRole } from '../auth/user-roles.js';
 import { checkInput } from '../infra/http/check-input.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { NotFoundProblem } from '../infra/http/problem.js';

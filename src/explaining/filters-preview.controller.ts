@@ -1,7 +1,8 @@
 import { Body, Post } from '@nestjs/common';
 import type * as z from 'zod';
-import { AdminController, NeedsUserRole } from '../auth/auth.decorators.js';
+import { AdminController } from '../auth/auth.decorators.js';
 import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
+import { NeedsUserRole } from '../auth/user-roles.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { checkInput } from '../infra/http/check-input.js';

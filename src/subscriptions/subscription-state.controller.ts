@@ -1,6 +1,7 @@
 import { Headers, Param, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { AdminController, NeedsUserRole } from '../auth/auth.decorators.js';
+import { AdminController } from '../auth/auth.decorators.js';
+import { NeedsUserRole } from '../auth/user-roles.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { SubscriptionAnswers, type Shown, type ShownWithHeld } from './subscription-answers.service.js';

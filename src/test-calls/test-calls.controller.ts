@@ -1,6 +1,7 @@
 import { Header, Param, Post } from '@nestjs/common';
 import type * as z from 'zod';
-import { AdminController, NeedsUserRole } from '../auth/auth.decorators.js';
+import { AdminController } from '../auth/auth.decorators.js';
+import { NeedsUserRole } from '../auth/user-roles.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
