@@ -46,7 +46,7 @@ const findCurrent = statement(
 
 /** The alerts that are open, and those whose end nobody was told of. */
 export async function readCurrent(query: Query): Promise<StoredAlert[]> {
-  return (await query<StoredRow & Record<string, unknown>>(findCurrent)).map(toStored);
+  return (await query<StoredRow>(findCurrent)).map(toStored);
 }
 
 const found = rowsOf<Finding>('found', {
@@ -69,7 +69,7 @@ const openItems = statement(
 
 export async function openAlerts(query: Query, findings: readonly Finding[]): Promise<StoredAlert[]> {
   if (findings.length === 0) return [];
-  return (await query<StoredRow & Record<string, unknown>>(openItems, found.bind(findings))).map(toStored);
+  return (await query<StoredRow>(openItems, found.bind(findings))).map(toStored);
 }
 
 const known = rowsOf<{ id: string; details: Finding['details'] }>('known', {

@@ -18,7 +18,7 @@ interface Row {
 }
 
 export async function readAlertRules(query: Query): Promise<AlertRules> {
-  const [row] = await query<Row & Record<string, unknown>>(readStored);
+  const [row] = await query<Row>(readStored);
   return withDefaults(row?.rules ?? {});
 }
 
@@ -27,7 +27,7 @@ export async function readAlertRules(query: Query): Promise<AlertRules> {
  * @param query of the transaction that it is part of
  */
 export async function changeAlertRules(query: Query, change: (before: AlertRules) => AlertRules): Promise<AlertRules> {
-  const [row] = await query<Row & Record<string, unknown>>(lockStored);
+  const [row] = await query<Row>(lockStored);
   const before = withDefaults(row!.rules);
   const rules = change(before);
   await query(writeStored, { rules: JSON.stringify(rules) });

@@ -54,7 +54,7 @@ interface ClaimedRow {
 }
 
 export async function claimDue(query: Query, channel: NoteChannel): Promise<ClaimedNote | undefined> {
-  const [row] = await query<ClaimedRow & Record<string, unknown>>(claimNote, { lease_ms: leaseMs, channel });
+  const [row] = await query<ClaimedRow>(claimNote, { lease_ms: leaseMs, channel });
   if (!row) return undefined;
   return {
     id: row.id,

@@ -25,7 +25,7 @@ const share = statement(
 
 /** Of all that are stored. */
 export async function readShare(query: Query): Promise<ChannelShare> {
-  const [row] = await query<ChannelShare & Record<string, unknown>>(share);
+  const [row] = await query<ChannelShare>(share);
   return row!;
 }
 

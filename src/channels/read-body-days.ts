@@ -1,7 +1,7 @@
 import type { Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 
-interface BodyDays extends Record<string, unknown> {
+interface BodyDays {
   name: string;
   bodyRetentionDays: number | null;
 }

@@ -10,7 +10,7 @@ import type { DeadState } from '../operational-events/operational-events.service
 
 const areDead = `state IN (${deadStates.map((state) => `'${state}'`).join(', ')})`;
 
-export interface HeadRow extends Record<string, unknown> {
+export interface HeadRow {
   subscription_id: string;
   state: DeadState;
 }
@@ -31,7 +31,7 @@ export const findHeads = perDay(
   SELECT * FROM head LIMIT $most`,
 );
 
-export interface WalkedRow extends Record<string, unknown> {
+export interface WalkedRow {
   /** Counts from 1: of the subscriptions and states that were given. */
   head: number;
   /** Rows that were looked at, and the oldest of them; null: there was none. */

@@ -126,7 +126,7 @@ export const eraseTextItems = perDay(
     FROM erased`,
 );
 
-export interface Erased extends Record<string, unknown> {
+export interface Erased {
   bodies: number;
   /** Length of the texts that were erased. */
   bytes: number;

@@ -36,9 +36,7 @@ export const readVersions = perDay(
 
 /** Of notifications of one day, those whose text is there. */
 export function readTextVersions(postgres: Postgres, day: number, ids: readonly string[]): Promise<ReadText[]> {
-  return ids.length === 0
-    ? Promise.resolve([])
-    : postgres.query<ReadText & Record<string, unknown>>(readVersions(day), { ids });
+  return ids.length === 0 ? Promise.resolve([]) : postgres.query<ReadText>(readVersions(day), { ids });
 }
 
 // In the order of the ids, as they are erased: whoever takes several does not wait for one that waits for it.

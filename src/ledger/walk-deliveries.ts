@@ -33,7 +33,7 @@ export const nextDeliveries = (delivery: string): string => `
     )`;
 
 /** As `reached` answers it; the last key is null where there was none. */
-export interface ReachedDelivery extends Record<string, unknown> {
+export interface ReachedDelivery {
   is_more: boolean;
   last_notification: string | null;
   last_subscription: string | null;

@@ -8,7 +8,7 @@ const columns = `id, kind, selection, states, only_missed, rate_per_second, star
   counted, is_count_whole, after_notification, after_subscription, before_id, found, done, skipped, credit,
   created_at, created_by, started_at, ended_at`;
 
-export interface ReplayRow extends Record<string, unknown> {
+export interface ReplayRow {
   id: string;
   kind: ReplayKind;
   selection: Selection;

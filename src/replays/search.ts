@@ -135,7 +135,7 @@ const byRoute = (make: (route: Route) => StatementOfDay): Record<Route, Statemen
   Object.fromEntries(routes.map((route) => [route, make(route)])) as Record<Route, StatementOfDay>;
 
 /** How far a search came. `last_notification` is null where it found no row. */
-export interface ReachedRow extends Record<string, unknown> {
+export interface ReachedRow {
   walked: number;
   last_notification: string | null;
   last_subscription: string | null;

@@ -26,7 +26,7 @@ const lockPauseMs = 1000;
 export type Row = Record<string, unknown>;
 
 /** Runs a statement and returns its rows. */
-export type Query = <R extends pg.QueryResultRow>(statement: Statement, values?: Values) => Promise<R[]>;
+export type Query = <R = Row>(statement: Statement, values?: Values) => Promise<R[]>;
 
 /**
  * The ledger's database, real or embedded. `query` is for the hand-written statements of the hot path; TypeORM's
