@@ -1,5 +1,5 @@
 import type { Postgres, Query } from '../infra/postgres/postgres.js';
-import { rowsOf, statement, valuesOf } from '../infra/postgres/statement.js';
+import { rowsOf, statement } from '../infra/postgres/statement.js';
 import type { Counts, Tallied, TallyKind } from './tally.js';
 
 /** Lengths of buckets, and how long those are kept. */
@@ -76,8 +76,8 @@ export async function readSeries(
   seconds: number,
   from: number,
 ): Promise<ReadonlyMap<number, Counts>> {
-  const values = valuesOf(findSeries, { seconds, kind, id, from_ms: from });
-  const rows = await postgres.dataSource.query<(CountRow & { at_ms: number })[]>(findSeries.text, values);
+  const values = { seconds, kind, id, from_ms: from };
+  const rows = await postgres.queryAside<CountRow & { at_ms: number }>(findSeries, values);
   return new Map(rows.map((row) => [row.at_ms, countsOf(row)]));
 }
 
@@ -106,8 +106,8 @@ export async function readTotals(
   after: string,
   limit: number,
 ): Promise<Total[]> {
-  const values = valuesOf(findTotals, { seconds, kind, after, from_ms: from, limit });
-  const rows = await postgres.dataSource.query<(CountRow & { id: string; last_at: Date })[]>(findTotals.text, values);
+  const values = { seconds, kind, after, from_ms: from, limit };
+  const rows = await postgres.queryAside<CountRow & { id: string; last_at: Date }>(findTotals, values);
   return rows.map((row) => ({ id: row.id, counts: countsOf(row), lastAt: row.last_at }));
 }
 

@@ -1,5 +1,5 @@
 import type { Query } from '../infra/postgres/postgres.js';
-import { rowsOf, statement } from '../infra/postgres/statement.js';
+import { rowsOf, statement, type Statement, type Values } from '../infra/postgres/statement.js';
 import type { Alert, Finding, StoredAlert } from './alert.js';
 
 export interface AlertRow {
@@ -146,20 +146,14 @@ export interface AlertFilter {
 }
 
 /** By the primary key, by rule and id, or by rule, subject and id. Of the open ones, which are few, all are read. */
-export function alertPage(
-  { state, rule, subject, after }: AlertFilter,
-  limit: number,
-): { text: string; values: unknown[] } {
-  const values: unknown[] = [];
-  const conditions: string[] = [];
-  const add = (text: (value: string) => string, value: unknown) => {
-    values.push(value);
-    conditions.push(text(`$${values.length}`));
-  };
-  if (state) conditions.push(`resolved_at IS ${state === 'open' ? '' : 'NOT '}NULL`);
-  if (rule) add((value) => `rule = ${value}`, rule);
-  if (subject) add((value) => `subject = ${value}`, subject);
-  if (after) add((value) => `id < ${value}`, after);
+export function alertPage(filter: AlertFilter, limit: number): [Statement, Values] {
+  const conditions = [
+    filter.state && `resolved_at IS ${filter.state === 'open' ? '' : 'NOT '}NULL`,
+    filter.rule && 'rule = $rule',
+    filter.subject && 'subject = $subject',
+    filter.after && 'id < $after',
+  ].filter((condition) => condition !== undefined);
   const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
-  return { text: `SELECT ${alertColumns} FROM alert ${where} ORDER BY id DESC LIMIT ${limit}`, values };
+  const text = `SELECT ${alertColumns} FROM alert ${where} ORDER BY id DESC LIMIT ${limit}`;
+  return [statement('alerts-page', text), { ...filter }];
 }

@@ -76,8 +76,7 @@ export class AlertsController {
   async list(@Query() query: Record<string, string>): Promise<ReturnType<typeof pageToShow>> {
     const { limit = 50, cursor, ...filter } = checkInput(alertQuery, query);
     // One more than asked for tells whether the list goes on.
-    const { text, values } = alertPage({ ...filter, after: cursor }, limit + 1);
-    const rows = await this.postgres.dataSource.query<AlertRow[]>(text, values);
+    const rows = await this.postgres.queryAside<AlertRow>(...alertPage({ ...filter, after: cursor }, limit + 1));
     return pageToShow({ alerts: rows.slice(0, limit).map(toAlert), isMore: rows.length > limit });
   }
 

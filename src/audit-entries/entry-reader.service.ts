@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
 import { microsecondsAsTime } from './entry-cursor.js';
 import { needsRange, page, rangeEnd, type EntryFilter, type EntryKey } from './find-entries.js';
 
@@ -45,7 +44,7 @@ interface EntryRow extends KeyRow {
   changed_secrets: string[];
 }
 
-/** Reads the audit log for people. Through TypeORM's pool, so that it uses no connection of the hot path. */
+/** Reads the audit log for people. */
 @Injectable()
 export class EntryReader {
   constructor(private readonly postgres: Postgres) {}
@@ -58,18 +57,14 @@ export class EntryReader {
   async list(filter: EntryFilter, limit: number, rangeRows = 10_000): Promise<EntryPage> {
     const end = needsRange(filter) ? await this.endOfRange(filter, rangeRows) : undefined;
     // One more than asked for tells whether the list goes on.
-    const rows = await this.run<EntryRow>(page(filter, limit + 1, end));
+    const rows = await this.postgres.queryAside<EntryRow>(...page(filter, limit + 1, end));
     const entries = rows.slice(0, limit).map(toEntry);
     return { entries, next: rows.length > limit ? entries.at(-1)?.key : end };
   }
 
   private async endOfRange(filter: EntryFilter, rangeRows: number): Promise<EntryKey | undefined> {
-    const [row] = await this.run<KeyRow>(rangeEnd(filter, rangeRows));
+    const [row] = await this.postgres.queryAside<KeyRow>(...rangeEnd(filter, rangeRows));
     return row && keyOf(row);
-  }
-
-  private run<R>([statement, values]: [Statement, Values]): Promise<R[]> {
-    return this.postgres.dataSource.query<R[]>(statement.text, valuesOf(statement, values));
   }
 }
 

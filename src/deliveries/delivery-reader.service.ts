@@ -1,6 +1,5 @@
 import { Injectable } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
 import { keyOf, type DeliveryKey, type DeliveryState, type HeldReason, type KeyRow } from '../ledger/delivery.js';
 import type { Attempt, AttemptDetails } from '../ledger/settle.service.js';
 import type { Criteria } from './criteria.js';
@@ -51,7 +50,7 @@ export interface DeliveryPage {
   searchedTo: Date | undefined;
 }
 
-/** Reads the ledger for people. Through TypeORM's pool, so that it uses no connection of the hot path. */
+/** Reads the ledger for people. */
 @Injectable()
 export class DeliveryReader {
   constructor(
@@ -75,7 +74,9 @@ export class DeliveryReader {
 
   /** In the order of the lists. */
   async byKeys(keys: readonly DeliveryKey[]): Promise<KnownDelivery[]> {
-    return keys.length === 0 ? [] : (await this.run<DeliveryRow>(statements.byKeys(keys))).map(toDelivery);
+    return keys.length === 0
+      ? []
+      : (await this.postgres.queryAside<DeliveryRow>(...statements.byKeys(keys))).map(toDelivery);
   }
 
   async find(key: DeliveryKey): Promise<KnownDelivery | undefined> {
@@ -92,12 +93,8 @@ export class DeliveryReader {
     mostOfEach = mostAttempts,
   ): Promise<{ key: DeliveryKey; attempt: KnownAttempt }[]> {
     if (keys.length === 0) return [];
-    const rows = await this.run<AttemptRow>(statements.attemptsOf(keys, mostOfEach));
+    const rows = await this.postgres.queryAside<AttemptRow>(...statements.attemptsOf(keys, mostOfEach));
     return rows.map((row) => ({ key: keyOf(row), attempt: toAttempt(row) }));
-  }
-
-  private run<R>([statement, values]: [Statement, Values]): Promise<R[]> {
-    return this.postgres.dataSource.query<R[]>(statement.text, valuesOf(statement, values));
   }
 }
 

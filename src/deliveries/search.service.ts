@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
+import type { Statement, Values } from '../infra/postgres/statement.js';
 import { readDays } from '../ledger/days.js';
 import { keyOf, type DeliveryKey, type KeyRow } from '../ledger/delivery.js';
 import { earlierId, idAfter, idBefore, laterId, lowestId, timeOfId } from '../ledger/partitions.js';
@@ -49,10 +49,7 @@ const chunkOfRange = 0.1;
 /** Blocks that are searched at a time; the first may have enough for a page. */
 const mostTogether = 16;
 
-/**
- * Finds deliveries and notifications, by an index where there is one, by the digests of notifications, or else in a limited range.
- * Through TypeORM's pool, so that it uses no connection of the hot path.
- */
+/** Finds deliveries and notifications, by an index where there is one, by the digests of notifications, or else in a limited range. */
 @Injectable()
 export class LedgerSearch {
   constructor(private readonly postgres: Postgres) {}
@@ -79,24 +76,26 @@ export class LedgerSearch {
       return this.page(sought, criteria, { after }, limit);
     if (hasStateIndex(criteria.state)) {
       const few = Math.ceil(bounds.rows * fewOfRange);
-      const [row] = await this.run<{ yes: boolean }>(statements.exceeds(criteria, few));
+      const [row] = await this.postgres.queryAside<{ yes: boolean }>(...statements.exceeds(criteria, few));
       if (!row!.yes) return this.page(sought, criteria, { after }, limit, few);
     }
     const condition = scope.subscriptionId === undefined ? await this.digestConditionOf(criteria, bounds) : undefined;
     if (condition !== undefined) return this.inBlocks(sought, criteria, condition, { after }, limit, bounds);
     const share = scope.state ? scatteredOfRange : isAboutNotification(criteria) ? lookedUpOfRange : 1;
     const rows = Math.ceil(bounds.rows * share);
-    const [end] = await this.run<KeyRow>(statements.rangeEnd(scope, criteria, { after }, rows));
+    const [end] = await this.postgres.queryAside<KeyRow>(...statements.rangeEnd(scope, criteria, { after }, rows));
     return this.page(sought, criteria, { after, end: end && endOfRange(sought, keyOf(end)) }, limit);
   }
 
   /** A digest has what was so when it was written; which subscriptions an owner has may have changed since. */
   private async digestConditionOf(criteria: Criteria, bounds: SearchBounds): Promise<string | undefined> {
     if (criteria.owner === undefined) return digestCondition(criteria);
-    const [oldest] = await readDays({ query: (statement, values) => this.run([statement, values ?? {}]) });
+    const [oldest] = await readDays({ query: (statement, values) => this.postgres.queryAside(statement, values) });
     // A day earlier: Postgres' clock may have been set.
     const oldestMs = ((oldest?.day ?? 0) - 1) * dayMs;
-    const owned = await this.run<{ id: string }>(statements.ownedBy(criteria.owner, oldestMs, bounds.owned + 1));
+    const owned = await this.postgres.queryAside<{ id: string }>(
+      ...statements.ownedBy(criteria.owner, oldestMs, bounds.owned + 1),
+    );
     return digestCondition(criteria, owned.length > bounds.owned ? undefined : owned.map(({ id }) => id));
   }
 
@@ -123,7 +122,7 @@ export class LedgerSearch {
       limit,
     );
     const whole = windowOf(criteria, part);
-    const [known] = await this.run<Window>([statements.digested, {}]);
+    const [known] = await this.postgres.queryAside<Window>(statements.digested);
     if (condition === undefined || !known) {
       await this.inRange(search, whole, bounds.rows);
       return search.page();
@@ -146,8 +145,8 @@ export class LedgerSearch {
     let { to } = window;
     for (let left = rows; window.from <= to; left -= together) {
       if (left <= 0) return search.stopAt(idAfter(to));
-      const [end] = await this.run<{ id: string }>(
-        statements.notificationRangeEnd({ from: window.from, to }, together),
+      const [end] = await this.postgres.queryAside<{ id: string }>(
+        ...statements.notificationRangeEnd({ from: window.from, to }, together),
       );
       const from = end?.id ?? window.from;
       await search.read([{ from, to }]);
@@ -163,9 +162,13 @@ export class LedgerSearch {
     bounds: SearchBounds,
   ): Promise<void> {
     if (window.from > window.to) return;
-    const [end] = await this.run<{ from_id: string }>(statements.digestRangeEnd(window, bounds.digests));
+    const [end] = await this.postgres.queryAside<{ from_id: string }>(
+      ...statements.digestRangeEnd(window, bounds.digests),
+    );
     const reached = { from: laterId(end?.from_id ?? lowestId, window.from), to: window.to };
-    const blocks = await this.run<Window>(statements.candidates(condition, reached, bounds.blocks + 1));
+    const blocks = await this.postgres.queryAside<Window>(
+      ...statements.candidates(condition, reached, bounds.blocks + 1),
+    );
     const toRead = blocks.slice(0, bounds.blocks);
     for (
       let at = 0, together = 1;
@@ -180,11 +183,7 @@ export class LedgerSearch {
   }
 
   private async keys(ready: [Statement, Values]): Promise<DeliveryKey[]> {
-    return (await this.run<KeyRow>(ready)).map(keyOf);
-  }
-
-  private run<R>([statement, values]: [Statement, Values]): Promise<R[]> {
-    return this.postgres.dataSource.query<R[]>(statement.text, valuesOf(statement, values));
+    return (await this.postgres.queryAside<KeyRow>(...ready)).map(keyOf);
   }
 }
 

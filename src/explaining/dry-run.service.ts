@@ -4,7 +4,6 @@ import { HoldRule } from '../endpoints/hold-rule.service.js';
 import { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
 import type { HeldReason } from '../ledger/delivery.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { objectKeyOf } from '../publishing/in-order.js';
@@ -77,7 +76,9 @@ export class DryRunService {
     const matched = new Set(this.subscriptions.match(channel.name, characteristics));
     const others = this.subscriptions.idsAbout(channel.name).filter((id) => !matched.has(id));
     const { content, expiresAt } = termsOf(notification, { request: null, notBefore: null });
-    const [first] = content ? await this.query<{ result_id: string }>(statements.firstOfContent, { ...content }) : [];
+    const [first] = content
+      ? await this.postgres.queryAside<{ result_id: string }>(statements.firstOfContent, { ...content })
+      : [];
     const about: About = {
       notification,
       matched,
@@ -133,15 +134,14 @@ export class DryRunService {
   ): Promise<ReadonlyMap<string, string>> {
     const ids = subscriptions.filter(({ id, ordering }) => matched.has(id) && ordering !== 'none').map(({ id }) => id);
     if (ids.length === 0) return new Map();
-    const rows = await this.query<{ subscription_id: string; notification_id: string }>(statements.turns, {
-      ids,
-      object_key: objectKeyOf(notification.hoofdObject),
-    });
+    const rows = await this.postgres.queryAside<{ subscription_id: string; notification_id: string }>(
+      statements.turns,
+      {
+        ids,
+        object_key: objectKeyOf(notification.hoofdObject),
+      },
+    );
     return new Map(rows.map((row) => [row.subscription_id, row.notification_id]));
-  }
-
-  private query<R>(statement: Statement, values: Values): Promise<R[]> {
-    return this.postgres.dataSource.query<R[]>(statement.text, valuesOf(statement, values));
   }
 }
 

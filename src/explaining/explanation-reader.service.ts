@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
 import type { DeliveryState, HeldReason } from '../ledger/delivery.js';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
 import { highestId, lowestId } from '../ledger/partitions.js';
@@ -47,7 +46,7 @@ interface Notification extends Matchable {
   notBefore: Date | null;
 }
 
-/** Reads the ledger and the audit log for people. Through TypeORM's pool, so that it uses no connection of the hot path. */
+/** Reads the ledger and the audit log for people. */
 @Injectable()
 export class ExplanationReader {
   constructor(
@@ -58,7 +57,7 @@ export class ExplanationReader {
   ) {}
 
   async findNotification(id: string): Promise<Notification | undefined> {
-    const [row] = await this.run<NotificationRow>(statements.notification, { id });
+    const [row] = await this.postgres.queryAside<NotificationRow>(statements.notification, { id });
     if (!row) return undefined;
     const { channel, body, not_before: notBefore, accepted_at: acceptedAt } = row;
     return { id, channel, notBefore, acceptedAt, characteristics: characteristicsOf(body) };
@@ -66,7 +65,7 @@ export class ExplanationReader {
 
   /** @returns undefined: there is no such subscription, and never was */
   async explain(notification: Notification, subscriptionId: string): Promise<Explanation | undefined> {
-    const deliveries = await this.run<DeliveryRow>(statements.deliveryOf, {
+    const deliveries = await this.postgres.queryAside<DeliveryRow>(statements.deliveryOf, {
       id: notification.id,
       subscription: subscriptionId,
     });
@@ -104,8 +103,8 @@ export class ExplanationReader {
   ): Promise<ExplanationPage> {
     if (limit === 0) return { explanations: [], next: { part: 'others', after } };
     const from = after ?? lowestId;
-    const [end] = await this.run<{ id: string }>(statements.rangeEnd, { after: from, rows: rangeRows });
-    const found = await this.run<SubscriptionRow>(statements.others, {
+    const [end] = await this.postgres.queryAside<{ id: string }>(statements.rangeEnd, { after: from, rows: rangeRows });
+    const found = await this.postgres.queryAside<SubscriptionRow>(statements.others, {
       id: notification.id,
       channel: notification.channel,
       after: from,
@@ -124,7 +123,7 @@ export class ExplanationReader {
   }
 
   private deliveries({ id }: Notification, after: string | null, limit: number): Promise<DeliveryRow[]> {
-    return this.run<DeliveryRow>(statements.deliveries, { id, after: after ?? lowestId, limit });
+    return this.postgres.queryAside<DeliveryRow>(statements.deliveries, { id, after: after ?? lowestId, limit });
   }
 
   private async explainDeliveries(notification: Notification, deliveries: DeliveryRow[]): Promise<Explanation[]> {
@@ -134,7 +133,7 @@ export class ExplanationReader {
   }
 
   private subscriptions(notification: Notification, ids: string[]): Promise<SubscriptionRow[]> {
-    return this.run<SubscriptionRow>(statements.subscriptions, { ids, since: sinceOf(notification) });
+    return this.postgres.queryAside<SubscriptionRow>(statements.subscriptions, { ids, since: sinceOf(notification) });
   }
 
   private async combine(
@@ -142,7 +141,7 @@ export class ExplanationReader {
     subscriptions: readonly SubscriptionRow[],
     deliveries: readonly DeliveryRow[],
   ): Promise<Explanation[]> {
-    const [first] = await this.run<{ at: Date }>(statements.firstEntry, {});
+    const [first] = await this.postgres.queryAside<{ at: Date }>(statements.firstEntry);
     if (deliveries.some((row) => row.held_for === 'endpoint-parked')) await this.openEndpoints.refresh();
     const bySubscription = new Map(deliveries.map((row) => [row.subscription_id, row]));
     const now = this.heartbeat.ledgerNow();
@@ -164,10 +163,6 @@ export class ExplanationReader {
         endpoint,
       };
     });
-  }
-
-  private run<R>(statement: Statement, values: Values): Promise<R[]> {
-    return this.postgres.dataSource.query<R[]>(statement.text, valuesOf(statement, values));
   }
 }
 

@@ -7,7 +7,6 @@ import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { valuesOf } from '../infra/postgres/statement.js';
 import { lowestIdAt, timeOfId } from '../ledger/partitions.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
@@ -68,9 +67,8 @@ export class FiltersPreviewController {
     return timeOfId(before);
   }
 
-  /** Through TypeORM's pool, so that it uses no connection of the hot path. */
   private read(channels: string[], since: number, before: string): Promise<NotificationRow[]> {
     const values = { channels, since: lowestIdAt(since), before, rows: rowsTogether };
-    return this.postgres.dataSource.query(newestNotifications.text, valuesOf(newestNotifications, values));
+    return this.postgres.queryAside(newestNotifications, values);
   }
 }

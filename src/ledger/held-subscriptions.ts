@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { rowsOf, statement, valuesOf } from '../infra/postgres/statement.js';
+import { rowsOf, statement } from '../infra/postgres/statement.js';
 
 /*
  * The table `held_subscription`: one row for each subscription that has deliveries held (but for their order), or may
@@ -266,11 +266,14 @@ export interface Pace {
   heldAt: Date;
 }
 
-/** Of subscriptions with a backlog, those for which something was held last. For people, so it uses TypeORM's pool. */
-export async function readPaces({ dataSource }: Postgres, limit: number): Promise<Pace[]> {
-  const rows = await dataSource.query<
-    { subscription_id: string; release_window: number; outstanding: number; held_at: Date }[]
-  >(readPacesItems.text, valuesOf(readPacesItems, { limit }));
+/** Of subscriptions with a backlog, those for which something was held last. */
+export async function readPaces(postgres: Postgres, limit: number): Promise<Pace[]> {
+  const rows = await postgres.queryAside<{
+    subscription_id: string;
+    release_window: number;
+    outstanding: number;
+    held_at: Date;
+  }>(readPacesItems, { limit });
   return rows.map((row) => ({
     subscriptionId: row.subscription_id,
     window: row.release_window,

@@ -39,8 +39,8 @@ export async function leaveMeasured<Name extends keyof Measurements>(
 
 const readItems = statement('read-measurements', 'SELECT name, measured_at, found FROM measurement');
 
-/** One row for each that was ever made. For people, so it uses TypeORM's pool. */
+/** One row for each that was ever made. */
 export async function readMeasured(postgres: Postgres): Promise<LastMeasured> {
-  const rows = await postgres.dataSource.query<{ name: string; measured_at: Date; found: unknown }[]>(readItems.text);
+  const rows = await postgres.queryAside<{ name: string; measured_at: Date; found: unknown }>(readItems);
   return Object.fromEntries(rows.map(({ name, measured_at: at, found }) => [name, { at, found }]));
 }

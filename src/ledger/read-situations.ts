@@ -1,5 +1,5 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { statement, valuesOf } from '../infra/postgres/statement.js';
+import { statement } from '../infra/postgres/statement.js';
 import { dayMs, lowestIdAt, timeOfId } from './partitions.js';
 
 /** Of each subscription, no more are counted. */
@@ -82,18 +82,15 @@ interface SituationRow {
   last_status: number | null;
 }
 
-/**
- * Reads for people: through TypeORM's pool, so that it uses no connection of the hot path.
- * @param nowMs milliseconds since 1970
- */
+/** @param nowMs milliseconds since 1970 */
 export async function readSituations(
   postgres: Postgres,
   subscriptionIds: readonly string[],
   nowMs: number,
 ): Promise<Situation[]> {
   const since = lowestIdAt(Math.max(0, Math.floor(nowMs) - failuresOfDays * dayMs));
-  const values = valuesOf(situationsItems, { subscriptions: subscriptionIds, since, most: mostCounted });
-  const rows = await postgres.dataSource.query<SituationRow[]>(situationsItems.text, values);
+  const values = { subscriptions: subscriptionIds, since, most: mostCounted };
+  const rows = await postgres.queryAside<SituationRow>(situationsItems, values);
   return rows.map((row) => ({
     subscriptionId: row.id,
     held: row.held,

@@ -5,7 +5,7 @@ import { Config } from '../config/config.module.js';
 import type { Role } from '../config/server-settings.js';
 import { Clock } from '../infra/clock.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { statement, valuesOf } from '../infra/postgres/statement.js';
+import { statement } from '../infra/postgres/statement.js';
 import { version } from '../infra/version.js';
 import { LedgerClock, nowMs } from './ledger-clock.js';
 
@@ -210,9 +210,9 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
     return new Map(rows.map(({ role, count }) => [role, count]));
   }
 
-  /** Those that are alive, and those that were not heard of any more. For people, so it uses TypeORM's pool. */
+  /** Those that are alive, and those that were not heard of any more. */
   async list(limit: number): Promise<ListedProcess[]> {
-    const rows = await this.postgres.dataSource.query<ProcessRow[]>(listItems.text, valuesOf(listItems, { limit }));
+    const rows = await this.postgres.queryAside<ProcessRow>(listItems, { limit });
     return rows.map(({ started_at: startedAt, is_alive: isAlive, heard_at: heardAt, ...row }) => ({
       ...row,
       startedAt,

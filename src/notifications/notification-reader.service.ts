@@ -4,7 +4,6 @@ import { DeliveryReader, type KnownAttempt, type KnownDelivery } from '../delive
 import { LedgerSearch, type SearchBounds } from '../deliveries/search.service.js';
 import { endpointsOf } from '../endpoints/origin.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
 import type { DeliveryKey, DeliveryState } from '../ledger/delivery.js';
 import { lowestId } from '../ledger/partitions.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
@@ -74,7 +73,7 @@ const mostDuplicates = 100;
 const mostAttempts = 20;
 const mostActions = 2000;
 
-/** Reads the ledger for people. Through TypeORM's pool, so that it uses no connection of the hot path. */
+/** Reads the ledger for people. */
 @Injectable()
 export class NotificationReader {
   constructor(
@@ -94,7 +93,7 @@ export class NotificationReader {
     const key = after === undefined ? undefined : { notificationId: after, subscriptionId: lowestId };
     const { keys, next, searchedTo } = await this.search.find('notification', criteria, key, limit, bounds);
     const ids = keys.map(({ notificationId }) => notificationId);
-    const rows = await this.run<NotificationRow & ContentRow>(statements.notificationsOfList, { ids });
+    const rows = await this.postgres.queryAside<NotificationRow & ContentRow>(statements.notificationsOfList, { ids });
     const notifications = rows.map((row) => ({
       ...toNotification(row),
       mainObject: row.main_object,
@@ -108,12 +107,18 @@ export class NotificationReader {
   }
 
   async find(id: string, after: DeliveryKey | undefined, limit: number): Promise<WholeNotification | undefined> {
-    const [row] = await this.run<NotificationRow & { body: string | null }>(statements.oneNotification, { id });
+    const [row] = await this.postgres.queryAside<NotificationRow & { body: string | null }>(
+      statements.oneNotification,
+      { id },
+    );
     if (!row) return undefined;
     const [page, counted, duplicates] = await Promise.all([
       this.deliveries.list({ notificationId: id }, after, limit),
-      this.run<{ count: number }>(statements.countDeliveries, { id, most: mostCounted + 1 }),
-      this.run<{ application: string; key: string }>(statements.duplicatesOf, { id, most: mostDuplicates }),
+      this.postgres.queryAside<{ count: number }>(statements.countDeliveries, { id, most: mostCounted + 1 }),
+      this.postgres.queryAside<{ application: string; key: string }>(statements.duplicatesOf, {
+        id,
+        most: mostDuplicates,
+      }),
     ]);
     const notification = toNotification(row);
     const deliveryCount = {
@@ -137,7 +142,10 @@ export class NotificationReader {
     const ids = deliveries.map(({ subscriptionId }) => subscriptionId);
     const [attempts, rows] = await Promise.all([
       this.deliveries.attemptsOfEach(deliveries, mostAttempts),
-      this.run<{ id: string; owner_client_id: string; callback_url: string }>(statements.subscriptionsOf, { ids }),
+      this.postgres.queryAside<{ id: string; owner_client_id: string; callback_url: string }>(
+        statements.subscriptionsOf,
+        { ids },
+      ),
     ]);
     const attemptsOf = groupedBy(attempts, ({ key }) => key.subscriptionId);
     const subscriptions = new Map(
@@ -164,9 +172,13 @@ export class NotificationReader {
     ]);
     const replayIds = shown.flatMap(({ delivery }) => delivery.replayId ?? []);
     const [actions, open, work] = await Promise.all([
-      this.run<ActionRow>(statements.actionsOn, { subjects: [...new Set(subjects.flat())], since, most: mostActions }),
-      this.run<EndpointRow>(statements.endpointsAt, { addresses: [...new Set(addresses.flat())] }),
-      this.run<WorkRow>(statements.workOn, { ids: [...new Set(replayIds)] }),
+      this.postgres.queryAside<ActionRow>(statements.actionsOn, {
+        subjects: [...new Set(subjects.flat())],
+        since,
+        most: mostActions,
+      }),
+      this.postgres.queryAside<EndpointRow>(statements.endpointsAt, { addresses: [...new Set(addresses.flat())] }),
+      this.postgres.queryAside<WorkRow>(statements.workOn, { ids: [...new Set(replayIds)] }),
     ]);
     const [actionsOn, openAt, workOf] = [
       groupedBy(actions, ({ subject }) => subject),
@@ -185,10 +197,6 @@ export class NotificationReader {
       })),
       work: toWork(delivery.replayId === null ? undefined : workOf.get(delivery.replayId)),
     }));
-  }
-
-  private run<R>(statement: Statement, values: Values): Promise<R[]> {
-    return this.postgres.dataSource.query<R[]>(statement.text, valuesOf(statement, values));
   }
 }
 

@@ -1,6 +1,5 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { valuesOf } from '../infra/postgres/statement.js';
 import { lowestIdAt } from '../ledger/partitions.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import * as statements from './find-fetched.js';
@@ -86,7 +85,7 @@ export class Arrivals implements OnModuleDestroy {
       subscriptions: [...this.bySubscription.keys()],
       limit: mostArrivals,
     };
-    return this.postgres.dataSource.query(statements.arrivals.text, valuesOf(statements.arrivals, values));
+    return this.postgres.queryAside(statements.arrivals, values);
   }
 }
 

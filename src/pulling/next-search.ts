@@ -1,6 +1,6 @@
 import { mayHave } from '../digests/mark-filter.js';
 import { markOf } from '../digests/marks.js';
-import type { Statement, Values } from '../infra/postgres/statement.js';
+import type { Postgres } from '../infra/postgres/postgres.js';
 import { highestId, idBefore, laterId } from '../ledger/partitions.js';
 import { digested, rangeEnd } from './find-fetched.js';
 
@@ -8,8 +8,6 @@ import { digested, rangeEnd } from './find-fetched.js';
 const mostDigests = 1000;
 /** That may have deliveries of the subscription, searched together. Each is of 1024 notifications at most. */
 const mostBlocks = 16;
-
-export type Run = <R>(statement: Statement, values: Values) => Promise<R[]>;
 
 /** The next search for the deliveries of a subscription. */
 export interface Search {
@@ -33,7 +31,7 @@ interface KnownRow {
  * @param rangeRows deliveries, of whatever subscriptions, that are searched together where there is no digest
  */
 export async function nextSearch(
-  run: Run,
+  postgres: Postgres,
   {
     subscriptionId,
     after,
@@ -42,13 +40,17 @@ export async function nextSearch(
   }: Record<'subscriptionId' | 'after' | 'horizon', string> & { rangeRows: number },
 ): Promise<Search> {
   const range = async (from: string, to: string): Promise<Search> => {
-    const [row] = await run<{ notification_id: string }>(rangeEnd, { after: from, to, rows: rangeRows });
+    const [row] = await postgres.queryAside<{ notification_id: string }>(rangeEnd, {
+      after: from,
+      to,
+      rows: rangeRows,
+    });
     const end = row?.notification_id ?? to;
     return { windows: [{ after: from, end }], end };
   };
   const mark = mayHave(markOf('subscription', subscriptionId));
   const asked = { after, horizon, digests: mostDigests, blocks: mostBlocks };
-  const { first, last, next, blocks } = (await run<KnownRow>(digested(mark), asked))[0]!;
+  const { first, last, next, blocks } = (await postgres.queryAside<KnownRow>(digested(mark), asked))[0]!;
   if (first === null || last === null || after >= last) return range(after, highestId);
   const windows = blocks.map(({ from, to }) => ({ after: laterId(idBefore(from), after), end: to }));
   const beforeFirst = idBefore(first);

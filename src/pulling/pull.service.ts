@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { valuesOf, type Values } from '../infra/postgres/statement.js';
+import type { Values } from '../infra/postgres/statement.js';
 import type { DeliveryState } from '../ledger/delivery.js';
 import { readHorizon } from '../ledger/horizon.js';
 import { highestId } from '../ledger/partitions.js';
@@ -9,7 +9,7 @@ import { publishingLimits, type PublishingLimits } from '../publishing/publishin
 import { Arrivals } from './arrivals.service.js';
 import { Fetches, noTurn, type Fetcher } from './fetches.service.js';
 import { page } from './find-fetched.js';
-import { nextSearch, type Run } from './next-search.js';
+import { nextSearch } from './next-search.js';
 import { advance, type PullCursor } from './pull-cursor.js';
 
 const mostBytes = 4 * 1024 * 1024;
@@ -49,7 +49,7 @@ export interface Wish {
   left: AbortSignal;
 }
 
-/** Notifications that a subscriber fetches itself. Through TypeORM's pool, so that it uses no connection of the hot path. */
+/** Notifications that a subscriber fetches itself. */
 @Injectable()
 export class PullService {
   private readonly limits: PublishingLimits;
@@ -113,9 +113,9 @@ export class PullService {
     const horizon = await readHorizon(this.postgres, this.limits);
     const begunAt = performance.now();
     for (let from = after; ;) {
-      const { windows, end } = await nextSearch(this.run, { subscriptionId, after: from, horizon, rangeRows });
-      const asked = { subscription: subscriptionId, seen, limit, most_bytes: mostBytes };
-      const rows = windows.length === 0 ? [] : await this.run<PageRow>(page, { ...asked, ...bindWindows(windows) });
+      const { windows, end } = await nextSearch(this.postgres, { subscriptionId, after: from, horizon, rangeRows });
+      const asked = { subscription: subscriptionId, seen, limit, most_bytes: mostBytes, ...bindWindows(windows) };
+      const rows = windows.length === 0 ? [] : await this.postgres.queryAside<PageRow>(page, asked);
       const isEnd = end === highestId;
       const isOver = performance.now() - begunAt > searchMs;
       if (rows.length === 0 && !isEnd && !isOver) {
@@ -131,9 +131,6 @@ export class PullService {
       return { notifications: found.slice(0, count), next, isMore, isHeldBack };
     }
   }
-
-  private readonly run: Run = (statement, values) =>
-    this.postgres.dataSource.query(statement.text, valuesOf(statement, values));
 }
 
 const bindWindows = (windows: readonly { after: string; end: string }[]): Values => ({

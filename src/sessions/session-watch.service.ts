@@ -1,6 +1,5 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { valuesOf } from '../infra/postgres/statement.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { findStanding, sessionOf, type SessionRow } from './session-rows.js';
 import type { Session } from './session.js';
@@ -55,10 +54,8 @@ export class SessionWatch implements OnModuleDestroy {
     if (hashes.length === 0) return;
     try {
       const now = new Date(this.heartbeat.ledgerNow()).toISOString();
-      const rows = await this.postgres.dataSource.query<(SessionRow & { token_hash: string })[]>(
-        findStanding.text,
-        valuesOf(findStanding, { token_hashes: hashes, now }),
-      );
+      const values = { token_hashes: hashes, now };
+      const rows = await this.postgres.queryAside<SessionRow & { token_hash: string }>(findStanding, values);
       const standing = new Map(rows.map((row) => [row.token_hash, sessionOf(row)]));
       for (const hash of hashes) {
         const session = standing.get(hash);

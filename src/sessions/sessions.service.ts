@@ -199,8 +199,7 @@ export class Sessions extends UserSessions {
       ends_at: asTime(now + this.idleMs),
       renew_before: asTime(isUsed ? this.renewBefore(now) : 0),
     };
-    // Beside the connections that accept and deliver.
-    const [row] = await this.postgres.dataSource.query<SessionRow[]>(findSession.text, valuesOf(findSession, values));
+    const [row] = await this.postgres.queryAside<SessionRow>(findSession, values);
     return row && sessionOf(row);
   }
 

@@ -134,6 +134,7 @@ export const unexplained: Readonly<Record<string, readonly string[]>> = {
     'alerts-forget',
     'alerts-open',
   ],
+  'shows a page of the alerts, in the order of the primary key or of an index by rule': ['alerts-page'],
   'reads all that is in trouble, up to a limit, since each process has to know it': ['read-open-endpoints'],
   'is not explained yet: of erasures, of which an operator makes a few, and of texts that are kept for what waits': [
     'abandon-erasures',

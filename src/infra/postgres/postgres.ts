@@ -127,6 +127,14 @@ export class Postgres {
     return (await this.run(statement, values)).rows as R[];
   }
 
+  /**
+   * As `query`, on a connection of `dataSource`: for what people ask, which must not take one from those that accept and deliver. Only for a
+   * SELECT: of an UPDATE or DELETE TypeORM does not return the rows alone.
+   */
+  queryAside<R = Row>(statement: Statement, values: Values = {}): Promise<R[]> {
+    return this.dataSource.query<R[]>(statement.text, valuesOf(statement, values));
+  }
+
   /** How many rows the statement changed. */
   async affected(statement: Statement, values: Values = {}): Promise<number> {
     return (await this.run(statement, values)).rowCount ?? 0;
