@@ -1,40 +1,11 @@
 import type { Query } from '../infra/postgres/postgres.js';
 import { rowsOf, statement, type Statement, type Values } from '../infra/postgres/statement.js';
-import type { Alert, Finding, StoredAlert } from './alert.js';
+import type { Finding, StoredAlert } from './alert.js';
 
-export interface AlertRow {
-  id: string;
-  rule: Finding['rule'];
-  subject: string;
-  since: Date;
-  opened_at: Date;
-  resolved_at: Date | null;
-  details: Finding['details'];
-  noted_at: Date | null;
-  is_noted: boolean;
-}
-
-interface StoredRow extends AlertRow {
-  told: string[];
-}
-
-const alertColumns = 'id, rule, subject, since, opened_at, resolved_at, details, noted_at, is_noted';
+/** Those of an `Alert`, and of a `StoredAlert`. */
+const alertColumns = `id, rule, subject, since, opened_at AS "openedAt", resolved_at AS "resolvedAt", details,
+  noted_at AS "notedAt", is_noted AS "isNoted"`;
 const storedColumns = `${alertColumns}, told`;
-
-export const toAlert = (row: AlertRow): Alert =>
-  ({
-    id: row.id,
-    rule: row.rule,
-    subject: row.subject,
-    since: row.since,
-    openedAt: row.opened_at,
-    resolvedAt: row.resolved_at,
-    details: row.details,
-    notedAt: row.noted_at,
-    isNoted: row.is_noted,
-  }) as Alert;
-
-const toStored = (row: StoredRow): StoredAlert => ({ ...toAlert(row), told: row.told });
 
 /** By the two partial indexes of what is open and of what ended and is still to be told. */
 const findCurrent = statement(
@@ -45,9 +16,7 @@ const findCurrent = statement(
 );
 
 /** The alerts that are open, and those whose end nobody was told of. */
-export async function readCurrent(query: Query): Promise<StoredAlert[]> {
-  return (await query<StoredRow>(findCurrent)).map(toStored);
-}
+export const readCurrent = (query: Query): Promise<StoredAlert[]> => query<StoredAlert>(findCurrent);
 
 const found = rowsOf<Finding>('found', {
   rule: ['text', ({ rule }) => rule],
@@ -68,8 +37,7 @@ const openItems = statement(
 );
 
 export async function openAlerts(query: Query, findings: readonly Finding[]): Promise<StoredAlert[]> {
-  if (findings.length === 0) return [];
-  return (await query<StoredRow>(openItems, found.bind(findings))).map(toStored);
+  return findings.length === 0 ? [] : query<StoredAlert>(openItems, found.bind(findings));
 }
 
 const known = rowsOf<{ id: string; details: Finding['details'] }>('known', {

@@ -8,7 +8,8 @@ import { checkInput } from '../infra/http/check-input.js';
 import { requireMatch } from '../infra/http/if-match.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
-import { alertPage, toAlert, type AlertRow } from './alert-rows.js';
+import type { Alert } from './alert.js';
+import { alertPage } from './alert-rows.js';
 import { readAlertRules, replaceAlertRules } from './alert-rules-rows.js';
 import { alertRulesInput, alertRulesOutput, type AlertRules } from './alert-rules.js';
 import { alertPageOutput, alertQuery, alertTestOutput, pageToShow, recipientsOutput, testToShow } from './alerts-io.js';
@@ -76,8 +77,8 @@ export class AlertsController {
   async list(@Query() query: Record<string, string>): Promise<ReturnType<typeof pageToShow>> {
     const { limit = 50, cursor, ...filter } = checkInput(alertQuery, query);
     // One more than asked for tells whether the list goes on.
-    const rows = await this.postgres.queryAside<AlertRow>(...alertPage({ ...filter, after: cursor }, limit + 1));
-    return pageToShow({ alerts: rows.slice(0, limit).map(toAlert), isMore: rows.length > limit });
+    const alerts = await this.postgres.queryAside<Alert>(...alertPage({ ...filter, after: cursor }, limit + 1));
+    return pageToShow({ alerts: alerts.slice(0, limit), isMore: alerts.length > limit });
   }
 
   @Post('alerts/test')

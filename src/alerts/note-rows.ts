@@ -1,6 +1,6 @@
 import type { Query } from '../infra/postgres/postgres.js';
 import { rowsOf, statement } from '../infra/postgres/statement.js';
-import type { NoteChannel, NoteContent, NoteToSend } from './note.js';
+import type { NoteChannel, NoteToSend } from './note.js';
 
 /** After so long nobody waits for it any more: what is still open is told of anew. */
 export const giveUpAfterMs = 24 * 3_600_000;
@@ -33,8 +33,8 @@ const claimNote = statement(
    )
    UPDATE alert_note n SET attempts = n.attempts + 1, next_at = now() + $lease_ms * interval '1 ms'
    FROM due WHERE n.id = due.id
-   RETURNING n.id, n.channel, n.recipient, n.content, n.attempts,
-     (extract(epoch FROM now() - n.created_at) * 1000)::float8 AS age_ms`,
+   RETURNING n.id, n.channel, n.recipient AS address, n.content, n.attempts,
+     (extract(epoch FROM now() - n.created_at) * 1000)::float8 AS "ageMs"`,
 );
 
 export interface ClaimedNote extends NoteToSend {
@@ -44,26 +44,9 @@ export interface ClaimedNote extends NoteToSend {
   ageMs: number;
 }
 
-interface ClaimedRow {
-  id: string;
-  channel: NoteChannel;
-  recipient: string;
-  content: NoteContent;
-  attempts: number;
-  age_ms: number;
-}
-
 export async function claimDue(query: Query, channel: NoteChannel): Promise<ClaimedNote | undefined> {
-  const [row] = await query<ClaimedRow>(claimNote, { lease_ms: leaseMs, channel });
-  if (!row) return undefined;
-  return {
-    id: row.id,
-    channel: row.channel,
-    address: row.recipient,
-    content: row.content,
-    attempts: row.attempts,
-    ageMs: row.age_ms,
-  };
+  const [note] = await query<ClaimedNote>(claimNote, { lease_ms: leaseMs, channel });
+  return note;
 }
 
 /** Without regard to what others do with it: it was sent. */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { keyOf, type DeliveryKey, type DeliveryState, type HeldReason, type KeyRow } from '../ledger/delivery.js';
-import type { Attempt, AttemptDetails } from '../ledger/settle.service.js';
+import type { DeliveryKey, DeliveryState, HeldReason } from '../ledger/delivery.js';
+import type { Attempt } from '../ledger/settle.service.js';
 import type { Criteria } from './criteria.js';
 import * as statements from './find-deliveries.js';
 import { LedgerSearch, type SearchBounds } from './search.service.js';
@@ -74,9 +74,7 @@ export class DeliveryReader {
 
   /** In the order of the lists. */
   async byKeys(keys: readonly DeliveryKey[]): Promise<KnownDelivery[]> {
-    return keys.length === 0
-      ? []
-      : (await this.postgres.queryAside<DeliveryRow>(...statements.byKeys(keys))).map(toDelivery);
+    return keys.length === 0 ? [] : this.postgres.queryAside<KnownDelivery>(...statements.byKeys(keys));
   }
 
   async find(key: DeliveryKey): Promise<KnownDelivery | undefined> {
@@ -93,73 +91,12 @@ export class DeliveryReader {
     mostOfEach = mostAttempts,
   ): Promise<{ key: DeliveryKey; attempt: KnownAttempt }[]> {
     if (keys.length === 0) return [];
-    const rows = await this.postgres.queryAside<AttemptRow>(...statements.attemptsOf(keys, mostOfEach));
-    return rows.map((row) => ({ key: keyOf(row), attempt: toAttempt(row) }));
+    const found = await this.postgres.queryAside<DeliveryKey & KnownAttempt>(
+      ...statements.attemptsOf(keys, mostOfEach),
+    );
+    return found.map(({ notificationId, subscriptionId, ...attempt }) => ({
+      key: { notificationId, subscriptionId },
+      attempt,
+    }));
   }
 }
-
-interface DeliveryRow extends KeyRow {
-  channel: string;
-  accepted_at: Date;
-  state: DeliveryState;
-  generation: number;
-  attempts: number;
-  failures: number;
-  replays: number;
-  next_attempt_at: Date | null;
-  held_for: HeldReason | null;
-  held_since: Date | null;
-  queued_at: Date | null;
-  expires_at: Date | null;
-  last_status: number | null;
-  last_error: string | null;
-  ended_at: Date | null;
-  replay_id: string | null;
-}
-
-interface AttemptRow extends KeyRow {
-  number: number;
-  generation: number;
-  started_at: Date;
-  duration_ms: number;
-  connect_ms: number | null;
-  first_byte_ms: number | null;
-  status: number | null;
-  error: string | null;
-  details: AttemptDetails | null;
-}
-
-function toDelivery(row: DeliveryRow): KnownDelivery {
-  return {
-    notificationId: row.notification_id,
-    subscriptionId: row.subscription_id,
-    channel: row.channel,
-    acceptedAt: row.accepted_at,
-    state: row.state,
-    generation: row.generation,
-    attempts: row.attempts,
-    failures: row.failures,
-    replays: row.replays,
-    nextAttemptAt: row.next_attempt_at,
-    heldFor: row.held_for,
-    heldSince: row.held_since,
-    queuedAt: row.queued_at,
-    expiresAt: row.expires_at,
-    lastStatus: row.last_status,
-    lastError: row.last_error,
-    endedAt: row.ended_at,
-    replayId: row.replay_id,
-  };
-}
-
-const toAttempt = (row: AttemptRow): KnownAttempt => ({
-  number: row.number,
-  generation: row.generation,
-  startedAt: row.started_at,
-  durationMs: row.duration_ms,
-  connectMs: row.connect_ms,
-  firstByteMs: row.first_byte_ms,
-  status: row.status,
-  error: row.error,
-  details: row.details,
-});

@@ -1,7 +1,7 @@
 import { statement, type Statement, type Values } from '../infra/postgres/statement.js';
 import type { DeliveryKey } from '../ledger/delivery.js';
 
-/** The shown columns of deliveries, `d`, and of their notifications. A key whose day was dropped is missing. Newest notification first. */
+/** `KnownDelivery`, by the names of its fields. A key whose day was dropped is missing. Newest notification first. */
 export function byKeys(keys: readonly DeliveryKey[]): [Statement, Values] {
   return [
     deliveries,
@@ -12,10 +12,12 @@ export function byKeys(keys: readonly DeliveryKey[]): [Statement, Values] {
 // Each LIMIT keeps the planner from joining the other way round, which would read all of a table.
 const deliveries = statement(
   'read-deliveries',
-  `SELECT d.notification_id, d.subscription_id, d.state, d.generation, d.attempts, d.failures,
-     d.replays, CASE WHEN d.state = 'waiting' THEN d.next_at END AS next_attempt_at,
-     CASE WHEN d.state = 'held' THEN d.held_for END AS held_for, d.held_since, d.queued_at, d.expires_at,
-     d.last_status, d.last_error, d.ended_at, d.replay_id, n.channel, n.accepted_at
+  `SELECT d.notification_id AS "notificationId", d.subscription_id AS "subscriptionId", n.channel, n.accepted_at AS "acceptedAt",
+     d.state, d.generation, d.attempts, d.failures, d.replays,
+     CASE WHEN d.state = 'waiting' THEN d.next_at END AS "nextAttemptAt",
+     CASE WHEN d.state = 'held' THEN d.held_for END AS "heldFor", d.held_since AS "heldSince", d.queued_at AS "queuedAt",
+     d.expires_at AS "expiresAt", d.last_status AS "lastStatus", d.last_error AS "lastError", d.ended_at AS "endedAt",
+     d.replay_id AS "replayId"
    FROM unnest($ids::uuid[], $subscription_ids::uuid[]) AS k (notification_id, subscription_id)
    CROSS JOIN LATERAL (
      SELECT * FROM delivery WHERE notification_id = k.notification_id AND subscription_id = k.subscription_id LIMIT 1
@@ -24,7 +26,7 @@ const deliveries = statement(
    ORDER BY d.notification_id DESC, d.subscription_id DESC`,
 );
 
-/** Of these deliveries, in their order. */
+/** `KnownAttempt` and its key, by the names of their fields, of these deliveries in their order. */
 export function attemptsOf(keys: readonly DeliveryKey[], mostOfEach: number): [Statement, Values] {
   return [
     attempts,
@@ -38,10 +40,12 @@ export function attemptsOf(keys: readonly DeliveryKey[], mostOfEach: number): [S
 
 const attempts = statement(
   'read-attempts',
-  `SELECT a.* FROM unnest($ids::uuid[], $subscription_ids::uuid[]) AS k (notification_id, subscription_id)
+  `SELECT a.notification_id AS "notificationId", a.subscription_id AS "subscriptionId", a.number, a.generation,
+     a.started_at AS "startedAt", a.duration_ms AS "durationMs", a.connect_ms AS "connectMs", a.first_byte_ms AS "firstByteMs",
+     a.status, a.error, a.details
+   FROM unnest($ids::uuid[], $subscription_ids::uuid[]) AS k (notification_id, subscription_id)
    CROSS JOIN LATERAL (
-     SELECT notification_id, subscription_id, number, generation, started_at, duration_ms, connect_ms, first_byte_ms, status, error, details
-     FROM attempt WHERE notification_id = k.notification_id AND subscription_id = k.subscription_id
+     SELECT * FROM attempt WHERE notification_id = k.notification_id AND subscription_id = k.subscription_id
      ORDER BY number DESC, started_at DESC LIMIT $most
    ) a
    ORDER BY a.notification_id, a.subscription_id, a.number, a.generation`,

@@ -251,7 +251,7 @@ export const readBacklogsItems = statement(
 
 const readPacesItems = statement(
   'read-paces',
-  `SELECT subscription_id, release_window, outstanding, held_at
+  `SELECT subscription_id AS "subscriptionId", release_window AS "window", outstanding, held_at AS "heldAt"
    FROM held_subscription WHERE is_backlog ORDER BY held_at DESC LIMIT $limit`,
 );
 
@@ -267,20 +267,8 @@ export interface Pace {
 }
 
 /** Of subscriptions with a backlog, those for which something was held last. */
-export async function readPaces(postgres: Postgres, limit: number): Promise<Pace[]> {
-  const rows = await postgres.queryAside<{
-    subscription_id: string;
-    release_window: number;
-    outstanding: number;
-    held_at: Date;
-  }>(readPacesItems, { limit });
-  return rows.map((row) => ({
-    subscriptionId: row.subscription_id,
-    window: row.release_window,
-    outstanding: row.outstanding,
-    heldAt: row.held_at,
-  }));
-}
+export const readPaces = (postgres: Postgres, limit: number): Promise<Pace[]> =>
+  postgres.queryAside<Pace>(readPacesItems, { limit });
 
 /** The subscriptions of which more arrived than their endpoints could take. */
 export async function readBacklogs(postgres: Postgres): Promise<Set<string>> {

@@ -83,8 +83,8 @@ const countAlive = statement(
 /** Those that ended themselves are left out. There may be many after as many ends: those that were heard of last. */
 export const listItems = statement(
   'list-processes',
-  `SELECT id, roles, version, node, host, started_at, ${aliveNow} AS is_alive,
-     expires_at - interval '${lifetimeMs} ms' AS heard_at
+  `SELECT id, roles, version, node, host, started_at AS "startedAt", ${aliveNow} AS "isAlive",
+     expires_at - interval '${lifetimeMs} ms' AS "heardAt"
    FROM process WHERE NOT ${hasEnded} ORDER BY expires_at DESC LIMIT $limit`,
 );
 
@@ -211,14 +211,8 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   /** Those that are alive, and those that were not heard of any more. */
-  async list(limit: number): Promise<ListedProcess[]> {
-    const rows = await this.postgres.queryAside<ProcessRow>(listItems, { limit });
-    return rows.map(({ started_at: startedAt, is_alive: isAlive, heard_at: heardAt, ...row }) => ({
-      ...row,
-      startedAt,
-      isAlive,
-      heardAt,
-    }));
+  list(limit: number): Promise<ListedProcess[]> {
+    return this.postgres.queryAside<ListedProcess>(listItems, { limit });
   }
 
   /** Removes the rows of processes that ended long ago. */
@@ -251,15 +245,4 @@ interface BeatRow {
   is_listened_to: boolean;
   is_other_fresh: boolean;
   workers: number;
-}
-
-interface ProcessRow {
-  id: string;
-  roles: Role[];
-  version: string | null;
-  node: string | null;
-  host: string | null;
-  started_at: Date | null;
-  is_alive: boolean;
-  heard_at: Date;
 }

@@ -1,7 +1,6 @@
 import { rowsOf, statement } from '../infra/postgres/statement.js';
 import type { CancelledByErasure } from '../ledger/cancel-erased.js';
 import { namedDeliveries, sameDelivery } from '../ledger/delivery.js';
-import type { Erasure, ErasureState } from './erasure.js';
 
 /**
  * Seconds after which what came of the last call of a delivery is in the ledger: it waits up to 30 for its turn
@@ -16,8 +15,10 @@ export const addErasure = statement(
    VALUES ($id, $notification, $main_object, $main_object_hash, $state, $reached)`,
 );
 
-const columns = `e.id, e.notification_id, e.main_object_hash, e.state, e.requested_at, e.confirmed_at, e.done_at, e.reached,
-  e.found::float8 AS found, e.erased::float8 AS erased, e.cancelled::float8 AS cancelled,
+/** Those of an `Erasure`. */
+const columns = `e.id, e.notification_id AS "notificationId", e.main_object_hash AS "mainObjectHash", e.state,
+  e.requested_at AS "requestedAt", e.confirmed_at AS "confirmedAt", e.done_at AS "doneAt", e.reached, e.found::float8 AS found,
+  e.erased::float8 AS erased, e.cancelled::float8 AS cancelled,
   (SELECT count(*) FROM erased_delivery d WHERE d.erasure_id = e.id)::int AS unsettled`;
 
 export const findErasure = statement('find-erasure', `SELECT ${columns} FROM erasure e WHERE id = $id`);
@@ -26,36 +27,6 @@ export const listErasures = statement(
   'list-erasures',
   `SELECT ${columns} FROM erasure e WHERE $before::uuid IS NULL OR id < $before ORDER BY id DESC LIMIT $limit`,
 );
-
-export interface ErasureRow {
-  id: string;
-  notification_id: string | null;
-  main_object_hash: string | null;
-  state: ErasureState;
-  requested_at: Date;
-  confirmed_at: Date | null;
-  done_at: Date | null;
-  reached: string;
-  found: number;
-  erased: number;
-  cancelled: number;
-  unsettled: number;
-}
-
-export const toErasure = (row: ErasureRow): Erasure => ({
-  id: row.id,
-  notificationId: row.notification_id,
-  mainObjectHash: row.main_object_hash,
-  state: row.state,
-  requestedAt: row.requested_at,
-  confirmedAt: row.confirmed_at,
-  doneAt: row.done_at,
-  reached: row.reached,
-  found: row.found,
-  erased: row.erased,
-  cancelled: row.cancelled,
-  unsettled: row.unsettled,
-});
 
 export const lockErasure = statement(
   'lock-erasure',

@@ -8,15 +8,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { dayOfId, lowestIdAt } from '../ledger/partitions.js';
 import { onDay, perDay } from '../ledger/per-day.js';
 import { hashOf, type Erasure, type ErasureState } from './erasure.js';
-import {
-  addErasure,
-  confirmErasure,
-  findErasure,
-  listErasures,
-  lockErasure,
-  toErasure,
-  type ErasureRow,
-} from './erasure-rows.js';
+import { addErasure, confirmErasure, findErasure, listErasures, lockErasure } from './erasure-rows.js';
 
 export const findNotification = perDay('find-notification', (of) => `SELECT FROM ${of('notification')} WHERE id = $id`);
 
@@ -69,14 +61,14 @@ export class Erasures {
 
   /** @throws {NotFoundProblem} */
   async get(id: string): Promise<Erasure> {
-    const [row] = await this.postgres.query<ErasureRow>(findErasure, { id });
-    if (!row) throw noSuchErasure();
-    return toErasure(row);
+    const [erasure] = await this.postgres.query<Erasure>(findErasure, { id });
+    if (!erasure) throw noSuchErasure();
+    return erasure;
   }
 
   /** Newest first. @param before only those that were asked for before this one */
-  async list(limit: number, before: string | undefined): Promise<Erasure[]> {
-    return (await this.postgres.query<ErasureRow>(listErasures, { limit, before: before ?? null })).map(toErasure);
+  list(limit: number, before: string | undefined): Promise<Erasure[]> {
+    return this.postgres.query<Erasure>(listErasures, { limit, before: before ?? null });
   }
 
   private async add(of: { notification: string | null; mainObject: string | null; state: ErasureState }) {
