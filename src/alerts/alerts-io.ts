@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { pageQuery } from '../infra/http/page-query.js';
-import { isStorable } from '../infra/postgres/storable-text.js';
+import { storable } from '../infra/http/input-parts.js';
+import { nextCursor, pageQuery } from '../infra/http/page-query.js';
 import { ruleNames } from './alert-rules.js';
 import type { Alert } from './alert.js';
 import { describeNews, runbookOf, titles } from './describe-news.js';
@@ -32,7 +32,7 @@ export const alertOutput = z
 export const alertPageOutput = z
   .strictObject({
     alerts: z.array(alertOutput),
-    nextCursor: z.string().nullable().describe('Where the list goes on; null at its end.'),
+    nextCursor,
   })
   .meta({ id: 'AlertPage' });
 
@@ -47,7 +47,7 @@ export const alertQuery = z
       .string()
       .min(1)
       .max(2100)
-      .refine(isStorable, 'Contains U+0000 or half a surrogate pair.')
+      .check(storable)
       .optional()
       .describe('Exactly this one, as an alert of `rule` has it: how often it was in the same trouble.'),
     ...pageQuery('alerts', (text) => (alertId.test(text) ? text : undefined)),

@@ -1,18 +1,9 @@
 import * as z from 'zod';
+import { storable, timeInput } from '../infra/http/input-parts.js';
 import { pageQuery } from '../infra/http/page-query.js';
-import { isStorable } from '../infra/postgres/storable-text.js';
 import { fromCursor } from './entry-cursor.js';
 
-const text = (maxLength: number) =>
-  z.string().min(1).max(maxLength).refine(isStorable, 'Contains U+0000 or half a surrogate pair.');
-
-/** The years 1970 to 9999: nothing was noted before, and Postgres reads no more digits of a year. */
-const [earliest, latest] = [0, Date.UTC(9999, 11, 31)];
-
-const time = () =>
-  z.iso
-    .datetime({ offset: true })
-    .transform((value) => new Date(Math.min(Math.max(Date.parse(value), earliest), latest)).toISOString());
+const text = (maxLength: number) => z.string().min(1).max(maxLength).check(storable);
 
 export const auditQuery = z.strictObject({
   client: text(255)
@@ -22,7 +13,7 @@ export const auditQuery = z.strictObject({
   subject: text(2100)
     .optional()
     .describe('Exactly this one, such as `subscription/<uuid>`, `application/<uuid>`, or `retry-policy`.'),
-  from: time().optional().describe('Not before this time.'),
-  to: time().optional().describe('Before this time.'),
+  from: timeInput().optional().describe('Not before this time.'),
+  to: timeInput().optional().describe('Before this time.'),
   ...pageQuery('entries', fromCursor),
 });

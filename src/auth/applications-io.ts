@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { mailAddress } from '../config/setting-types.js';
+import { storable } from '../infra/http/input-parts.js';
 import { namePageOutput, namePageQuery } from '../infra/http/name-page.js';
-import { isStorable } from '../infra/postgres/storable-text.js';
 import type { ShownApplication } from './applications.service.js';
 import { allScopes } from './scopes.js';
 
-const text = () => z.string().trim().min(1).max(255).refine(isStorable, 'Contains U+0000 or half a surrogate pair.');
+const text = () => z.string().trim().min(1).max(255).check(storable);
 
 const fields = {
   label: text().describe('For people.'),
@@ -23,7 +23,7 @@ const fields = {
     .string()
     .min(1)
     .max(255)
-    .refine(isStorable, 'Contains U+0000 or half a surrogate pair.')
+    .check(storable)
     .describe('HS256 key of its tokens; at least `SECRET_MIN_BYTES` bytes.'),
 };
 

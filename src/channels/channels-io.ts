@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { atMost } from '../infra/http/at-most.js';
+import { storable } from '../infra/http/input-parts.js';
 import { namePageOutput, namePageQuery } from '../infra/http/name-page.js';
-import { isStorable } from '../infra/postgres/storable-text.js';
 import { hasCredentials, isWebUrl } from '../nrc/fields.js';
 import { longestChannelName, longestDocumentationLink, longestFilterName, mostFilters } from './channel-limits.js';
 import type { Channel } from './channel.js';
@@ -15,11 +15,9 @@ const characteristic = /^kenmerken\.(.{1,100})$/u;
 
 export const nameOfCharacteristic = (field: string): string | undefined => characteristic.exec(field)?.[1];
 
-const unstorable = 'Contains U+0000 or half a surrogate pair.';
-
 const field = z
   .string()
-  .refine(isStorable, unstorable)
+  .check(storable)
   .refine((text) => ['hoofdObject', 'resource', 'resourceUrl', 'actie'].includes(text) || characteristic.test(text), {
     error: 'Not one of hoofdObject, resource, resourceUrl, actie and kenmerken.<name>.',
   });
@@ -28,7 +26,7 @@ const withinSeconds = z.int().min(1).max(month);
 const maxAgeSeconds = z.int().min(1).max(year);
 const bodyRetentionDays = z.int().min(1).max(3650);
 
-const shortText = (longest: number) => z.string().trim().max(longest).refine(isStorable, unstorable);
+const shortText = (longest: number) => z.string().trim().max(longest).check(storable);
 
 /** With the limits of a kanaal in the Notificaties API. */
 const channelName = shortText(longestChannelName).min(1);

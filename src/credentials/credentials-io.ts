@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { atMost } from '../infra/http/at-most.js';
 import { checkInput } from '../infra/http/check-input.js';
+import { storable } from '../infra/http/input-parts.js';
 import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
-import { isStorable } from '../infra/postgres/storable-text.js';
 import type { TlsIdentity } from '../outbound/outbound.service.js';
 import { checkHeaders, headerValue } from './check-headers.js';
 import { certificatesIn, checkTls } from './check-tls.js';
@@ -18,7 +18,7 @@ export const headersInput = <Value extends z.ZodType>(value: Value) =>
   atMost(mostHeaders, z.record(z.string().max(256), value).meta({ maxProperties: mostHeaders }));
 export const headerText = z.string().max(8192);
 
-const text = (max: number) => z.string().max(max).refine(isStorable, 'Contains U+0000 or half a surrogate pair.');
+const text = (max: number) => z.string().max(max).check(storable);
 const secret = () => text(4096).min(1).meta({ writeOnly: true });
 const pem = () => z.string().max(maxPemLength);
 

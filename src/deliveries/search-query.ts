@@ -1,23 +1,15 @@
 import * as z from 'zod';
-import { isStorable } from '../infra/postgres/storable-text.js';
+import { storable, timeInput, uuid } from '../infra/http/input-parts.js';
 import { deliveryStates } from '../ledger/delivery.js';
 import { lowestIdAt } from '../ledger/partitions.js';
 import type { Criteria } from './criteria.js';
 import { errorClasses } from './error-class.js';
 
-const uuid = () => z.guid().toLowerCase();
-
 /** A notification may have one as long as a body; here the head of the request bounds it, which is answered 431 where it is longer. */
-const anyText = () => z.string().min(1).refine(isStorable, 'Contains U+0000 or half a surrogate pair.');
+const anyText = () => z.string().min(1).check(storable);
 const text = (maxLength: number) => anyText().max(maxLength);
 
-/** The years 1970 to 9999: nothing was accepted before, and an id has no room for later ones. */
-const [earliest, latest] = [0, Date.UTC(9999, 11, 31)];
-
-const time = () =>
-  z.iso
-    .datetime({ offset: true })
-    .transform((value) => lowestIdAt(Math.min(Math.max(Date.parse(value), earliest), latest)));
+const time = () => timeInput().transform((value) => lowestIdAt(Date.parse(value)));
 
 const wholeNumber = (least: number, most: number) =>
   z

@@ -1,16 +1,7 @@
 import * as z from 'zod';
-import { isStorable } from '../infra/postgres/storable-text.js';
+import { storable, timeInput, uuid } from '../infra/http/input-parts.js';
 import { deadStates, deliveryStates } from '../ledger/delivery.js';
 import { errorClasses } from './error-class.js';
-
-const uuid = () => z.guid().toLowerCase();
-
-/** The years 1970 to 9999: the ids of notifications have no others. */
-const [earliest, latest] = [0, Date.UTC(9999, 11, 31)];
-const time = () =>
-  z.iso
-    .datetime({ offset: true })
-    .transform((value) => new Date(Math.min(Math.max(Date.parse(value), earliest), latest)).toISOString());
 
 /** Each field narrows it further. */
 const narrowing = [
@@ -32,13 +23,13 @@ export const selectionInput = z
     notification: uuid().optional().describe('Of this notification.'),
     subscriptions: z.array(uuid()).min(1).max(1000).optional().describe('Of these subscriptions.'),
     channels: z
-      .array(z.string().min(1).max(50).refine(isStorable, 'Contains U+0000 or half a surrogate pair.'))
+      .array(z.string().min(1).max(50).check(storable))
       .min(1)
       .max(100)
       .optional()
       .describe('Of notifications of these channels.'),
-    acceptedFrom: time().optional().describe('Of notifications that were not accepted before this time.'),
-    acceptedTo: time().optional().describe('Of notifications that were accepted before this time.'),
+    acceptedFrom: timeInput().optional().describe('Of notifications that were not accepted before this time.'),
+    acceptedTo: timeInput().optional().describe('Of notifications that were accepted before this time.'),
     states: z
       .array(z.enum(deliveryStates))
       .min(1)

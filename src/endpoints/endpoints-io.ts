@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { isStorable } from '../infra/postgres/storable-text.js';
+import { storable } from '../infra/http/input-parts.js';
 import type { Pace } from '../ledger/held-subscriptions.js';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
 import type { Subscription } from '../subscriptions/subscription.js';
@@ -7,12 +7,7 @@ import { endpointsOf, longestAddress } from './origin.js';
 
 export const endpointResetInput = z
   .strictObject({
-    address: z
-      .string()
-      .min(1)
-      .max(longestAddress)
-      .refine(isStorable, 'Contains U+0000 or half a surrogate pair.')
-      .describe('As it is listed.'),
+    address: z.string().min(1).max(longestAddress).check(storable).describe('As it is listed.'),
   })
   .meta({ id: 'EndpointReset' });
 

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { uuid } from '../infra/http/input-parts.js';
 import { pageQuery } from '../infra/http/page-query.js';
 import { byCreation, type ListedSubscription } from '../subscriptions/subscription-directory.service.js';
 import { inputText as text } from '../subscriptions/subscription-input.js';
@@ -13,7 +14,7 @@ const mostIds = 100;
 export const subscriptionIds = z
   .string()
   .transform((given) => given.split(','))
-  .pipe(z.array(z.guid().toLowerCase()).min(1).max(mostIds))
+  .pipe(z.array(uuid()).min(1).max(mostIds))
   .meta({ type: 'string' })
   .describe(`UUIDs of subscriptions, separated by commas, ${mostIds} at most.`);
 

@@ -8,6 +8,7 @@ import { TokenWatch } from '../auth/token-watch.service.js';
 import { UserSessions } from '../auth/user-sessions.js';
 import { Answers } from '../infra/http/accept-json.guard.js';
 import { checkInput } from '../infra/http/check-input.js';
+import { uuid } from '../infra/http/input-parts.js';
 import { deliveryStates } from '../ledger/delivery.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { endSoon } from './listener.js';
@@ -17,7 +18,7 @@ import { LiveListeners, mostListeners } from './live-listeners.service.js';
 const eventsQuery = z.strictObject({
   event: z.enum(eventKinds).optional().describe('Only events of this kind.'),
   channel: z.string().min(1).max(50).optional().describe('Only what is about this channel.'),
-  subscription: z.guid().toLowerCase().optional().describe('Only what is about this subscription.'),
+  subscription: uuid().optional().describe('Only what is about this subscription.'),
   state: z
     .enum(deliveryStates)
     .optional()

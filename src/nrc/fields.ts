@@ -1,9 +1,9 @@
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { longestParamName, mostInvalidParams, type InvalidParam } from '../infra/http/problem.js';
-import { isStorable } from '../infra/postgres/storable-text.js';
+import { isStorable, unstorable } from '../infra/postgres/storable-text.js';
 
 /** The standard's name for an object as a whole, where a field is named. */
-export const wholeInput = 'nonFieldErrors';
+export const nonFieldErrors = 'nonFieldErrors';
 
 /** Why a value was refused. */
 export interface Refusal {
@@ -33,7 +33,7 @@ const refusals = {
   notText: { code: 'invalid', reason: 'Not a text.' },
   // It is no longer the number that was sent: JavaScript reads whole numbers exactly up to 2^53.
   inexact: { code: 'invalid', reason: 'A number of this size must be sent as a text.' },
-  unstorable: { code: 'invalid', reason: 'Contains U+0000 or half a surrogate pair.' },
+  unstorable: { code: 'invalid', reason: unstorable },
   notUrl: { code: 'invalid', reason: 'Not an absolute http or https URL.' },
   notList: { code: 'not_a_list', reason: 'Not a list.' },
   notObject: { code: 'not_a_dict', reason: 'Not an object.' },
@@ -145,7 +145,7 @@ export class FieldReader {
     return this.list(name, rules)?.flatMap((item, index) => {
       const path = `${this.prefix}${name}.${index}`;
       if (isObject(item)) return [new FieldReader(item, `${path}.`, this.invalidParams)];
-      this.refuse(`${name}.${index}.${wholeInput}`, 'invalid', refusals.notObject.reason);
+      this.refuse(`${name}.${index}.${nonFieldErrors}`, 'invalid', refusals.notObject.reason);
       return [];
     });
   }

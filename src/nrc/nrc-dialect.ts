@@ -1,5 +1,5 @@
 import type { Dialect } from '../infra/http/dialect.js';
-import { wholeInput } from './fields.js';
+import { nonFieldErrors } from './fields.js';
 import { titleOf } from './problem-classes.js';
 import { problemPage } from './problem-pages.js';
 
@@ -17,5 +17,5 @@ export const nrcDialect: Dialect = {
   headersOf: (url) => (url.startsWith(apiPath) ? headers : none),
   problemPage,
   problemTitle: titleOf,
-  wholeInput,
+  wholeInput: nonFieldErrors,
 };

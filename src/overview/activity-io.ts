@@ -1,6 +1,8 @@
 import * as z from 'zod';
 import type { Total } from '../activity/activity-rows.js';
-import { isStorable } from '../infra/postgres/storable-text.js';
+import { storable } from '../infra/http/input-parts.js';
+import { fromCursor, toCursor } from '../infra/http/name-page.js';
+import { cursorInput, nextCursor } from '../infra/http/page-query.js';
 import { spanNames } from './spans.js';
 
 const subjects = ['channel', 'subscription', 'application'] as const;
@@ -24,7 +26,7 @@ export const activityQuery = z
       .string()
       .min(1)
       .max(255)
-      .refine(isStorable, 'Contains U+0000 or half a surrogate pair.')
+      .check(storable)
       .optional()
       .describe('The name of a channel, the id of a subscription, the client id of an application; not with `all`.'),
     span,
@@ -53,17 +55,7 @@ export const activityOutput = z
 export const totalsQuery = z.strictObject({
   of: z.enum(subjects),
   span,
-  cursor: z
-    .string()
-    .max(1024)
-    .transform((text, context) => {
-      const id = Buffer.from(text, 'base64url').toString();
-      if (id !== '' && toCursor(id) === text && isStorable(id)) return id;
-      context.addIssue({ code: 'custom', message: 'Is not the nextCursor of a page.', input: text });
-      return z.NEVER;
-    })
-    .optional()
-    .describe('The `nextCursor` of the page before.'),
+  cursor: cursorInput(fromCursor, z.string().max(1024)),
 });
 
 export const mostTotals = 1000;
@@ -84,11 +76,9 @@ export const totalsOutput = z
         }),
       )
       .describe(`Of those with which anything happened, in the order of their ids; at most ${mostTotals}.`),
-    nextCursor: z.string().nullable().describe('Where the list goes on; null at its end.'),
+    nextCursor,
   })
   .meta({ id: 'ActivityTotals' });
-
-const toCursor = (id: string): string => Buffer.from(id).toString('base64url');
 
 /** @param totals one more than are shown tells that the list goes on */
 export function totalsToShow(since: number, totals: readonly Total[]): z.output<typeof totalsOutput> {

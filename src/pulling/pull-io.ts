@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { uuid } from '../infra/http/input-parts.js';
 import { lowestIdAt } from '../ledger/partitions.js';
 import { notificatieSchema } from '../publishing/notificatie.js';
 import type { Fetched, FetchedPage } from './pull.service.js';
@@ -74,7 +75,7 @@ function fetchedToSend({ id, acceptedAt, state, isScheduled, body }: Fetched): s
 export const acknowledgementInput = z
   .strictObject({
     ids: z
-      .array(z.guid().toLowerCase())
+      .array(uuid())
       .min(1)
       .max(500)
       .describe('Of the notificaties that the subscriber has, whether it fetched them or not.'),

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { selectionInput, selectionOutput, type Selection } from '../deliveries/selection.js';
-import { pageQuery } from '../infra/http/page-query.js';
+import { storable } from '../infra/http/input-parts.js';
+import { nextCursor, pageQuery } from '../infra/http/page-query.js';
 import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
-import { isStorable } from '../infra/postgres/storable-text.js';
 import { isUuid } from '../infra/uuid-text.js';
 import { timeOfId } from '../ledger/partitions.js';
 import { stateOf, subscriptionStates } from '../subscriptions/subscription-state.js';
@@ -12,8 +12,7 @@ import { replayKinds, replayStates, statesOf, stopReasons, type Replay, type Rep
 
 const time = () => z.iso.datetime();
 const inputTime = () => z.iso.datetime({ offset: true }).transform((value) => new Date(value));
-const text = (maxLength: number) =>
-  z.string().min(1).max(maxLength).refine(isStorable, 'Contains U+0000 or half a surrogate pair.');
+const note = z.string().min(1).max(1000).check(storable);
 
 const confirm = z
   .int()
@@ -41,7 +40,7 @@ export const replayInput = z
     startAt: inputTime().optional().describe('Not before this time.'),
     stopAt: inputTime().optional().describe('It stops at this time, wherever it is.'),
     confirm,
-    note: text(1000).optional().describe('Why, for those who find it later.'),
+    note: note.optional().describe('Why, for those who find it later.'),
   })
   .superRefine(({ startAt, stopAt }, context) => {
     if (startAt && stopAt && startAt >= stopAt)
@@ -50,14 +49,14 @@ export const replayInput = z
   .meta({ id: 'ReplayInput' });
 
 export const cancelInput = z
-  .strictObject({ selection: selectionInput, confirm, note: text(1000).optional() })
+  .strictObject({ selection: selectionInput, confirm, note: note.optional() })
   .meta({ id: 'CancelInput' });
 
 export const closeInput = z
   .strictObject({
     selection: selectionInput,
     confirm,
-    note: text(1000).describe('Why nobody has to look at them any more.'),
+    note: note.describe('Why nobody has to look at them any more.'),
   })
   .meta({ id: 'CloseInput' });
 
@@ -178,7 +177,7 @@ export const replayOutput = z
 export const replayPageOutput = z
   .strictObject({
     replays: z.array(replayOutput),
-    nextCursor: z.string().nullable().describe('Where the list goes on; null at its end.'),
+    nextCursor,
   })
   .meta({ id: 'ReplayPage' });
 

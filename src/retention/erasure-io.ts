@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { pageQuery } from '../infra/http/page-query.js';
-import { isStorable } from '../infra/postgres/storable-text.js';
+import { storable } from '../infra/http/input-parts.js';
+import { nextCursor, pageQuery } from '../infra/http/page-query.js';
 import { isUuid } from '../infra/uuid-text.js';
 import { timeOfId } from '../ledger/partitions.js';
 import { erasureStates, type Erasure } from './erasure.js';
@@ -11,7 +11,7 @@ export const newErasureInput = z
     mainObject: z
       .string()
       .min(1)
-      .refine(isStorable, 'Contains U+0000 or half a surrogate pair.')
+      .check(storable)
       .optional()
       .describe('`hoofdObject` of the notifications, exactly as they have it, however long.'),
   })
@@ -53,7 +53,7 @@ export const erasureOutput = z
 export const erasurePageOutput = z
   .strictObject({
     erasures: z.array(erasureOutput),
-    nextCursor: z.string().nullable().describe('Where the list goes on; null at its end.'),
+    nextCursor,
   })
   .meta({ id: 'ErasurePage' });
 

@@ -7,8 +7,8 @@ import {
   type CredentialChanges,
 } from '../credentials/credentials-io.js';
 import { atMost } from '../infra/http/at-most.js';
+import { storable } from '../infra/http/input-parts.js';
 import { mostInvalidParams, ValidationProblem } from '../infra/http/problem.js';
-import { isStorable } from '../infra/postgres/storable-text.js';
 import { hasCredentials, isWebUrl } from '../nrc/fields.js';
 import { refusalOfNames, type FindChannel } from './read-abonnement.js';
 import type { SubscriptionInput, SubscriptionSettings } from './subscription-changes.js';
@@ -22,9 +22,7 @@ import {
 import type { SubscribedChannel } from './subscription.js';
 import { subscriptionSettingsInput } from './subscriptions-io.js';
 
-const unstorable = 'Contains U+0000 or half a surrogate pair.';
-
-export const inputText = (longest: number) => z.string().trim().min(1).max(longest).refine(isStorable, unstorable);
+export const inputText = (longest: number) => z.string().trim().min(1).max(longest).check(storable);
 
 /** Without credentials in it, as it is stored and shown. */
 export const webUrl = (longest: number) =>
@@ -34,12 +32,9 @@ export const webUrl = (longest: number) =>
     .max(longest)
     .refine(isWebUrl, 'Not an absolute http or https URL.')
     .refine((url) => !isWebUrl(url) || !hasCredentials(url), 'Credentials do not belong in a URL.')
-    .refine(isStorable, unstorable);
+    .check(storable);
 
-const demands = z.record(
-  z.string().max(longestDemandedName).refine(isStorable, unstorable),
-  inputText(longestDemandedValue),
-);
+const demands = z.record(z.string().max(longestDemandedName).check(storable), inputText(longestDemandedValue));
 
 const subscribedChannelInput = z.strictObject({
   channel: inputText(longestChannelName).describe('Name of a channel.'),

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { mailAddress } from '../config/setting-types.js';
 import { credentialsOutput, credentialsToShow } from '../credentials/credentials-io.js';
+import { nextCursor } from '../infra/http/page-query.js';
 import { heldReasons } from '../ledger/delivery.js';
 import type { Held } from '../ledger/read-held.js';
 import { deliveryGuarantees, orderings, type DeliveryGuarantee, type Subscription } from './subscription.js';
@@ -112,7 +113,7 @@ export const subscriptionListOutput = z
   .strictObject({
     subscriptions: z.array(subscriptionOutput),
     count: z.int().describe('Of all that fit, on this page or not.'),
-    nextCursor: z.string().nullable().describe('Where the list goes on; null at its end.'),
+    nextCursor,
   })
   .meta({ id: 'SubscriptionList' });
 

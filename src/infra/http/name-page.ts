@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { pageQuery } from './page-query.js';
+import { nextCursor, pageQuery } from './page-query.js';
 
 /**
  * The parameters of a list in the order of names, which are unique in it.
@@ -16,7 +16,7 @@ export type NamePageQuery = z.output<ReturnType<typeof namePageQuery>>;
 
 export const namePageOutput = {
   count: z.int().describe('Of all that fit, on this page or not.'),
-  nextCursor: z.string().nullable().describe('Where the list goes on; null at its end.'),
+  nextCursor,
 };
 
 interface Named<Item> {
@@ -42,10 +42,10 @@ export function pageByName<Item>(
   return { items, count: fitting.length, nextCursor: rest.length > limit ? toCursor(nameOf(items.at(-1)!)) : null };
 }
 
-const toCursor = (name: string): string => Buffer.from(name).toString('base64url');
+export const toCursor = (name: string): string => Buffer.from(name).toString('base64url');
 
 /** Postgres stores no name with U+0000, and is asked for what comes after it. */
-function fromCursor(cursor: string): string | undefined {
+export function fromCursor(cursor: string): string | undefined {
   const name = Buffer.from(cursor, 'base64url').toString();
   return name !== '' && !name.includes('\0') && toCursor(name) === cursor ? name : undefined;
 }

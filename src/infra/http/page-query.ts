@@ -25,13 +25,22 @@ export const pageQuery = <Key>(
       default: withoutLimit === undefined ? 50 : undefined,
     })
     .describe([`Most ${things} in one page.`, ...(withoutLimit === undefined ? [] : [withoutLimit])].join(' ')),
-  cursor: z
-    .string()
-    .transform((text, context) => {
-      const key = fromCursor(text);
-      if (!key) context.addIssue({ code: 'custom', message: 'Is not the nextCursor of a page.', input: text });
+  cursor: cursorInput(fromCursor),
+});
+
+/**
+ * @param fromCursor undefined: the text is no cursor of this list
+ * @param text its limits
+ */
+export const cursorInput = <Key>(fromCursor: (text: string) => Key | undefined, text = z.string()) =>
+  text
+    .transform((given, context) => {
+      const key = fromCursor(given);
+      if (!key) context.addIssue({ code: 'custom', message: 'Is not the nextCursor of a page.', input: given });
       return key;
     })
     .optional()
-    .describe('The `nextCursor` of the page before.'),
-});
+    .describe('The `nextCursor` of the page before.');
+
+/** Of a page. */
+export const nextCursor = z.string().nullable().describe('Where the list goes on; null at its end.');

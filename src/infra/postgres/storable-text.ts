@@ -1,2 +1,5 @@
 /** Whether Postgres can store a text: it has no U+0000, and half a surrogate pair has no UTF-8. */
 export const isStorable = (text: string): boolean => text.isWellFormed() && !text.includes('\0');
+
+/** Of one that it cannot store. */
+export const unstorable = 'Contains U+0000 or half a surrogate pair.';
