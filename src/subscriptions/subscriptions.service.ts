@@ -35,6 +35,9 @@ interface Condition {
   ifMatch?: string | undefined;
 }
 
+type Work = (changing: SubscriptionChanges) => Promise<ChangedSubscription | undefined>;
+type SubscriptionEvent = Extract<OperationalEvent['event'], `subscription.${string}`>;
+
 /**
  * Reads from memory, after loading the changes of other processes: a subscription that was answered with 201 is found. A change under a
  * condition throws a `ChangedMeanwhileProblem` where that does not hold.
@@ -118,9 +121,8 @@ export class SubscriptionsService {
    * proved anew.
    * @throws {NotFoundProblem}
    */
-  async update(id: string, changes: Partial<SubscriptionInput>): Promise<ListedSubscription> {
-    const changed = await this.change((changing) => changing.update(id, changes), {}, enabled);
-    return changed ? this.latest(changed.after) : this.get(id);
+  update(id: string, changes: Partial<SubscriptionInput>): Promise<ListedSubscription> {
+    return this.changed(id, (changing) => changing.update(id, changes));
   }
 
   /**
@@ -129,13 +131,12 @@ export class SubscriptionsService {
    * subscription is enabled.
    * @throws {NotFoundProblem}
    */
-  async set(
+  set(
     id: string,
     settings: Partial<SubscriptionSettings & Pick<SubscriptionInput, 'channels' | 'callbackUrl'>>,
     condition?: Condition,
   ): Promise<ListedSubscription> {
-    const changed = await this.change((changing) => changing.set(id, settings), condition, enabled);
-    return changed ? this.latest(changed.after) : this.get(id);
+    return this.changed(id, (changing) => changing.set(id, settings), condition);
   }
 
   /**
@@ -143,15 +144,13 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    * @throws {ConflictProblem} when a part is to stay that cannot be decrypted here
    */
-  async setCredentials(id: string, credentials: CredentialChanges, condition?: Condition): Promise<ListedSubscription> {
-    const changed = await this.change((changing) => changing.setCredentials(id, credentials), condition);
-    return changed ? this.latest(changed.after) : this.get(id);
+  setCredentials(id: string, credentials: CredentialChanges, condition?: Condition): Promise<ListedSubscription> {
+    return this.changed(id, (changing) => changing.setCredentials(id, credentials), condition);
   }
 
   /** @throws {NotFoundProblem} */
-  async enable(id: string, condition?: Condition): Promise<ListedSubscription> {
-    const changed = await this.change((changing) => changing.enable(id), condition, enabled);
-    return changed ? this.latest(changed.after) : this.get(id);
+  enable(id: string, condition?: Condition): Promise<ListedSubscription> {
+    return this.changed(id, (changing) => changing.enable(id), condition);
   }
 
   /**
@@ -160,24 +159,15 @@ export class SubscriptionsService {
    * @param ifVersion only where it is still at that version; undefined: in any case
    */
   async disable(id: string, ifVersion?: number): Promise<void> {
-    await this.change(
-      (changing) => changing.disable(id, ifVersion),
-      {},
-      () => 'subscription.disabled',
-    );
+    await this.change((changing) => changing.disable(id, ifVersion));
   }
 
   /**
    * Its deliveries are held from now on, new ones too; calls that are open go on. Independent of whether it is disabled.
    * @throws {NotFoundProblem}
    */
-  async pause(id: string, condition?: Condition): Promise<ListedSubscription> {
-    const changed = await this.change(
-      (changing) => changing.pause(id),
-      condition,
-      () => 'subscription.paused',
-    );
-    return changed ? this.latest(changed.after) : this.get(id);
+  pause(id: string, condition?: Condition): Promise<ListedSubscription> {
+    return this.changed(id, (changing) => changing.pause(id), condition);
   }
 
   /**
@@ -185,13 +175,8 @@ export class SubscriptionsService {
    * @throws {NotFoundProblem}
    * @throws {ConflictProblem} while what it held is being dropped
    */
-  async resume(id: string, condition?: Condition): Promise<ListedSubscription> {
-    const changed = await this.change(
-      (changing) => changing.resume(id),
-      condition,
-      () => 'subscription.resumed',
-    );
-    return changed ? this.latest(changed.after) : this.get(id);
+  resume(id: string, condition?: Condition): Promise<ListedSubscription> {
+    return this.changed(id, (changing) => changing.resume(id), condition);
   }
 
   /**
@@ -263,15 +248,20 @@ export class SubscriptionsService {
   }
 
   /**
+   * As `change`.
+   * @returns it as it is then, also where it was not to be changed
+   * @throws {NotFoundProblem}
+   */
+  private async changed(id: string, work: Work, condition?: Condition): Promise<ListedSubscription> {
+    const changed = await this.change(work, condition);
+    return changed ? this.latest(changed.after) : this.get(id);
+  }
+
+  /**
    * Undefined: it does not exist, or was not to be changed.
    * @throws {ConflictProblem} when its owner would have more than an application may
-   * @param eventOf the event for operators of a change that is committed
    */
-  private async change(
-    work: (changing: SubscriptionChanges) => Promise<ChangedSubscription | undefined>,
-    { ifMatch }: Condition = {},
-    eventOf: (changed: ChangedSubscription) => SubscriptionEvent | undefined = () => undefined,
-  ): Promise<ChangedSubscription | undefined> {
+  private async change(work: Work, { ifMatch }: Condition = {}): Promise<ChangedSubscription | undefined> {
     const report = (changed: ChangedSubscription) => {
       const event = eventOf(changed);
       if (event) this.events.report({ event, subscriptionId: changed.after.id });
@@ -283,10 +273,13 @@ export class SubscriptionsService {
   }
 }
 
-type SubscriptionEvent = Extract<OperationalEvent['event'], `subscription.${string}`>;
-
-const enabled = ({ before, after }: ChangedSubscription): SubscriptionEvent | undefined =>
-  isDisabled(before) && !isDisabled(after) ? 'subscription.enabled' : undefined;
+/** For operators; undefined: they are not told of this change. */
+function eventOf({ before, after }: ChangedSubscription): SubscriptionEvent | undefined {
+  if (isDisabled(before) !== isDisabled(after))
+    return isDisabled(after) ? 'subscription.disabled' : 'subscription.enabled';
+  if (isPaused(before) !== isPaused(after)) return isPaused(after) ? 'subscription.paused' : 'subscription.resumed';
+  return undefined;
+}
 
 const notFound = () => new NotFoundProblem('There is no such abonnement.');
 const notPaused = () =>
