@@ -43,11 +43,11 @@ export async function changeAlertRules(query: Query, change: (before: AlertRules
 export const replaceAlertRules = (
   postgres: Postgres,
   given: AlertRulesInput,
-  mustFit: (before: AlertRules) => void = () => undefined,
+  mustFit?: (before: AlertRules) => void,
 ): Promise<AlertRules> =>
   postgres.transaction((query) =>
     changeAlertRules(query, (before) => {
-      mustFit(before);
+      mustFit?.(before);
       return withDefaults(given);
     }),
   );

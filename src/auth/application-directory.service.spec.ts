@@ -9,7 +9,6 @@ import { ApplicationDirectory } from './application-directory.service.js';
 const row = (clientId: string, secret: string) => ({
   id: clientId,
   client_id: clientId,
-  label: '',
   secret,
   scopes: [],
   is_superuser: false,

@@ -10,7 +10,6 @@ import { secretPlace, type Application } from './application.js';
 interface ApplicationRow {
   id: string;
   client_id: string;
-  label: string;
   secret: string;
   scopes: string[];
   is_superuser: boolean;
@@ -20,7 +19,7 @@ interface ApplicationRow {
 
 const changedSince = statement(
   'applications-changed-since',
-  `SELECT id, client_id, label, secret, scopes, is_superuser, alert_email, deleted_at IS NOT NULL AS is_deleted
+  `SELECT id, client_id, secret, scopes, is_superuser, alert_email, deleted_at IS NOT NULL AS is_deleted
    FROM application WHERE version > $known ORDER BY version`,
 );
 
@@ -47,7 +46,6 @@ export class ApplicationDirectory implements CatalogueDirectory, OnApplicationBo
       this.superuser = {
         id: 'superuser',
         clientId: settings.SUPERUSER_CLIENT_ID,
-        label: 'Superuser of the settings',
         key: keyOf(settings.SUPERUSER_SECRET),
         scopes: new Set(),
         isSuperuser: true,
@@ -86,7 +84,6 @@ export class ApplicationDirectory implements CatalogueDirectory, OnApplicationBo
       this.byClientId.set(row.client_id, {
         id: row.id,
         clientId: row.client_id,
-        label: row.label,
         key: keyOf(this.secretOf(row)),
         scopes: new Set(row.scopes),
         isSuperuser: row.is_superuser,

@@ -4,7 +4,6 @@ import type { KeyObject } from 'node:crypto';
 export interface Application {
   readonly id: string;
   readonly clientId: string;
-  readonly label: string;
   /**
    * For HS256; none where the secret is empty: then every token is refused. Given a text, the library makes a key for each token:
    * 260 µs.

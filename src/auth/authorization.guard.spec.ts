@@ -24,7 +24,6 @@ const now = 1_800_000_000;
 const application: Application = {
   id: '1',
   clientId: 'client',
-  label: '',
   key: createSecretKey(Buffer.from('secret')),
   scopes: new Set([scopes.publish]),
   isSuperuser: false,

@@ -132,7 +132,6 @@ export class AuthorizationGuard implements CanActivate {
 const standInFor = ({ id, name }: SessionUser): Application => ({
   id,
   clientId: userAsCaller(name),
-  label: name,
   key: undefined,
   scopes: new Set(),
   isSuperuser: true,

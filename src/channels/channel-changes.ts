@@ -60,10 +60,10 @@ export class ChannelChanges {
   async update(
     id: string,
     changes: ChangesOfChannel,
-    mustFit: (before: Channel) => void = () => undefined,
+    mustFit?: (before: Channel) => void,
   ): Promise<string | undefined> {
     const before = await this.find(id);
-    mustFit(channelOf(before));
+    mustFit?.(channelOf(before));
     const given = Object.fromEntries(Object.entries(columnsOf(changes)).filter(([, value]) => value !== undefined));
     const after: ChannelEntity = { ...before, ...given };
     const noted = { before: audited(before), after: audited(after) };
@@ -80,7 +80,7 @@ export class ChannelChanges {
    * @throws {NotFoundProblem}
    * @throws {ConflictProblem} while subscriptions name it
    */
-  async remove(id: string, mustFit: (before: Channel) => void = () => undefined): Promise<void> {
+  async remove(id: string, mustFit: (before: Channel) => void): Promise<void> {
     const { manager, version } = this;
     const before = await this.find(id);
     mustFit(channelOf(before));

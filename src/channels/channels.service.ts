@@ -80,7 +80,7 @@ export class ChannelsService {
    * @throws {NotFoundProblem}
    * @throws {ConflictProblem} while subscriptions name it
    */
-  async remove(id: string, mustFit?: (before: Channel) => void): Promise<void> {
+  async remove(id: string, mustFit: (before: Channel) => void): Promise<void> {
     await this.catalogue.change((manager, version) => new ChannelChanges(manager, version).remove(id, mustFit));
   }
 

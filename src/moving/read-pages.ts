@@ -24,11 +24,7 @@ export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"
  * The rows of a table, a page at a time, in the order of its primary key. First the sizes of the next ones are read, then as many of them as fit:
  * the length of a text is known without reading it.
  */
-export async function* readPages(
-  database: Database,
-  { name, columns, key }: Table,
-  limits = { bytes: mostBytes, rows: mostRows },
-): AsyncGenerator<Row[]> {
+export async function* readPages(database: Database, { name, columns, key }: Table): AsyncGenerator<Row[]> {
   if (key.length === 0) throw new Error(`${name} has no primary key to read it by`);
   const types = new Map(columns.map((column) => [column.name, column.type]));
   const order = key.map(quoted).join(', ');
@@ -42,11 +38,11 @@ export async function* readPages(
       last && places.map((place) => last[place]),
     );
   for (let last: Row | undefined; ;) {
-    const sizes = (await select(`${size} AS size`, limits.rows, last)) as { size: number }[];
+    const sizes = (await select(`${size} AS size`, mostRows, last)) as { size: number }[];
     if (sizes.length === 0) return;
     const fitting = howManyFit(
       sizes.map((row) => row.size),
-      limits.bytes,
+      mostBytes,
     );
     const found = (await select(texts, fitting, last)) as Record<string, string | null>[];
     const page = found.map((row) => columns.map((_, nr) => row[`c${nr}`]!));

@@ -107,8 +107,8 @@ class SampledSpan implements OpenSpan {
     this.logFields = { trace_id: traceId, span_id: spanId };
   }
 
-  begin(name: string, start: Omit<SpanStart, 'parent'> = {}): OpenSpan | undefined {
-    return this.tracer.begin(name, { ...start, parent: this.traceParent });
+  begin(name: string): OpenSpan | undefined {
+    return this.tracer.begin(name, { parent: this.traceParent });
   }
 
   end(attributes?: Attributes, error?: string): void {

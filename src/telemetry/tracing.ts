@@ -26,7 +26,7 @@ export interface OpenSpan {
   readonly traceParent: string;
   readonly logFields: TraceFields;
   /** Begins a span within it. */
-  begin(name: string, start?: Omit<SpanStart, 'parent'>): OpenSpan | undefined;
+  begin(name: string): OpenSpan | undefined;
   /** @param error the failure, in a few words of a closed list; not given: none */
   end(attributes?: Attributes, error?: string): void;
 }

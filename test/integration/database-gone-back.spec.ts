@@ -95,7 +95,7 @@ describe('a process whose database has gone back', () => {
     const lost = await subscribe();
     await change('UPDATE subscription SET disabled_at = now(), version = $1 WHERE id = $2', disabled);
     await change('UPDATE subscription SET deleted_at = now(), version = $1 WHERE id = $2', deleted);
-    await change(`UPDATE application SET label = 'renamed', version = $1 WHERE client_id = 'owner'`);
+    await change(`UPDATE application SET alert_email = 'owner@example.org', version = $1 WHERE client_id = 'owner'`);
     await policies.replaceOverride(overridden, null);
     await policies.replaceOverride(disabled, { maxRetries: 5 });
     await policies.replaceGeneral({ ...defaultRetryPolicy, maxRetries: 2 });
@@ -109,7 +109,7 @@ describe('a process whose database has gone back', () => {
     expect([...subscriptions.all()].map(({ id }) => id).toSorted()).toEqual(there);
     expect(subscriptions.find(disabled)).toMatchObject({ disabledAt: null });
     expect(channels.list().map(({ name }) => name)).toEqual(['cases']);
-    expect([applications.find('owner')?.label, applications.find('lost')]).toEqual(['', undefined]);
+    expect([applications.find('owner')?.alertEmail, applications.find('lost')]).toEqual([null, undefined]);
     expect(policies.general).toEqual(defaultRetryPolicy);
     expect([policies.override(overridden), policies.override(disabled)]).toEqual([{ maxRetries: 3 }, undefined]);
   });
