@@ -84,7 +84,7 @@ class Publisher {
    * @param {number} publishers
    * @param {number} untilMs
    */
-  async publishAtOnce(count, publishers, untilMs = Infinity) {
+  async publishAtOnce(count, publishers, untilMs) {
     let left = count;
     const one = async () => {
       while (left-- > 0 && sharedNowMs() < untilMs) await this.add();

@@ -4,7 +4,7 @@ import { freePort } from './private-server.mjs';
 const composeFile = new URL('../../docker/compose.test.yml', import.meta.url).pathname;
 
 /** @typedef {import('./private-server.mjs').PrivateServer} PrivateServer */
-/** @typedef {Pick<PrivateServer, 'url' | 'port' | 'pid' | 'start' | 'stop' | 'kill9' | 'freeze' | 'thaw' | 'restart' | 'wipe'>} Controls */
+/** @typedef {Pick<PrivateServer, 'url' | 'pid' | 'start' | 'stop' | 'kill9' | 'freeze' | 'thaw' | 'restart' | 'wipe'>} Controls */
 
 /**
  * The same three servers as containers, for machines that have none of the programs.
@@ -51,7 +51,6 @@ export async function composeServers(project) {
     const kill9 = async () => void compose('kill', '--signal', 'SIGKILL', service);
     return {
       url,
-      port: ports[service],
       get pid() {
         const id = compose('ps', '--quiet', service);
         const { stdout } = spawnSync('docker', ['inspect', '--format', '{{.State.Pid}}', id], { encoding: 'utf8' });

@@ -21,7 +21,6 @@ export function postgres({ binaries, directory, port, fsync, tellGuardian }) {
   return new PrivateServer({
     name: 'PostgreSQL',
     url: `postgres://heraut@127.0.0.1:${port}/postgres`,
-    port,
     logFile: join(directory, '..', 'postgres.log'),
     spawn: (output) =>
       spawn(join(binaries, 'postgres'), ['-D', data], {

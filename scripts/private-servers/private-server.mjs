@@ -6,7 +6,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
  * @typedef {object} Launch
  * @property {string} name
  * @property {string} url for a client
- * @property {number} port
  * @property {string} logFile
  * @property {(output: number) => import('node:child_process').ChildProcess} spawn starts it, writing to that descriptor
  * @property {(child: import('node:child_process').ChildProcess) => boolean | Promise<boolean>} isReady
@@ -33,10 +32,6 @@ export class PrivateServer {
 
   get url() {
     return this.launch.url;
-  }
-
-  get port() {
-    return this.launch.port;
   }
 
   /** @returns {number | undefined} of the server process itself; undefined while it does not run */

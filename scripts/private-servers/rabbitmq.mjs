@@ -46,7 +46,6 @@ export async function rabbitmq({ program, epmd, configFile, directory, port, tel
   const portMapper = new PrivateServer({
     name: 'epmd',
     url: `epmd://127.0.0.1:${epmdPort}`,
-    port: epmdPort,
     logFile: join(directory, '..', 'epmd.log'),
     spawn: (output) =>
       spawn(epmd, ['-port', String(epmdPort), '-address', '127.0.0.1'], {
@@ -64,7 +63,6 @@ export async function rabbitmq({ program, epmd, configFile, directory, port, tel
   const broker = new PrivateServer({
     name: 'RabbitMQ',
     url: `amqp://guest:guest@127.0.0.1:${port}`,
-    port,
     logFile: join(directory, '..', 'rabbitmq.log'),
     spawn: (output) =>
       spawn(program, [], { cwd: directory, env: environment, detached: true, stdio: ['ignore', output, output] }),

@@ -26,7 +26,6 @@ export function redis({ program, directory, port, tellGuardian }) {
   return new PrivateServer({
     name: 'Redis',
     url: `redis://127.0.0.1:${port}`,
-    port,
     logFile: join(directory, '..', 'redis.log'),
     spawn: (output) =>
       spawn(

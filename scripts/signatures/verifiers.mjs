@@ -19,6 +19,7 @@ import { isInstalled, VerifyingProgram } from './verifying-program.mjs';
 const oneInOfOpenSsl = 100;
 /** The bytes before the 32 of a public key in DER (RFC 8410 §4). */
 const publicKeyPrefix = Buffer.from('302a300506032b6570032100', 'hex');
+const verifyFile = fileURLToPath(new URL('verify.py', import.meta.url));
 
 /**
  * @param {string} directory for files of OpenSSL
@@ -30,7 +31,7 @@ export function startVerifiers(directory) {
   /** @type {string[]} */
   const absent = [];
   const packages = pythonPackages();
-  const program = packages ? new VerifyingProgram('python3', [pathOf('verify.py')]) : undefined;
+  const program = packages ? new VerifyingProgram('python3', [verifyFile]) : undefined;
   if (program && packages) {
     const hasLibrary = packages.includes('standardwebhooks');
     const isGenuine = program.isGenuine.bind(program);
@@ -52,11 +53,9 @@ export function startVerifiers(directory) {
   return { verifiers, absent, stop: async () => program?.stop() };
 }
 
-const pathOf = (/** @type {string} */ name) => fileURLToPath(new URL(name, import.meta.url));
-
 /** @returns {string[] | undefined} undefined: there is no Python */
 function pythonPackages() {
-  const { status, stdout } = spawnSync('python3', [pathOf('verify.py'), 'packages'], { encoding: 'utf8' });
+  const { status, stdout } = spawnSync('python3', [verifyFile, 'packages'], { encoding: 'utf8' });
   return status === 0 ? stdout.trim().split(' ') : undefined;
 }
 
