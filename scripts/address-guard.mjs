@@ -1,30 +1,27 @@
 // `npm run address-guard`: calls every form of an address that callbacks may not use, and prints how many connections were made.
 // docs/security.md has the table.
 import { Logger } from '@nestjs/common';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { examine, ways } from './address-guard/examine.mjs';
 import { readCommandLine } from './command-line.mjs';
-import { buildWhenNeeded, installWhenNeeded, projectDirectory, requireNode } from './ready-to-run.mjs';
+import { compiled, makeReady } from './ready-to-run.mjs';
 
 const log = (/** @type {string} */ line) => console.error(line);
 readCommandLine(
   'Usage: npm run address-guard\nCalls every form of an address that callbacks may not use. It takes no options.',
   () => parseArgs({ options: { help: { type: 'boolean' } } }),
 );
-requireNode();
-installWhenNeeded(log);
-await buildWhenNeeded(log);
+await makeReady(log);
 Logger.overrideLogger(false);
 
-const { readSettings } = await built('config/settings.js');
-const { Outbound } = await built('outbound/outbound.service.js');
-const { HttpWebhookClient } = await built('delivery/webhook-client.http.js');
-const { CallbackProbe } = await built('subscriptions/callback-probe.service.js');
-const { DocumentationLinkCheck } = await built('channels/documentation-link.service.js');
-const { Authorizations } = await built('credentials/authorizations.service.js');
-const { verbatim } = await built('credentials/credentials.js');
-const { systemClock } = await built('infra/clock.js');
+const { readSettings } = await compiled('config/settings.js');
+const { Outbound } = await compiled('outbound/outbound.service.js');
+const { HttpWebhookClient } = await compiled('delivery/webhook-client.http.js');
+const { CallbackProbe } = await compiled('subscriptions/callback-probe.service.js');
+const { DocumentationLinkCheck } = await compiled('channels/documentation-link.service.js');
+const { Authorizations } = await compiled('credentials/authorizations.service.js');
+const { verbatim } = await compiled('credentials/credentials.js');
+const { systemClock } = await compiled('infra/clock.js');
 const services = { Outbound, HttpWebhookClient, CallbackProbe, DocumentationLinkCheck, Authorizations };
 const program = { readSettings, ...services, verbatim, systemClock };
 const { rows, control } = await examine(program);
@@ -40,8 +37,3 @@ console.log(
   `\nConnections to addresses that may not be used: ${made}. To one that may, in as many calls: ${counted.join(', ')}.`,
 );
 process.exit(made === 0 && !counted.includes(0) ? 0 : 1);
-
-/** @type {(path: string) => Promise<any>} */
-async function built(path) {
-  return import(join(projectDirectory, 'dist/src', path));
-}

@@ -3,13 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { projectDirectory } from './ready-to-run.mjs';
-
-/**
- * @param {string} path in dist/src
- * @returns {Promise<any>}
- */
-const compiled = (path) => import(join(projectDirectory, 'dist/src', path));
+import { compiled, projectDirectory } from './ready-to-run.mjs';
 
 /** @returns the file */
 export async function writeAdminOpenApi() {

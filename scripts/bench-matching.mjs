@@ -2,10 +2,11 @@
 // docs/performance.md says how.
 import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
+import { median } from './bench/percentiles.mjs';
 import { describeMachine } from './bench/report.mjs';
 import { startPrivateServers } from './private-servers.mjs';
 import { readCommandLine } from './command-line.mjs';
-import { buildWhenNeeded, installWhenNeeded, projectDirectory, requireNode } from './ready-to-run.mjs';
+import { compiled, makeReady } from './ready-to-run.mjs';
 
 const counts = [1, 10, 100, 10_000, 100_000];
 const changes = 50;
@@ -57,16 +58,12 @@ const kinds = [
 ];
 
 const log = (/** @type {string} */ line) => console.error(line);
-const median = (/** @type {number[]} */ values) =>
-  values.toSorted((one, other) => one - other)[values.length >> 1] ?? NaN;
 
 readCommandLine('Usage: npm run bench:matching\nMeasures what subscriptions cost a process. It takes no options.', () =>
   parseArgs({ options: { help: { type: 'boolean' } } }),
 );
-requireNode();
 if (!globalThis.gc) throw new Error('Run it as `npm run bench:matching`: it needs node --expose-gc.');
-installWhenNeeded(log);
-await buildWhenNeeded(log);
+await makeReady(log);
 const servers = await startPrivateServers(log);
 try {
   console.log(`${describeMachine(tmpdir())}, ${new Date().toISOString()}`);
@@ -77,15 +74,15 @@ try {
 
 async function measure(/** @type {string} */ databaseUrl) {
   /** @type {{ Postgres: typeof import('../src/infra/postgres/postgres.js').Postgres }} */
-  const { Postgres } = await built('infra/postgres/postgres.js');
+  const { Postgres } = await compiled('infra/postgres/postgres.js');
   /** @type {{ readSettings: typeof import('../src/config/settings.js').readSettings }} */
-  const { readSettings } = await built('config/settings.js');
+  const { readSettings } = await compiled('config/settings.js');
   /** @type {{ Catalogue: typeof import('../src/catalogue/catalogue.service.js').Catalogue }} */
-  const { Catalogue } = await built('catalogue/catalogue.service.js');
+  const { Catalogue } = await compiled('catalogue/catalogue.service.js');
   /** @type {typeof import('../src/subscriptions/subscription-directory.service.js')} */
-  const { SubscriptionDirectory } = await built('subscriptions/subscription-directory.service.js');
+  const { SubscriptionDirectory } = await compiled('subscriptions/subscription-directory.service.js');
   /** @type {typeof import('../src/secrets/secret-cipher.service.js')} */
-  const { SecretCipher } = await built('secrets/secret-cipher.service.js');
+  const { SecretCipher } = await compiled('secrets/secret-cipher.service.js');
   const cipher = new SecretCipher(new Map());
   const postgres = await Postgres.open(readSettings({ DATABASE_URL: databaseUrl }), []);
   await postgres.migrate();
@@ -162,8 +159,4 @@ function bytesInUse() {
   globalThis.gc?.();
   const { heapUsed, external } = process.memoryUsage();
   return heapUsed + external;
-}
-
-function built(/** @type {string} */ path) {
-  return import(new URL(`dist/src/${path}`, `file://${projectDirectory}`).href);
 }

@@ -2,11 +2,11 @@
 import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { startChild } from './bench/child.mjs';
-import { percentiles } from './bench/percentiles.mjs';
+import { median } from './bench/percentiles.mjs';
 import { describeMachine, inColumns } from './bench/report.mjs';
 import { runCommand } from './command.mjs';
 import { readCommandLine } from './command-line.mjs';
-import { buildWhenNeeded, installWhenNeeded, projectDirectory, requireNode } from './ready-to-run.mjs';
+import { compiled, makeReady } from './ready-to-run.mjs';
 
 const rounds = 40;
 const callsPerRound = 2000;
@@ -19,17 +19,12 @@ const goalMicros = 15;
 /** The keys of a subscription, by their schemes. @type {Record<string, import('../src/signing/signing-key.js').SigningScheme[]>} */
 const kinds = { unsigned: [], v1: ['v1'], 'v1, rotated': ['v1', 'v1'], v1a: ['v1a'] };
 
-/** @param {number[] | undefined} values */
-const median = (values = []) => percentiles(Float64Array.from(values)).p50;
-
 readCommandLine(
   'Usage: npm run bench:signing\nMeasures the CPU of a signed delivery beside that of one that is not. It takes no options.',
   () => parseArgs({ options: { help: { type: 'boolean' } } }),
 );
-requireNode();
 await runCommand(async ({ log, onEnd }) => {
-  installWhenNeeded(log);
-  await buildWhenNeeded(log);
+  await makeReady(log);
   const receiver = await startChild('receiver.mjs');
   onEnd(receiver.stop);
   const { sender, subscriptionWith, close } = await senderTo(await receiver.call('listen', undefined));
@@ -85,17 +80,17 @@ async function measure(sender, subscription, body) {
 /** The program's own, without what comes before and after a call. */
 async function senderTo(/** @type {string} */ url) {
   /** @type {typeof import('../src/config/settings.js')} */
-  const { readSettings } = await built('config/settings.js');
+  const { readSettings } = await compiled('config/settings.js');
   /** @type {typeof import('../src/delivery/sender.service.js')} */
-  const { Sender } = await built('delivery/sender.service.js');
+  const { Sender } = await compiled('delivery/sender.service.js');
   /** @type {typeof import('../src/delivery/webhook-client.http.js')} */
-  const { HttpWebhookClient } = await built('delivery/webhook-client.http.js');
+  const { HttpWebhookClient } = await compiled('delivery/webhook-client.http.js');
   /** @type {typeof import('../src/outbound/outbound.service.js')} */
-  const { Outbound } = await built('outbound/outbound.service.js');
+  const { Outbound } = await compiled('outbound/outbound.service.js');
   /** @type {typeof import('../src/credentials/credentials.js')} */
-  const { verbatim } = await built('credentials/credentials.js');
+  const { verbatim } = await compiled('credentials/credentials.js');
   /** @type {typeof import('../src/signing/signing-key.js')} */
-  const { newKey, SigningKey } = await built('signing/signing-key.js');
+  const { newKey, SigningKey } = await compiled('signing/signing-key.js');
   const settings = readSettings({ CALLBACK_NETWORKS: 'any' });
   const client = new HttpWebhookClient(new Outbound(settings));
   const reporter = /** @type {never} */ ({ started: () => Date.now() });
@@ -112,8 +107,4 @@ async function senderTo(/** @type {string} */ url) {
     subscriptionWith,
     close: () => client.close(),
   };
-}
-
-function built(/** @type {string} */ path) {
-  return import(new URL(`dist/src/${path}`, `file://${projectDirectory}`).href);
 }

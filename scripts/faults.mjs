@@ -11,7 +11,7 @@ import { toJson, toLines, toTable } from './faults/report.mjs';
 import { FaultyServers } from './faults/servers.mjs';
 import { playScenario } from './faults/play.mjs';
 import { startGuardian } from './private-servers.mjs';
-import { buildWhenNeeded, installWhenNeeded, requireNode } from './ready-to-run.mjs';
+import { makeReady } from './ready-to-run.mjs';
 
 const counts = { api: 2, worker: 2, dispatcher: 2 };
 
@@ -47,9 +47,7 @@ process.exit();
 /** @returns {Promise<boolean>} whether everything was as promised */
 async function run() {
   const options = readOptions();
-  requireNode();
-  installWhenNeeded(log);
-  await buildWhenNeeded(log);
+  await makeReady(log);
   const { seed, pace } = options;
   log(`seed ${seed}, pace: ${pace}`);
 

@@ -14,7 +14,7 @@ import { fuzzServer } from './fuzz/server-side.mjs';
 import { startHeraut } from './heraut-process.mjs';
 import { startGuardian, startPrivateServers } from './private-servers.mjs';
 import { freePort } from './private-servers/private-server.mjs';
-import { buildWhenNeeded, installWhenNeeded, projectDirectory, requireNode } from './ready-to-run.mjs';
+import { compiled, makeReady } from './ready-to-run.mjs';
 
 const superuser = { clientId: 'fuzz', secret: 'the secret of the superuser that fuzzes' };
 const progressEveryMs = 5000;
@@ -26,9 +26,7 @@ const collectGarbage = runInNewContext('gc');
 const { requests, seed, side, json } = readOptions();
 
 await runCommand(async (run) => {
-  requireNode();
-  installWhenNeeded(run.log);
-  await buildWhenNeeded(run.log);
+  await makeReady(run.log);
   run.log(`seed ${seed}`);
   const parts = [];
   if (side !== 'receiver') parts.push(await fuzzTheServer(run));
@@ -98,13 +96,12 @@ async function fuzzTheServer({ log, onEnd }) {
 
 /** @param {import('./command.mjs').Run} run */
 async function fuzzTheClient({ log, onEnd }) {
-  const built = (/** @type {string} */ path) => import(new URL(`dist/src/${path}`, `file://${projectDirectory}`).href);
   /** @type {{ HttpWebhookClient: typeof import('../src/delivery/webhook-client.http.js').HttpWebhookClient }} */
-  const { HttpWebhookClient } = await built('delivery/webhook-client.http.js');
+  const { HttpWebhookClient } = await compiled('delivery/webhook-client.http.js');
   /** @type {{ readSettings: typeof import('../src/config/settings.js').readSettings }} */
-  const { readSettings } = await built('config/settings.js');
+  const { readSettings } = await compiled('config/settings.js');
   /** @type {{ Outbound: typeof import('../src/outbound/outbound.service.js').Outbound }} */
-  const { Outbound } = await built('outbound/outbound.service.js');
+  const { Outbound } = await compiled('outbound/outbound.service.js');
   const client = new HttpWebhookClient(new Outbound(readSettings({ CALLBACK_NETWORKS: 'any' })));
   onEnd(() => client.close());
   const calls = Math.max(100, Math.round(requests / 10));

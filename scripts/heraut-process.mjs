@@ -83,7 +83,7 @@ export function startHeraut({ name, directory, settings, nodeOptions = [], tellG
 }
 
 /** @param {string} origin */
-async function isReady(origin) {
+export async function isReady(origin) {
   try {
     return (await fetch(`${origin}/health/ready`)).ok;
   } catch {

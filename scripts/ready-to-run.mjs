@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 
 export const projectDirectory = fileURLToPath(new URL('..', import.meta.url));
 const inProject = (/** @type {string} */ path) => join(projectDirectory, path);
@@ -28,6 +28,25 @@ const sources = [
 const buildStamp = inProject('dist/.built-from');
 const builtPage = inProject('web/dist/index.html');
 const buildLock = inProject('node_modules/.heraut-build');
+
+/**
+ * Installs and builds where needed.
+ * @param {(line: string) => void} log
+ */
+export async function makeReady(log) {
+  requireNode();
+  installWhenNeeded(log);
+  await buildWhenNeeded(log);
+}
+
+/**
+ * A module of the program as it was compiled. Not by an `import` at the top of a script: it may not be there yet.
+ * @param {string} path in `src`, of the compiled file
+ * @returns {Promise<any>}
+ */
+export function compiled(path) {
+  return import(pathToFileURL(inProject(`dist/src/${path}`)).href);
+}
 
 /** @throws {Error} that says which Node is needed */
 export function requireNode() {

@@ -10,7 +10,7 @@ import { readCommandLine, wholeNumber } from './command-line.mjs';
 import { runCommand } from './command.mjs';
 import { Cluster } from './faults/cluster.mjs';
 import { startGuardian, startPrivateServers } from './private-servers.mjs';
-import { buildWhenNeeded, installWhenNeeded, requireNode } from './ready-to-run.mjs';
+import { makeReady } from './ready-to-run.mjs';
 import { MissingLedger } from './replay/missing-ledger.mjs';
 import { Receivers } from './replay/receivers.mjs';
 
@@ -50,9 +50,7 @@ await runCommand(async ({ log, onEnd }) => {
   const rate = wholeNumber(usage, 'rate', options.rate, 1, 10_000);
   const kills = wholeNumber(usage, 'kills', options.kills, 0, 20);
   const ledgerRows = wholeNumber(usage, 'ledger', options.ledger, 0, 10_000_000);
-  requireNode();
-  installWhenNeeded(log);
-  await buildWhenNeeded(log);
+  await makeReady(log);
 
   const directory = mkdtempSync(join(tmpdir(), 'heraut-replay-'));
   const guardian = startGuardian();

@@ -9,7 +9,7 @@ import { inColumns } from './bench/report.mjs';
 import { readCommandLine, wholeNumber } from './command-line.mjs';
 import { runCommand } from './command.mjs';
 import { startGuardian } from './private-servers.mjs';
-import { buildWhenNeeded, installWhenNeeded, requireNode } from './ready-to-run.mjs';
+import { makeReady } from './ready-to-run.mjs';
 import { forgeriesOf } from './signatures/call.mjs';
 import { makeExamples, tryExample } from './signatures/examples.mjs';
 import { Rotation } from './signatures/rotation.mjs';
@@ -35,9 +35,7 @@ const rotations = wholeNumber(usage, 'rotations', values.rotations, 4, 1000);
 
 await runCommand(async (run) => {
   const { log, onEnd } = run;
-  requireNode();
-  installWhenNeeded(log);
-  await buildWhenNeeded(log);
+  await makeReady(log);
   const directory = mkdtempSync(join(tmpdir(), 'heraut-signatures-'));
   const guardian = startGuardian();
   guardian.tell(`d ${directory}`);

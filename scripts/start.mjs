@@ -6,17 +6,16 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { firstSteps, wayIntoConsole } from './first-steps.mjs';
+import { isReady } from './heraut-process.mjs';
 import { herautNodeOptions, herautThreads } from './node-options.mjs';
 import { urlOf } from './own-url.mjs';
 import { accepts, freePort } from './private-servers/private-server.mjs';
-import { buildWhenNeeded, installWhenNeeded, projectDirectory, requireNode } from './ready-to-run.mjs';
+import { makeReady, projectDirectory } from './ready-to-run.mjs';
 import { startReceiver } from './receiver.mjs';
 
 const log = (/** @type {string} */ line) => console.error(line);
 try {
-  requireNode();
-  installWhenNeeded(log);
-  await buildWhenNeeded(log);
+  await makeReady(log);
   await run();
 } catch (error) {
   log(error instanceof Error ? error.message : String(error));
@@ -88,15 +87,6 @@ async function run() {
   const commands = await firstSteps({ url, adminUrl, clientId, secret, isSecretConfigured, receiverUrl: receiver.url });
   // Last, where it is seen.
   show(`${commands}\n\n${await wayIntoConsole({ adminUrl, clientId, secret, isSecretConfigured, env: process.env })}`);
-}
-
-/** @param {string} url */
-async function isReady(url) {
-  try {
-    return (await fetch(`${url}/health/ready`)).ok;
-  } catch {
-    return false; // not listening yet
-  }
 }
 
 /** @param {string} text */

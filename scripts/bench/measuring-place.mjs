@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { startGuardian } from '../private-servers.mjs';
-import { buildWhenNeeded, installWhenNeeded, requireNode } from '../ready-to-run.mjs';
+import { makeReady } from '../ready-to-run.mjs';
 import { startChild } from './child.mjs';
 import { startInstallation } from './installation.mjs';
 import { filters } from './notification.mjs';
@@ -26,10 +26,8 @@ export async function startMeasuringPlace(
   { log, onEnd },
   { embedded, processes, guarantee, cpuProf, prepareDatabase },
 ) {
-  requireNode();
   requireProc();
-  installWhenNeeded(log);
-  await buildWhenNeeded(log);
+  await makeReady(log);
 
   const directory = mkdtempSync(join(tmpdir(), 'heraut-bench-'));
   const guardian = startGuardian();

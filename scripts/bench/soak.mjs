@@ -1,4 +1,5 @@
 // A steady load for as long as one likes: what grows with time shows here.
+import { median } from './percentiles.mjs';
 
 /** @typedef {import('./percentiles.mjs').Percentiles} Percentiles */
 
@@ -75,10 +76,4 @@ export function growthOf(megabytes) {
   const from = mean - perMinute * middle;
   const to = mean + perMinute * middle;
   return { from, to, perHour: perMinute * 60, isFlat: to - from <= flatShare * from };
-}
-
-/** @param {number[]} values */
-function median(values) {
-  const sorted = values.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? NaN;
 }

@@ -1,9 +1,7 @@
 // Days of the ledger that are filled aside, in a schema of their own, and then exchanged for those of the running ledger in an
 // instant: the empty ledger and the full one are measured right after each other, on the same servers and processes.
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { channels } from '../bench/notification.mjs';
-import { projectDirectory } from '../ready-to-run.mjs';
+import { compiled } from '../ready-to-run.mjs';
 
 /** @typedef {import('../../src/ledger/partitions.js').Partition} Partition */
 /** @typedef {import('./cases.mjs').Deliveries} Deliveries */
@@ -142,7 +140,7 @@ export async function emptyLedger(database) {
  * @returns {Promise<typeof import('../../src/ledger/partitions.js')>}
  */
 function ledgerPartitions() {
-  return import(pathToFileURL(join(projectDirectory, 'dist/src/ledger/partitions.js')).href);
+  return compiled('ledger/partitions.js');
 }
 
 /**
