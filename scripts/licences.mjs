@@ -1,10 +1,7 @@
 // Writes docs/licences.md from the lock; with --check it only says whether the file is up to date. It fails in both cases where a
 // package comes under a licence that is not on the list below: somebody has to read it first.
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { formatted } from './formatted.mjs';
+import { writeOrCheck } from './generated.mjs';
 import { productionPackages } from './production-packages.mjs';
-import { projectDirectory } from './ready-to-run.mjs';
 
 /** All allow use in a program of any licence, as long as their text goes along (0BSD: even without). */
 const known = [
@@ -21,15 +18,8 @@ const known = [
   'Unlicense',
 ];
 
-const target = join(projectDirectory, 'docs/licences.md');
 const packages = productionPackages();
-const document = await formatted(target, render());
-if (!process.argv.includes('--check')) {
-  writeFileSync(target, document);
-} else if (readIfThere() !== document) {
-  console.error('docs/licences.md is not what package-lock.json says. Run: npm run docs:licences');
-  process.exitCode = 1;
-}
+await writeOrCheck('docs/licences.md', render(), { source: 'package-lock.json', command: 'docs:licences' });
 for (const { name, version, licence } of packages.filter((each) => !known.includes(each.licence))) {
   console.error(`${name} ${version} comes under a licence that nobody has looked at yet: ${licence}`);
   process.exitCode = 1;
@@ -53,12 +43,4 @@ function render() {
     ...rows,
     '',
   ].join('\n');
-}
-
-function readIfThere() {
-  try {
-    return readFileSync(target, 'utf8');
-  } catch {
-    return undefined;
-  }
 }
