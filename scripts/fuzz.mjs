@@ -1,8 +1,6 @@
 // `npm run fuzz`: requests that are made of the OpenAPI documents, and answers of receivers that are made of anything.
 // docs/fuzzing.md says what is looked for.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { writeFileSync } from 'node:fs';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import pg from 'pg';
@@ -12,7 +10,7 @@ import { prepareTarget } from './fuzz/prepare.mjs';
 import { fuzzReceivers } from './fuzz/receiver-side.mjs';
 import { fuzzServer } from './fuzz/server-side.mjs';
 import { startHeraut } from './heraut-process.mjs';
-import { startGuardian, startPrivateServers } from './private-servers.mjs';
+import { makeGuardedDirectory, startPrivateServers } from './private-servers.mjs';
 import { freePort } from './private-servers/private-server.mjs';
 import { compiled, makeReady } from './ready-to-run.mjs';
 
@@ -44,11 +42,8 @@ async function fuzzTheServer({ log, onEnd }) {
   log('starting PostgreSQL, RabbitMQ, Redis …');
   const servers = await startPrivateServers(log, { fsync: false });
   onEnd(() => servers.stop());
-  const guardian = startGuardian();
-  onEnd(() => guardian.end());
-  const directory = mkdtempSync(join(tmpdir(), 'heraut-fuzz-'));
-  guardian.tell(`d ${directory}`);
-  onEnd(() => rmSync(directory, { recursive: true, force: true }));
+  const { directory, tellGuardian, remove } = makeGuardedDirectory('fuzz');
+  onEnd(remove);
   const { TEST_DATABASE_URL, TEST_AMQP_URL, TEST_REDIS_URL } = servers.environment;
   const port = await freePort();
   const settings = {
@@ -67,7 +62,7 @@ async function fuzzTheServer({ log, onEnd }) {
     JWT_EXPIRY: '31536000',
     LOG_LEVEL: 'error',
   };
-  const heraut = startHeraut({ name: 'heraut', directory, settings, tellGuardian: guardian.tell });
+  const heraut = startHeraut({ name: 'heraut', directory, settings, tellGuardian });
   onEnd(() => heraut.stop());
   await heraut.untilReady(`http://127.0.0.1:${port}`);
   const pool = new pg.Pool({ connectionString: TEST_DATABASE_URL, max: 1 });

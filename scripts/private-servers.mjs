@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -38,8 +38,8 @@ const rabbitmqConf = new URL('../rabbitmq.conf', import.meta.url).pathname;
  */
 export async function startPrivateServers(log = () => {}, { fsync = true } = {}) {
   const programs = findOrInstallPrograms(log);
-  const guardian = startGuardian();
   if (!programs) {
+    const guardian = startGuardian();
     const project = `heraut-test-${randomBytes(4).toString('hex')}`;
     guardian.tell(`c ${project}`);
     const { down, ...servers } = await composeServers(project);
@@ -50,10 +50,9 @@ export async function startPrivateServers(log = () => {}, { fsync = true } = {})
     return { ...servers, environment: environmentOf(servers), stop };
   }
 
-  const directory = mkdtempSync(join(tmpdir(), 'heraut-servers-'));
+  const { directory, tellGuardian, remove } = makeGuardedDirectory('servers');
   chmodSync(directory, 0o755); // PostgreSQL runs as another user when we are root
-  guardian.tell(`d ${directory}`);
-  const place = (/** @type {string} */ name) => ({ directory: join(directory, name), tellGuardian: guardian.tell });
+  const place = (/** @type {string} */ name) => ({ directory: join(directory, name), tellGuardian });
   const database = postgres({
     ...place('postgres'),
     binaries: programs.postgresBinaries,
@@ -71,8 +70,7 @@ export async function startPrivateServers(log = () => {}, { fsync = true } = {})
   const stop = async () => {
     await Promise.all([database.stop(), cache.stop(), broker.stop()]);
     await portMapper.stop();
-    rmSync(directory, { recursive: true, force: true, maxRetries: 20 });
-    await guardian.end();
+    await remove();
   };
   try {
     await portMapper.start();
@@ -92,15 +90,12 @@ export async function startPrivateServers(log = () => {}, { fsync = true } = {})
 export async function startPrivateRedis() {
   const programs = findOrInstallPrograms(() => {});
   if (!programs) return startPrivateServers();
-  const guardian = startGuardian();
-  const directory = mkdtempSync(join(tmpdir(), 'heraut-redis-'));
-  guardian.tell(`d ${directory}`);
-  const place = { directory: join(directory, 'redis'), tellGuardian: guardian.tell };
+  const { directory, tellGuardian, remove } = makeGuardedDirectory('redis');
+  const place = { directory: join(directory, 'redis'), tellGuardian };
   const server = redis({ ...place, program: programs.redisServer, port: await freePort() });
   const stop = async () => {
     await server.stop();
-    rmSync(directory, { recursive: true, force: true, maxRetries: 20 });
-    await guardian.end();
+    await remove();
   };
   try {
     await server.start();
@@ -137,6 +132,19 @@ export function startGuardian() {
       await ended;
     },
   };
+}
+
+/**
+ * A directory for the files of a run, with a guardian that removes it however this process ends.
+ * @param {string} name
+ * @param {string} [parent]
+ */
+export function makeGuardedDirectory(name, parent = tmpdir()) {
+  const guardian = startGuardian();
+  const directory = mkdtempSync(join(parent, `heraut-${name}-`));
+  guardian.tell(`d ${directory}`);
+  /** `remove` ends the registered processes first, and the guardian last. */
+  return { directory, tellGuardian: guardian.tell, remove: guardian.end };
 }
 
 // Run by itself: servers to develop against, until Ctrl-C.

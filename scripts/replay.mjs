@@ -1,15 +1,12 @@
 // `npm run replay`: sends many dead letters again at a rate, kills the dispatcher with SIGKILL on the way, and compares what each receiver
 // got with what it had missed. Then it counts a large ledger in a dry run, and the dead letters there in groups.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { describeMachine } from './bench/report.mjs';
 import { readCommandLine, wholeNumber } from './command-line.mjs';
 import { runCommand } from './command.mjs';
 import { Cluster } from './faults/cluster.mjs';
-import { startGuardian, startPrivateServers } from './private-servers.mjs';
+import { makeGuardedDirectory, startPrivateServers } from './private-servers.mjs';
 import { makeReady } from './ready-to-run.mjs';
 import { MissingLedger } from './replay/missing-ledger.mjs';
 import { Receivers } from './replay/receivers.mjs';
@@ -52,10 +49,8 @@ await runCommand(async ({ log, onEnd }) => {
   const ledgerRows = wholeNumber(usage, 'ledger', options.ledger, 0, 10_000_000);
   await makeReady(log);
 
-  const directory = mkdtempSync(join(tmpdir(), 'heraut-replay-'));
-  const guardian = startGuardian();
-  guardian.tell(`d ${directory}`);
-  onEnd(() => rmSync(directory, { recursive: true, force: true, maxRetries: 20 }));
+  const { directory, tellGuardian, remove } = makeGuardedDirectory('replay');
+  onEnd(remove);
   const machine = describeMachine(directory);
   const servers = await startPrivateServers(log);
   onEnd(() => servers.stop());
@@ -72,7 +67,7 @@ await runCommand(async ({ log, onEnd }) => {
       TEST_CALLBACK_AUTH: 'false',
     },
     directory,
-    tellGuardian: guardian.tell,
+    tellGuardian,
   });
   onEnd(() => cluster.end());
   await cluster.start();

@@ -1,7 +1,6 @@
-import { chmodSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
+import { chmodSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { startGuardian } from './private-servers.mjs';
+import { makeGuardedDirectory } from './private-servers.mjs';
 
 /** A file system in memory, where the system has one. */
 const inMemory = '/dev/shm';
@@ -23,18 +22,10 @@ const enough = 4e9;
  * @returns {ScratchDirectory}
  */
 export function makeScratchDirectory() {
-  const path = mkdtempSync(join(hasRoom(inMemory) ? inMemory : tmpdir(), 'heraut-tests-'));
+  const { directory: path, remove } = makeGuardedDirectory('tests', hasRoom(inMemory) ? inMemory : tmpdir());
   chmodSync(path, 0o755); // PostgreSQL runs as another user when we are root
-  const guardian = startGuardian();
-  guardian.tell(`d ${path}`);
   process.env.TMPDIR = path;
-  return {
-    path,
-    remove: async () => {
-      rmSync(path, { recursive: true, force: true, maxRetries: 20 });
-      await guardian.end();
-    },
-  };
+  return { path, remove };
 }
 
 /** @param {string} directory */

@@ -1,14 +1,13 @@
 // `npm run signatures`: has a running Heraut sign deliveries while its keys are rotated, has them verified by others, and tries
 // the examples of docs/receiving.md.
-import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startInstallation } from './bench/installation.mjs';
 import { inColumns } from './bench/report.mjs';
 import { readCommandLine, wholeNumber } from './command-line.mjs';
 import { runCommand } from './command.mjs';
-import { startGuardian } from './private-servers.mjs';
+import { makeGuardedDirectory } from './private-servers.mjs';
 import { makeReady } from './ready-to-run.mjs';
 import { forgeriesOf } from './signatures/call.mjs';
 import { makeExamples, tryExample } from './signatures/examples.mjs';
@@ -36,10 +35,8 @@ const rotations = wholeNumber(usage, 'rotations', values.rotations, 4, 1000);
 await runCommand(async (run) => {
   const { log, onEnd } = run;
   await makeReady(log);
-  const directory = mkdtempSync(join(tmpdir(), 'heraut-signatures-'));
-  const guardian = startGuardian();
-  guardian.tell(`d ${directory}`);
-  onEnd(() => rmSync(directory, { recursive: true, force: true, maxRetries: 20 }));
+  const { directory, tellGuardian, remove } = makeGuardedDirectory('signatures');
+  onEnd(remove);
   for (const name of ['openssl', 'examples']) mkdirSync(join(directory, name));
   const { verifiers, absent, stop } = startVerifiers(join(directory, 'openssl'));
   onEnd(stop);
@@ -53,7 +50,7 @@ await runCommand(async (run) => {
     directory,
     filters: [],
     onStarted: onEnd,
-    tellGuardian: guardian.tell,
+    tellGuardian,
     log,
   });
   const outcome = await new Rotation(installation, verifiers, run).run({ deliveries, rotations });

@@ -1,9 +1,6 @@
 // Everything that is measured, and everything that measures it: an installation, a receiver, a load generator.
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import pg from 'pg';
-import { startGuardian } from '../private-servers.mjs';
+import { makeGuardedDirectory } from '../private-servers.mjs';
 import { makeReady } from '../ready-to-run.mjs';
 import { startChild } from './child.mjs';
 import { startInstallation } from './installation.mjs';
@@ -29,10 +26,8 @@ export async function startMeasuringPlace(
   requireProc();
   await makeReady(log);
 
-  const directory = mkdtempSync(join(tmpdir(), 'heraut-bench-'));
-  const guardian = startGuardian();
-  guardian.tell(`d ${directory}`);
-  onEnd(() => rmSync(directory, { recursive: true, force: true, maxRetries: 20 }));
+  const { directory, tellGuardian, remove } = makeGuardedDirectory('bench');
+  onEnd(remove);
   const machine = describeMachine(directory);
   const installation = await startInstallation({
     embedded,
@@ -43,7 +38,7 @@ export async function startMeasuringPlace(
     directory,
     filters,
     onStarted: onEnd,
-    tellGuardian: guardian.tell,
+    tellGuardian,
     log,
   });
   const receiver = await startChild('receiver.mjs');
