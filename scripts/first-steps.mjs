@@ -1,10 +1,10 @@
 // The next steps after `npm start`: a link to the console, and the commands that make a notification reach the demo receiver.
 import { join } from 'node:path';
-import { projectDirectory } from './ready-to-run.mjs';
-import { makeToken } from './token.mjs';
+import { compiled, projectDirectory } from './ready-to-run.mjs';
 
 const channel = 'demo';
-const tokenProgram = join(projectDirectory, 'scripts/token.mjs');
+/** By its path: it is pasted in any directory, where npx might fetch another package of that name. */
+const commandLine = join(projectDirectory, 'dist/heraut.js');
 
 /** The application of the printed token. It may do what the three commands need, and nothing of the admin API. */
 const demoApplication = {
@@ -26,7 +26,7 @@ const tokenMinutes = 15;
  * @returns {Promise<string>}
  */
 export async function firstSteps({ url, adminUrl, clientId, secret, isSecretConfigured, receiverUrl }) {
-  const superuserToken = makeToken(clientId, secret);
+  const superuserToken = await makeToken(clientId, secret);
   const api = `${url}/api/v1`;
   const [hasChannel, hasSubscription] = await Promise.all([
     exists(`${api}/kanaal?naam=${channel}`, superuserToken, () => true),
@@ -68,7 +68,7 @@ export async function firstSteps({ url, adminUrl, clientId, secret, isSecretConf
   const hint = isSecretConfigured
     ? 'in a terminal that has SUPERUSER_SECRET (and SUPERUSER_CLIENT_ID, if you set it)'
     : `in another terminal (the token is valid for ${tokenMinutes} minutes, and is good for these commands only)`;
-  const tokenCommand = `TOKEN=$(node '${tokenProgram}')`;
+  const tokenCommand = `TOKEN=$(node '${commandLine}' token)`;
   return [
     ...(found.length > 0 ? [`Found from before: ${found.join(' and ')}.`] : []),
     `To see a notification arrive without the console, paste ${hint}:`,
@@ -99,7 +99,7 @@ export async function wayIntoConsole({ adminUrl, clientId, secret, isSecretConfi
     return `The console: ${adminUrl}/console/\nTo be signed in by a link, in a terminal that has SUPERUSER_SECRET: ${command}`;
   const response = await fetch(`${adminUrl}/admin/v1/sign-in-tickets`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${makeToken(clientId, secret)}` },
+    headers: { authorization: `Bearer ${await makeToken(clientId, secret)}` },
   });
   /** @type {{ url: string, expiresAt: string }} */
   const { url, expiresAt } = await jsonOf(response);
@@ -133,6 +133,18 @@ async function demoToken(url, superuserToken) {
   /** @type {{ clientId: string, secret: string }} */
   const { clientId, secret } = await jsonOf(made);
   return makeToken(clientId, secret, tokenMinutes * 60);
+}
+
+/**
+ * As the command line makes them.
+ * @param {string} clientId
+ * @param {string} secret
+ * @param {number} [validSeconds]
+ * @returns {Promise<string>}
+ */
+async function makeToken(clientId, secret, validSeconds) {
+  const module = await compiled('command-line/make-token.js');
+  return module.makeToken(clientId, secret, Date.now(), validSeconds);
 }
 
 /**

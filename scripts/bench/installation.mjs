@@ -4,10 +4,9 @@ import { once } from 'node:events';
 import { createReadStream, mkdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
-import { makeToken } from '../token.mjs';
 import { startHeraut } from '../heraut-process.mjs';
 import { startPrivateServers } from '../private-servers.mjs';
-import { projectDirectory } from '../ready-to-run.mjs';
+import { compiled, projectDirectory } from '../ready-to-run.mjs';
 import { freePort } from '../private-servers/private-server.mjs';
 
 const superuser = { clientId: 'bench', secret: 'for this benchmark only' };
@@ -123,7 +122,9 @@ export async function startInstallation({
       pids = { api: api.pid, worker: worker.pid, ...pids };
     }
   }
-  const token = makeToken(superuser.clientId, superuser.secret);
+  const { makeToken } = await compiled('command-line/make-token.js');
+  /** @type {string} */
+  const token = makeToken(superuser.clientId, superuser.secret, Date.now());
   return {
     url,
     token,

@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { makeToken } from '../token.mjs';
 import { startHeraut } from '../heraut-process.mjs';
+import { compiled } from '../ready-to-run.mjs';
 import { wrongWithEnding } from './endings.mjs';
 import { SupervisedProcesses } from './supervised.mjs';
 import { freePort } from '../private-servers/private-server.mjs';
@@ -103,7 +103,11 @@ export class Member {
 export class Cluster {
   /** @type {Member[]} */
   members = [];
-  token = makeToken(superuser.clientId, superuser.secret);
+
+  /** @param {string} token of the superuser */
+  constructor(token) {
+    this.token = token;
+  }
 
   /**
    * @param {object} how
@@ -113,7 +117,8 @@ export class Cluster {
    * @param {(line: string) => void} how.tellGuardian
    */
   static async create({ counts, settings, directory, tellGuardian }) {
-    const cluster = new Cluster();
+    const { makeToken } = await compiled('command-line/make-token.js');
+    const cluster = new Cluster(makeToken(superuser.clientId, superuser.secret, Date.now()));
     const common = {
       NODE_ENV: 'production',
       SUPERUSER_CLIENT_ID: superuser.clientId,
