@@ -1,3 +1,4 @@
+import type { Route } from '@playwright/test';
 import { randomUUID } from 'node:crypto';
 import { signToken } from '../../test/support/tokens.js';
 import type { AlertPage } from '../src/pages/alerts/alerts.ts';
@@ -293,6 +294,7 @@ test('alerts that are open say what to do, and lead to earlier ones of the same'
     state: 'resolved',
     rule: 'subscription-disabled',
     subject,
+    limit: '100',
   });
   await lookAt(page, 'alerts-past');
   await page.getByRole('row').getByRole('link', { name: 'A subscription is disabled' }).click();
@@ -318,6 +320,58 @@ test('what others change comes into the audit log while it is looked at', async 
   const { body } = await heraut.api.call('POST', '/admin/v1/channels', { body: { name: newName('zaken') } });
   const link = page.locator(`a[href$="/channels/${(body as { id: string }).id}"]`);
   await asTimePasses(page, () => expect(link).toBeVisible(atOnce));
+});
+
+test('the audit log stays up to date in a window as tall as they are, and a search goes on under the focus', async ({
+  open,
+  page,
+}) => {
+  await page.clock.install();
+  await page.setViewportSize({ width: 1280, height: 2160 });
+  const pageOf = (url: URL) => ({
+    entries: Array.from({ length: Number(url.searchParams.get('limit') ?? 50) }, (_, nr) => ({
+      id: String(9_999 - nr - Number(url.searchParams.get('cursor') ?? 0)),
+      at: '2026-11-20T10:00:00.000Z',
+      action: 'channel.changed',
+      subject: 'retry-policy',
+      client: null,
+      via: null,
+      address: null,
+      requestId: null,
+      before: null,
+      after: null,
+      changedSecrets: [],
+    })),
+    nextCursor: '500',
+  });
+  const asked: URL[] = [];
+  let answer = (route: Route, url: URL): void => void route.fulfill({ json: pageOf(url) });
+  await page.route('**/admin/v1/audit*', (route) => {
+    const url = new URL(route.request().url());
+    asked.push(url);
+    answer(route, url);
+  });
+  await open('audit');
+  await expect(page.getByRole('row').nth(40)).toBeVisible();
+  await asTimePasses(page, async () => expect(asked.length).toBeGreaterThanOrEqual(3));
+  expect(asked.filter(({ searchParams }) => searchParams.has('cursor'))).toEqual([]);
+
+  // Nothing is found in what was searched: it is not searched again, and the button stays while it goes on.
+  answer = (route) => void route.fulfill({ json: { entries: [], nextCursor: '500' } });
+  await open('audit?client=nobody');
+  const searchOn = page.getByRole('button', { name: 'Search on' });
+  await expect(searchOn).toBeVisible();
+  const before = asked.length;
+  await page.clock.fastForward(30_000);
+  const underWay = new Promise<Route>((resolve) => (answer = resolve));
+  await searchOn.click();
+  const route = await underWay;
+  expect(asked).toHaveLength(before + 1);
+  await expect(searchOn).toBeFocused();
+  await expect(searchOn).toHaveAttribute('aria-busy', 'true');
+  await route.fulfill({ json: { entries: [], nextCursor: '1000' } });
+  await expect(searchOn).toHaveAttribute('aria-busy', 'false');
+  await expect(searchOn).toBeFocused();
 });
 
 test('the audit log is filtered, and shows before and after side by side', async ({ open, heraut }) => {

@@ -20,6 +20,13 @@ describe('what is shown of numbers and times', () => {
     expect(dutch.relative(now + 120_000, now)).toBe('over 2 minuten');
   });
 
+  it('says a date only of what was read on another day', () => {
+    const at = new Date(2026, 10, 22, 23, 59, 1).getTime();
+    expect(english.asOf(at, at + 58_000)).toBe(english.clock(at));
+    expect(english.asOf(at, at + 59_000)).toBe(english.time(at));
+    expect(english.asOf(at, at + 86_400_000)).toBe(english.time(at));
+  });
+
   it('makes neither a hundred of what is less, nor nothing of what is more', () => {
     expect([0, 0.000_001, 0.5, 0.999_999, 1].map((share) => english.percent(share))).toEqual([
       '0%',

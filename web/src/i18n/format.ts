@@ -14,6 +14,8 @@ export interface Format {
   time(at: string | number | Date): string;
   /** Only hour, minute and second. */
   clock(at: string | number | Date): string;
+  /** As `clock` where that is of today, otherwise as `time`: a page may be open for days. */
+  asOf(at: number, now?: number): string;
   /** "3 minutes ago", "in 2 hours". */
   relative(at: string | number | Date, asOf?: number): string;
   bytes(value: number): string;
@@ -64,6 +66,8 @@ export function formatFor(language: string): Format {
     },
     time: (at) => time.format(new Date(at)),
     clock: (at) => clock.format(new Date(at)),
+    asOf: (at, now = Date.now()) =>
+      (new Date(at).toDateString() === new Date(now).toDateString() ? clock : time).format(at),
     relative: (at, asOf = Date.now()) => {
       const seconds = Math.round((new Date(at).getTime() - asOf) / 1000);
       if (seconds === 0) return now;

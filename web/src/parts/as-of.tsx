@@ -9,19 +9,19 @@ const useTexts = defineTexts(
 );
 
 interface Props {
-  /** When it was read, by the browser's clock; 0: it was not. */
-  at: number;
+  /** When it was read, by the browser's clock; of pages, the oldest; undefined: it was not. */
+  at: number | undefined;
   onAgain: () => void;
 }
 
-/** Of a list that is not read again by itself once more than its first page is there. */
+/** Of a list that is not, or not always, read again by itself. */
 export function AsOf({ at, onAgain }: Props) {
   const t = useTexts();
   const format = useFormat();
   return (
     <Text size="xs" c="dimmed" mih={20}>
-      {at > 0 && t('asOf', { at: format.clock(at) })}{' '}
-      {at > 0 && (
+      {at !== undefined && t('asOf', { at: format.asOf(at) })}{' '}
+      {at !== undefined && (
         <Anchor component="button" type="button" size="xs" onClick={onAgain}>
           {t('again')}
         </Anchor>

@@ -37,7 +37,7 @@ export function ConnectionNotice() {
     <div role="status">
       {since !== undefined && (
         <Alert color="orange" variant="light" icon={<TbPlugConnectedX aria-hidden />} mb="md" p="xs">
-          {since === neverRead ? t('unreachable') : t('unreachableSince', { since: format.clock(since) })}
+          {since === neverRead ? t('unreachable') : t('unreachableSince', { since: format.asOf(since) })}
         </Alert>
       )}
     </div>

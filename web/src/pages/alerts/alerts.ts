@@ -26,13 +26,22 @@ export interface AlertFilter {
   subject?: string | undefined;
 }
 
+/** More than a tall window shows: of a list that reads on by itself more than one page is there, and that stays as it is. */
+const pageLength = 100;
+
 export const readAlerts = (
   state: 'open' | 'resolved',
   { rule, subject }: AlertFilter,
   cursor: string | undefined,
   signal?: AbortSignal,
 ): Promise<AlertPage> => {
-  const query = { state, ...(rule && { rule }), ...(subject && { subject }), ...(cursor && { cursor }) };
+  const query = {
+    state,
+    ...(rule && { rule }),
+    ...(subject && { subject }),
+    ...(cursor && { cursor }),
+    limit: pageLength,
+  };
   return answerOf(api.GET('/admin/v1/alerts', { params: { query }, signal }));
 };
 

@@ -6,7 +6,7 @@ import { useFormat } from '../../i18n/format.ts';
 import { AsOf } from '../../parts/as-of.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
-import { readOn, tryAgain, whileOnePage } from '../../parts/next-page.ts';
+import { readNow, readOn, tryAgain, whileOnePage } from '../../parts/next-page.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { SubjectLink } from '../../parts/subject-link.tsx';
@@ -24,10 +24,10 @@ export function PastAlerts() {
   const subject = rule && oneOf(state['subject']);
   const query = useInfiniteQuery({
     queryKey: ['alerts', 'resolved', rule, subject],
-    queryFn: ({ pageParam, signal }) => readAlerts('resolved', { rule, subject }, pageParam, signal),
+    queryFn: ({ pageParam, signal }) => readNow(readAlerts('resolved', { rule, subject }, pageParam, signal)),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
-    refetchInterval: whileOnePage,
+    refetchInterval: whileOnePage(({ alerts }) => alerts),
   });
   const rows = query.data?.pages.flatMap(({ alerts }) => alerts) ?? [];
   const opened = oneOf(state['alert']);
@@ -94,7 +94,7 @@ export function PastAlerts() {
           </Button>
         )}
       </Group>
-      <AsOf at={query.dataUpdatedAt} onAgain={() => void query.refetch()} />
+      <AsOf at={query.data?.pages[0]?.readAt} onAgain={() => void query.refetch()} />
       {query.error && <ProblemAlert error={query.error} onRetry={tryAgain(query)} />}
       {query.data && rows.length === 0 ? (
         <EmptyState title={rule === undefined ? t('nothingPast') : t('nothingPastFiltered')} />

@@ -1,11 +1,11 @@
-import { Anchor, Button, Text } from '@mantine/core';
+import { Anchor, Button, Loader, Text } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useNames } from '../../parts/names.ts';
 import { AsOf } from '../../parts/as-of.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
-import { readOn, tryAgain, whileOnePage } from '../../parts/next-page.ts';
+import { readNow, readOn, tryAgain, whileOnePage } from '../../parts/next-page.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
@@ -23,10 +23,10 @@ export function AuditPage() {
   const nameOf = useNames();
   const query = useInfiniteQuery({
     queryKey: ['audit', filter],
-    queryFn: ({ pageParam, signal }) => readEntries(filter, pageParam, signal),
+    queryFn: ({ pageParam, signal }) => readNow(readEntries(filter, pageParam, signal)),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
-    refetchInterval: whileOnePage,
+    refetchInterval: whileOnePage(({ entries }) => entries),
   });
   const rows = query.data?.pages.flatMap(({ entries }) => entries) ?? [];
   const isFiltered = Object.values(filter).some((value) => value !== undefined);
@@ -75,14 +75,22 @@ export function AuditPage() {
     <>
       <PageHeader title={t('title')} description={t('description')} />
       <EntryFilters />
-      <AsOf at={query.dataUpdatedAt} onAgain={() => void query.refetch()} />
+      <AsOf at={query.data?.pages[0]?.readAt} onAgain={() => void query.refetch()} />
       {query.error && <ProblemAlert error={query.error} onRetry={tryAgain(query)} />}
-      {query.data && rows.length === 0 && !query.isFetching ? (
+      {query.data && rows.length === 0 ? (
         query.hasNextPage ? (
           <EmptyState
             title={t('searching')}
             action={
-              <Button variant="default" onClick={() => void query.fetchNextPage()}>
+              // Not disabled while it searches: it would lose the focus.
+              <Button
+                variant="default"
+                aria-busy={query.isFetchingNextPage}
+                leftSection={query.isFetchingNextPage && <Loader size={14} />}
+                onClick={() => {
+                  if (!query.isFetching) void query.fetchNextPage();
+                }}
+              >
                 {t('searchOn')}
               </Button>
             }

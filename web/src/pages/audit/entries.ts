@@ -14,13 +14,16 @@ export interface EntryFilter {
   to?: string | undefined;
 }
 
+/** More than a tall window shows: of a list that reads on by itself more than one page is there, and that stays as it is. */
+const pageLength = 100;
+
 export const readEntries = (
   filter: EntryFilter,
   cursor: string | undefined,
   signal?: AbortSignal,
 ): Promise<AuditPage> => {
   const given = Object.fromEntries(Object.entries({ ...filter, cursor }).filter(([, value]) => value));
-  return answerOf(api.GET('/admin/v1/audit', { params: { query: given }, signal }));
+  return answerOf(api.GET('/admin/v1/audit', { params: { query: { ...given, limit: pageLength } }, signal }));
 };
 
 /** The place of an entry in an address: its time is where it is found again. */

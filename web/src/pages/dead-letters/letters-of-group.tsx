@@ -5,6 +5,7 @@ import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { useFormat } from '../../i18n/format.ts';
+import { AsOf } from '../../parts/as-of.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
 import { readListsAnew } from '../../parts/found-lists.ts';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
@@ -149,6 +150,7 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
   if (problem && rows.length === 0) return problem;
   return (
     <>
+      <AsOf at={pages[0]?.readAt} onAgain={() => void letters.refetch()} />
       {problem}
       {retry.isError && !asked && <ProblemAlert error={retry.error} />}
       <Confirm

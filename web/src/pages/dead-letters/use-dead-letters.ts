@@ -1,6 +1,7 @@
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { answerOf, api } from '../../api/client.ts';
-import { whileOnePage } from '../../parts/next-page.ts';
+import { untilItPasses } from '../../api/queries.ts';
+import { readNow } from '../../parts/next-page.ts';
 import type { Criteria, Group } from '../../selection/selection.ts';
 import type { components } from '../../../generated/admin-api.d.ts';
 
@@ -39,15 +40,19 @@ export function useDeadLetters(criteria: Criteria) {
   });
 }
 
-/** The single dead letters of a group, the newest first. */
+/** The single dead letters of a group, the newest first. They stay as they were read: another row would come under a click that sends. */
 export function useLetters({ subscriptionId, state, errorClass }: Group, criteria: Criteria) {
   const query = { ...narrowingOf(criteria), subscription: subscriptionId, state, errorClass, limit: perPage };
   return useInfiniteQuery({
     queryKey: ['dead-letters', 'single', query],
     queryFn: ({ signal, pageParam }) =>
-      answerOf(api.GET('/admin/v1/deliveries', { params: { query: { ...query, cursor: pageParam } }, signal })),
+      readNow(
+        answerOf(api.GET('/admin/v1/deliveries', { params: { query: { ...query, cursor: pageParam } }, signal })),
+      ),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
-    refetchInterval: whileOnePage,
+    refetchInterval: untilItPasses,
+    refetchOnWindowFocus: false,
+    refetchOnReconnect: false,
   });
 }

@@ -140,7 +140,7 @@ export function NotificationsPage() {
           )}
           {rows.length > 0 && searchedTo && searchOn}
           <Text size="sm" c="dimmed">
-            {t('asOf', { at: format.clock(asOf) })}
+            {t('asOf', { at: format.asOf(asOf) })}
           </Text>
           <Button size="compact-sm" variant="subtle" onClick={() => void restart()}>
             {t('readAgain')}
