@@ -21,13 +21,18 @@ export const untilItPasses = ({
   state: Pick<QueryState, 'status' | 'error'>;
 }): number | false => (status === 'error' && error && mayPass(error) ? againMs : false);
 
+/** While nothing answers it is tried again for as long as the page is open; what the API refuses stays refused. */
+const retry = (failures: number, error: Error): boolean =>
+  isUnanswered(error) || (isRefusedForNow(error) && failures < mostRepeats);
+/** Where the page shows an error already, another of Heraut's own tells nothing new: it is asked about again after `againMs`. */
+const retryWhileShown = (_: number, error: Error): boolean => isUnanswered(error);
+
 export const queries: QueryClient = new QueryClient({
   queryCache: new QueryCache({ onError: (error) => noteRefusal(queries, error) }),
   mutationCache: new MutationCache({ onError: (error) => noteRefusal(queries, error) }),
   defaultOptions: {
     queries: {
-      // While nothing answers it is tried again for as long as the page is open; what the API refuses stays refused.
-      retry: (failures, error) => isUnanswered(error) || (isRefusedForNow(error) && failures < mostRepeats),
+      retry,
       retryDelay: waitBefore,
       // Also where the browser believes to be offline: Heraut may run on this very machine.
       networkMode: 'always',
@@ -51,4 +56,6 @@ queries.getQueryCache().subscribe((event) => {
   if (query.state.data !== undefined) shownErrors.delete(query);
   else if (event.action.type === 'error') shownErrors.set(query, event.action.error as Error);
   else if (event.action.type === 'fetch' && error) query.setState({ status: 'error', error });
+  // The options are the query's own, and are read for this round after this.
+  if (event.action.type === 'fetch') query.options.retry = query.state.status === 'error' ? retryWhileShown : retry;
 });
