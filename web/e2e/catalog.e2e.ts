@@ -2,7 +2,7 @@ import type { Route } from '@playwright/test';
 import { randomUUID } from 'node:crypto';
 import { signToken } from '../../test/support/tokens.js';
 import type { AlertPage } from '../src/pages/alerts/alerts.ts';
-import { asTimePasses, atOnce, expect, lookAt, test } from './harness.js';
+import { asTimePasses, atOnce, expect, lookAt, retype, test } from './harness.js';
 
 const newName = (kind: string) => `${kind}-${randomUUID().slice(0, 8)}`;
 
@@ -238,6 +238,29 @@ test('the rules of alerts are changed, and a test is sent', async ({ open, herau
   await rule.getByLabel('At least').fill('0');
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await expect(page.getByRole('alert').filter({ hasText: 'deadLetters.count' })).toBeVisible();
+  await page.getByRole('button', { name: 'Discard changes' }).click();
+  // An emptied number is not taken for another one.
+  const save = page.getByRole('button', { name: 'Save', exact: true });
+  await rule.getByLabel('At least').fill('');
+  await expect(rule.getByText('Say how many.')).toBeVisible();
+  await expect(save).toBeDisabled();
+  await rule.getByRole('switch').press('Space');
+  await expect(save).toBeEnabled();
+  await rule.getByRole('switch').press('Space');
+  await expect(rule.getByLabel('At least')).toHaveValue('5');
+  const group = page.getByLabel('Wait between two messages', { exact: true });
+  await group.fill('');
+  await expect(page.getByText('Say how long.')).toBeVisible();
+  await expect(save).toBeDisabled();
+  await group.fill('2');
+  const repeat = page.getByLabel('Tell again of what is still open after');
+  await retype(repeat, '-30');
+  await expect(repeat).toHaveValue('30 hours');
+  const backlog = page.getByRole('region', { name: 'More arrives than is sent' });
+  await backlog.getByLabel('At least').fill('0');
+  await save.click();
+  await expect(backlog.getByLabel('At least')).toHaveAttribute('aria-invalid', 'true');
+  await expect(backlog.getByLabel('For', { exact: true })).not.toHaveAttribute('aria-invalid', 'true');
   await page.getByRole('button', { name: 'Discard changes' }).click();
   await page.getByRole('button', { name: 'Restore the defaults' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Restore the defaults' }).click();

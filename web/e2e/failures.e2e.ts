@@ -145,6 +145,8 @@ test('what was typed for one channel is asked about before another is opened, an
   // Nor is one put in its place that nobody typed, and that might be saved.
   await page.getByRole('combobox', { name: 'Equal in' }).fill('resource');
   await page.getByRole('combobox', { name: 'Equal in' }).press('Enter');
+  await days(page).pressSequentially('-');
+  await expect(days(page)).toHaveValue('');
   const within = page.getByLabel('Within', { exact: true });
   await expect(within).toHaveValue('7');
   await within.fill('');

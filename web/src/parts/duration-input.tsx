@@ -45,6 +45,8 @@ export function DurationInput({ label, description, value, onChange, error, plac
             onChange(typed === null ? null : Math.round(typed * units[unit]));
           }}
           min={0}
+          // A lone sign would be no time at all, which means for ever in some fields.
+          allowNegative={false}
           hideControls
           style={{ flex: '1 1 80px', minWidth: 0 }}
           error={error !== undefined}

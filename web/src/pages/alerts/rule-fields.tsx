@@ -5,10 +5,12 @@ import { errorOf } from '../../parts/field-errors.ts';
 import { NumberField } from '../../parts/number-field.tsx';
 import type { AlertRules, RuleName } from './alerts.ts';
 import { useAlertTexts } from './texts.ts';
+import { switched, type TypedRules } from './typed-rules.ts';
 
 interface Props {
-  rules: AlertRules;
-  onChange: (changes: Partial<AlertRules>) => void;
+  rules: TypedRules;
+  saved: AlertRules;
+  onChange: (changes: Partial<TypedRules>) => void;
   /** Of the last attempt to save. */
   error: unknown;
   isReadOnly: boolean;
@@ -21,25 +23,29 @@ const gibibyte = 1024 ** 3;
 
 /** Each rule in a frame of its own. */
 export function RuleFields(props: Props) {
-  const { rules, onChange, error, isReadOnly } = props;
+  const { rules, saved, onChange, error, isReadOnly } = props;
   const t = useAlertTexts();
   const { deadLetters, backlogGrowing, roleMissing, ledgerDisk, subscriptionDisabled } = rules;
   const disabled = isReadOnly;
+  const numberError = (value: number | null, field: string) =>
+    value === null ? t('numberNeeded') : errorOf(error, field);
+  const timeError = (value: number | null, field: string) => (value === null ? t('timeNeeded') : errorOf(error, field));
   return (
     <>
       <Rule
         name="dead-letters"
         hint={t('deadLettersHint')}
         isEnabled={deadLetters.isEnabled}
-        onEnable={(isEnabled) => onChange({ deadLetters: { ...deadLetters, isEnabled } })}
+        onEnable={(isEnabled) => onChange({ deadLetters: switched(deadLetters, saved.deadLetters, isEnabled) })}
         disabled={disabled}
       >
         <NumberField
           label={t('count')}
           value={deadLetters.count}
-          onChange={(count) => onChange({ deadLetters: { ...deadLetters, count: count ?? 0 } })}
-          error={errorOf(error, 'deadLetters')}
+          onChange={(count) => onChange({ deadLetters: { ...deadLetters, count } })}
+          error={numberError(deadLetters.count, 'deadLetters')}
           w={120}
+          allowNegative={false}
           hideControls
           disabled={disabled}
         />
@@ -50,16 +56,19 @@ export function RuleFields(props: Props) {
         name="backlog-growing"
         hint={t('backlogHint')}
         isEnabled={backlogGrowing.isEnabled}
-        onEnable={(isEnabled) => onChange({ backlogGrowing: { ...backlogGrowing, isEnabled } })}
+        onEnable={(isEnabled) =>
+          onChange({ backlogGrowing: switched(backlogGrowing, saved.backlogGrowing, isEnabled) })
+        }
         disabled={disabled}
       >
         <Group align="flex-start">
           <NumberField
             label={t('count')}
             value={backlogGrowing.count}
-            onChange={(count) => onChange({ backlogGrowing: { ...backlogGrowing, count: count ?? 0 } })}
-            error={errorOf(error, 'backlogGrowing')}
+            onChange={(count) => onChange({ backlogGrowing: { ...backlogGrowing, count } })}
+            error={numberError(backlogGrowing.count, 'backlogGrowing.count')}
             w={120}
+            allowNegative={false}
             hideControls
             thousandSeparator=" "
             disabled={disabled}
@@ -67,7 +76,8 @@ export function RuleFields(props: Props) {
           <DurationInput
             label={t('late')}
             value={backlogGrowing.forSeconds}
-            onChange={(seconds) => onChange({ backlogGrowing: { ...backlogGrowing, forSeconds: seconds ?? 0 } })}
+            onChange={(seconds) => onChange({ backlogGrowing: { ...backlogGrowing, forSeconds: seconds } })}
+            error={timeError(backlogGrowing.forSeconds, 'backlogGrowing.forSeconds')}
             disabled={disabled}
           />
         </Group>
@@ -76,7 +86,7 @@ export function RuleFields(props: Props) {
         name="role-missing"
         hint={t('roleMissingHint')}
         isEnabled={roleMissing.isEnabled}
-        onEnable={(isEnabled) => onChange({ roleMissing: { ...roleMissing, isEnabled } })}
+        onEnable={(isEnabled) => onChange({ roleMissing: switched(roleMissing, saved.roleMissing, isEnabled) })}
         disabled={disabled}
       >
         <Stack gap="sm">
@@ -94,8 +104,8 @@ export function RuleFields(props: Props) {
           <DurationInput
             label={t('late')}
             value={roleMissing.afterSeconds}
-            onChange={(afterSeconds) => onChange({ roleMissing: { ...roleMissing, afterSeconds: afterSeconds ?? 0 } })}
-            error={errorOf(error, 'roleMissing')}
+            onChange={(afterSeconds) => onChange({ roleMissing: { ...roleMissing, afterSeconds } })}
+            error={timeError(roleMissing.afterSeconds, 'roleMissing')}
             disabled={disabled}
           />
         </Stack>
@@ -104,15 +114,18 @@ export function RuleFields(props: Props) {
         name="ledger-disk"
         hint={t('ledgerDiskHint')}
         isEnabled={ledgerDisk.isEnabled}
-        onEnable={(isEnabled) => onChange({ ledgerDisk: { ...ledgerDisk, isEnabled } })}
+        onEnable={(isEnabled) => onChange({ ledgerDisk: switched(ledgerDisk, saved.ledgerDisk, isEnabled) })}
         disabled={disabled}
       >
         <NumberField
           label={t('gibibytes')}
-          value={Math.round((ledgerDisk.maxBytes / gibibyte) * 1000) / 1000}
-          onChange={(size) => onChange({ ledgerDisk: { ...ledgerDisk, maxBytes: Math.round((size ?? 0) * gibibyte) } })}
-          error={errorOf(error, 'ledgerDisk')}
+          value={ledgerDisk.maxBytes === null ? null : Math.round((ledgerDisk.maxBytes / gibibyte) * 1000) / 1000}
+          onChange={(size) =>
+            onChange({ ledgerDisk: { ...ledgerDisk, maxBytes: size === null ? null : Math.round(size * gibibyte) } })
+          }
+          error={numberError(ledgerDisk.maxBytes, 'ledgerDisk')}
           w={120}
+          allowNegative={false}
           hideControls
           disabled={disabled}
         />
@@ -136,7 +149,7 @@ interface RuleAfterProps extends Props {
 }
 
 /** One whose only number is the time after which it tells. */
-function RuleAfter({ name, field, hint, rules, onChange, error, isReadOnly }: RuleAfterProps) {
+function RuleAfter({ name, field, hint, rules, saved, onChange, error, isReadOnly }: RuleAfterProps) {
   const t = useAlertTexts();
   const rule = rules[field];
   return (
@@ -144,14 +157,14 @@ function RuleAfter({ name, field, hint, rules, onChange, error, isReadOnly }: Ru
       name={name}
       hint={hint}
       isEnabled={rule.isEnabled}
-      onEnable={(isEnabled) => onChange({ [field]: { ...rule, isEnabled } })}
+      onEnable={(isEnabled) => onChange({ [field]: switched(rule, saved[field], isEnabled) })}
       disabled={isReadOnly}
     >
       <DurationInput
         label={t('late')}
         value={rule.afterSeconds}
-        onChange={(afterSeconds) => onChange({ [field]: { ...rule, afterSeconds: afterSeconds ?? 0 } })}
-        error={errorOf(error, field)}
+        onChange={(afterSeconds) => onChange({ [field]: { ...rule, afterSeconds } })}
+        error={rule.afterSeconds === null ? t('timeNeeded') : errorOf(error, field)}
         disabled={isReadOnly}
       />
     </Rule>

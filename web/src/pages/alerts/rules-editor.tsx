@@ -12,6 +12,7 @@ import { readRules, rulesKey, writeRules, type AlertRules } from './alerts.ts';
 import { Recipients } from './recipients.tsx';
 import { RuleFields } from './rule-fields.tsx';
 import { useAlertTexts } from './texts.ts';
+import { isComplete, type TypedRules } from './typed-rules.ts';
 
 /** When somebody is told, and who. */
 export function AlertRulesEditor() {
@@ -29,20 +30,21 @@ function Rules({ current }: { current: Tagged<AlertRules> }) {
   const client = useQueryClient();
   const mayChange = useMay('administrator');
   const [isAsking, ask] = useState(false);
-  const draft = useResourceDraft<AlertRules, AlertRules>({
+  const draft = useResourceDraft<AlertRules, TypedRules>({
     query: { queryKey: rulesKey, read: readRules },
     current,
     valueOf: (rules) => rules,
-    write: writeRules,
+    // Saved only while they are complete.
+    write: (typed, tag) => writeRules(typed as AlertRules, tag),
     alsoChanges: [['alerts']],
   });
   const { value: values } = draft;
-  const change = (changes: Partial<AlertRules>) => draft.change({ ...values, ...changes });
+  const change = (changes: Partial<TypedRules>) => draft.change({ ...values, ...changes });
   return (
     <Stack gap="md">
       <Recipients tellsOwners={values.tellsOwners} />
       <SimpleGrid cols={{ base: 1, md: 2 }} spacing="md">
-        <RuleFields rules={values} onChange={change} error={draft.error} isReadOnly={!mayChange} />
+        <RuleFields rules={values} saved={current.data} onChange={change} error={draft.error} isReadOnly={!mayChange} />
       </SimpleGrid>
       <Paper withBorder p="md">
         <Title order={2} size="h3" mb="sm">
@@ -56,6 +58,9 @@ function Rules({ current }: { current: Tagged<AlertRules> }) {
             onChange={(hours) => change({ repeatAfterHours: hours === '' ? null : Number(hours) })}
             error={errorOf(draft.error, 'repeatAfterHours')}
             suffix={` ${t('hours')}`}
+            // A lone sign is no number, and without a number nobody is told again.
+            allowNegative={false}
+            allowDecimal={false}
             hideControls
             readOnly={!mayChange}
           />
@@ -63,8 +68,8 @@ function Rules({ current }: { current: Tagged<AlertRules> }) {
             label={t('group')}
             description={t('groupHint')}
             value={values.groupSeconds}
-            onChange={(seconds) => change({ groupSeconds: seconds ?? 0 })}
-            error={errorOf(draft.error, 'groupSeconds')}
+            onChange={(seconds) => change({ groupSeconds: seconds })}
+            error={values.groupSeconds === null ? t('timeNeeded') : errorOf(draft.error, 'groupSeconds')}
             disabled={!mayChange}
           />
         </SimpleGrid>
@@ -78,7 +83,7 @@ function Rules({ current }: { current: Tagged<AlertRules> }) {
       </Paper>
       {mayChange && (
         <Group justify="space-between" align="flex-end">
-          <DraftBar draft={draft} />
+          <DraftBar draft={draft} isInvalid={!isComplete(values)} />
           <Button variant="subtle" onClick={() => ask(true)}>
             {t('defaults')}
           </Button>

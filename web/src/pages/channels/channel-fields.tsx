@@ -115,6 +115,8 @@ export function ChannelFields({ values, onChange, error, isReadOnly }: Props) {
           error={errorOf(error, 'bodyRetentionDays')}
           min={1}
           max={3650}
+          // A lone sign is no number, and without a number the days are those of the settings.
+          allowNegative={false}
           allowDecimal={false}
           hideControls
           readOnly={isReadOnly}
