@@ -58,9 +58,10 @@ test('an answer that Heraut cannot do it now is shown, stays while it is asked a
   await page.route('**/admin/v1/dead-letters*', (route) => answer(route));
   await open('dead-letters');
   const alert = page.getByRole('alert');
-  await expect(alert).toContainText('service_unavailable');
+  await expect(alert).toContainText('The database is out of reach.');
+  await expect(page.getByText('service_unavailable')).toBeVisible();
   await expect(page.getByText('Heraut does not answer')).toHaveCount(0);
-  const again = alert.getByRole('button', { name: 'Try again' });
+  const again = page.getByRole('button', { name: 'Try again' });
   const asked = new Promise<Route>((resolve) => (answer = resolve));
   await again.click();
   const waiting = await asked;
@@ -91,6 +92,35 @@ test('where nothing answers for one of several things, the page says so until th
   expect(await notice.textContent()).toBe(before);
   isAnswered = true;
   await asTimePasses(page, () => expect(notice).toHaveCount(0, atOnce));
+});
+
+test('an error that lasts is told once, whatever name the log has for each time', async ({ open, page }) => {
+  await page.clock.install();
+  let asked = 0;
+  await page.route('**/admin/v1/endpoints*', (route) => {
+    asked += 1;
+    return route.fulfill({ ...fault, json: { ...fault.json, instance: `urn:of-this-test:${asked}` } });
+  });
+  await open('endpoints');
+  await expect(page.getByRole('alert')).toHaveText('Internal errorOf this test');
+  const line = page.getByText('The log has it under urn:of-this-test:');
+  const before = await line.textContent();
+  await asTimePasses(page, async () => expect(asked).toBeGreaterThanOrEqual(3));
+  expect(await line.textContent()).toBe(before);
+});
+
+test('where a gateway answers a change in place of Heraut, the page says that it may have been carried out', async ({
+  open,
+  heraut,
+  page,
+}) => {
+  await open(`channels/${await idOf(heraut, await heraut.createChannel())}`);
+  await days(page).fill('30');
+  await page.route('**/admin/v1/channels/*', (route) => route.fulfill({ status: 504, body: '' }));
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await expect(page.getByRole('alert')).toContainText('Heraut does not answer');
+  await expect(page.getByRole('alert')).toContainText('your request may have been carried out, or not');
+  await expect(page.getByText('http-504')).toBeVisible();
 });
 
 test('a live tail that is refused for now says why, and begins by itself', async ({ open, page }) => {
@@ -311,6 +341,6 @@ test('where it is not known whether anything has changed since, a list and a not
     await expect(problem).toBeVisible();
   }
   await page.unrouteAll();
-  await problem.getByRole('button', { name: 'Try again' }).click();
+  await page.getByRole('button', { name: 'Try again' }).click();
   await expect(problem).toHaveCount(0);
 });

@@ -75,7 +75,7 @@ test('how a subscription stands is not said before it is known', async ({ open, 
   await open(`subscriptions?text=${channel}`);
   const row = page.getByRole('table', { name: 'Subscriptions' }).getByRole('row').filter({ hasText: url });
   await expect(row).toContainText('not known');
-  await expect(page.getByRole('alert')).toContainText('error');
+  await expect(page.getByRole('alert')).toContainText('Error');
   const asked = page.getByRole('dialog', { name: 'Delete this subscription?' });
   const askToDelete = async () => {
     await page.getByRole('button', { name: 'More actions' }).click();
@@ -86,7 +86,7 @@ test('how a subscription stands is not said before it is known', async ({ open, 
   await expect(asked).toContainText('it is not known how many there are');
   await asked.getByRole('button', { name: 'Cancel' }).click();
   await page.goBack();
-  await expect(page.getByRole('alert')).toContainText('error');
+  await expect(page.getByRole('alert')).toContainText('Error');
   isMended = true;
   await expect(row).toContainText('enabled');
   await expect(page.getByRole('alert')).toHaveCount(0);

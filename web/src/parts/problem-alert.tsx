@@ -1,6 +1,7 @@
 import { Alert, Button, Code, Group, Text } from '@mantine/core';
 import { TbAlertTriangle } from 'react-icons/tb';
-import { ApiProblem, isUnanswered, Unreachable } from '../api/problem.ts';
+import { useState } from 'react';
+import { ApiProblem, isUnanswered } from '../api/problem.ts';
 import { OtherVersion } from '../api/load-part.ts';
 import { defineTexts } from '../i18n/i18n.ts';
 
@@ -52,32 +53,40 @@ interface Props {
 export function ProblemAlert({ error, onRetry, isOnce = false }: Props) {
   const t = useTexts();
   const problem = error instanceof ApiProblem ? error.problem : undefined;
+  // Asked for again, an error that lasts is logged under another name: the line stays, and is about the first one.
+  const [first, setFirst] = useState(problem);
+  if (first?.code !== problem?.code || first?.title !== problem?.title) setFirst(problem);
   // The fields say it; the sentence of the API is for programs that read its fields.
   const isOfFields = problem?.code === 'invalid' && problem.invalidParams.length > 0;
   const [title, detail] = (() => {
     if (isOfFields) return [t('invalid'), ''];
-    if (isOnce && isUnanswered(error)) return [t('unreachable'), t('onceDetail')];
+    if (isUnanswered(error)) return [t('unreachable'), t(isOnce ? 'onceDetail' : 'unreachableDetail')];
     if (problem) return [problem.code === 'role-too-low' ? t('roleTooLow') : problem.title, problem.detail];
-    if (error instanceof Unreachable) return [t('unreachable'), t('unreachableDetail')];
     if (error instanceof OtherVersion) return [t('otherVersion'), t('otherVersionDetail')];
     return [t('unexpected'), error instanceof Error ? error.message : ''];
   })();
   const isOtherVersion = error instanceof OtherVersion;
   return (
-    <Alert color="red" variant="light" title={title} icon={<TbAlertTriangle aria-hidden />} role="alert">
-      {detail && (
-        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-          {detail}
+    <Alert color="red" variant="light" icon={<TbAlertTriangle aria-hidden />} role="group">
+      {/* That much is read aloud, and read again where it changes. */}
+      <div role="alert">
+        <Text size="sm" fw={700} c="var(--alert-color)" mb={4}>
+          {title}
         </Text>
-      )}
-      {problem?.invalidParams.map(({ name, reason, code }) => (
-        <Text size="sm" key={`${name} ${code}`} style={{ overflowWrap: 'anywhere' }}>
-          <Code>{name}</Code> {reason}
-        </Text>
-      ))}
+        {detail && (
+          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            {detail}
+          </Text>
+        )}
+        {problem?.invalidParams.map(({ name, reason, code }) => (
+          <Text size="sm" key={`${name} ${code}`} style={{ overflowWrap: 'anywhere' }}>
+            <Code>{name}</Code> {reason}
+          </Text>
+        ))}
+      </div>
       {problem && (
         <Text size="xs" c="dimmed" mt={4}>
-          {t('code')}: <Code>{problem.code}</Code> {problem.instance && t('log', { instance: problem.instance })}
+          {t('code')}: <Code>{problem.code}</Code> {first?.instance && t('log', { instance: first.instance })}
         </Text>
       )}
       {(onRetry || isOtherVersion) && (
