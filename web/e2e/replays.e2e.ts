@@ -26,6 +26,33 @@ test('a new subscription is sent everything that it would have got, from a form 
   await receiver.stop();
 });
 
+test('an id that is pasted and counted at once is counted, and not everything', async ({ open, heraut, page }) => {
+  const { id } = await heraut.publish(await heraut.createChannel());
+  await page.clock.install();
+  await open('replays/new?what=unfinished');
+  const asked: unknown[] = [];
+  await page.route('**/admin/v1/replays/dry-run*', (route) => {
+    asked.push(route.request().postDataJSON());
+    return route.continue();
+  });
+  const field = page.getByRole('textbox', { name: 'Notification' });
+  await page.clock.pauseAt(new Date(Date.now() + 60_000));
+  await field.fill(` ${id}`);
+  await field.press('Enter');
+  await page.clock.resume();
+  await expect(page).toHaveURL(new RegExp(`notification=${id}&count=yes$`));
+  await expect(page.getByRole('region', { name: 'Result of the count' })).toContainText('Nothing is meant.');
+  await page.clock.fastForward(1_000);
+  await expect(page).toHaveURL(new RegExp(`notification=${id}&count=yes$`));
+  expect(JSON.stringify(asked)).not.toContain('"all":true');
+  // What is typed afterwards and taken back changes nothing.
+  await field.press('End');
+  await field.press('x');
+  await field.press('Backspace');
+  await page.clock.fastForward(1_000);
+  await expect(page).toHaveURL(new RegExp(`notification=${id}&count=yes$`));
+});
+
 test('a selection of everything is confirmed by its count, typed', async ({ open, heraut }) => {
   const page = await open('replays/new?state=cancelled');
   await page.getByRole('checkbox', { name: /cancelled/ }).uncheck();

@@ -27,8 +27,11 @@ export function useTypedText(name: string, also: UrlState = {}): [typed: string,
     setTyped(text);
     clearTimeout(timer.current);
     timer.current = setTimeout(() => {
-      told.current = text.trim();
-      set({ ...also, [name]: told.current });
+      const settled = text.trim();
+      // It is there already: what it would change with it may have been set since.
+      if (settled === told.current) return;
+      told.current = settled;
+      set({ ...also, [name]: settled });
     }, settledMs);
   };
   return [typed, type];

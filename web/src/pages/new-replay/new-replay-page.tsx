@@ -62,7 +62,10 @@ export function NewReplayPage() {
           <form
             onSubmit={(event) => {
               event.preventDefault();
-              if (selection) setState({ count: 'yes' }, true);
+              if (!selection) return;
+              // The address may not have yet what was typed last: without it, everything would be counted.
+              const typed = new FormData(event.currentTarget).get('notification');
+              setState({ notification: typeof typed === 'string' ? typed.trim() : undefined, count: 'yes' }, true);
             }}
           >
             <Stack gap="md">
@@ -180,6 +183,7 @@ function NotificationField() {
   const [id, type] = useTypedText('notification', noCount);
   return (
     <TextInput
+      name="notification"
       label={t('notification')}
       placeholder={t('anyNotification')}
       value={id}
