@@ -306,6 +306,8 @@ test('a channel or an application that somebody removed is not shown as if it we
     });
     await expect(page.getByLabel(label)).toHaveValue(typed);
     await expect(page.getByRole('button', { name: 'Save', exact: true })).toHaveCount(0);
+    if (path.startsWith('channels/'))
+      await expect(page.getByRole('button', { name: 'Remove', exact: true })).toHaveCount(0);
     await page.getByRole('button', { name: 'Discard changes' }).click();
     await page.reload();
     await expect(page.getByText(/There is no such channel|not there any more/).first()).toBeVisible();

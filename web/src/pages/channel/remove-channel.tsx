@@ -1,10 +1,11 @@
 import { Alert, Anchor, Button, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useContext, useState } from 'react';
 import { TbPlugConnected } from 'react-icons/tb';
 import { isProblem } from '../../api/problem.ts';
 import { ConfirmOver } from '../../drafts/confirm-over.tsx';
+import { IsGone } from '../../drafts/use-draft.ts';
 import type { Tagged } from '../../drafts/use-resource-draft.ts';
 import { useTotals } from '../../parts/activity.ts';
 import { useSubscriptionsOf } from '../../parts/subscriptions.ts';
@@ -20,11 +21,23 @@ export function RemoveChannel({ current: { data: channel, tag } }: { current: Ta
   const client = useQueryClient();
   const goOn = useGoOn();
   const [isAsking, setAsking] = useState(false);
+  const isGone = useContext(IsGone);
   // It is a moment old where another process made a subscription: the API decides.
-  const inUse = useSubscriptionsOf({ channel: name }, 1).data?.count ?? 0;
+  const subscriptions = useSubscriptionsOf({ channel: name }, 1);
+  const inUse = subscriptions.data?.count ?? 0;
+  if (isGone) return null;
   return (
     <>
-      <Button variant="light" color="red" w="fit-content" onClick={() => setAsking(true)}>
+      <Button
+        variant="light"
+        color="red"
+        w="fit-content"
+        onClick={() => {
+          setAsking(true);
+          // Nothing else may be in the way any more.
+          void subscriptions.refetch();
+        }}
+      >
         {t('remove')}
       </Button>
       <ConfirmOver

@@ -40,10 +40,11 @@ interface Props {
   /** Of the last attempt to save. */
   error: unknown;
   isReadOnly: boolean;
+  isNew?: boolean;
 }
 
 /** The fields of a channel that can be changed. */
-export function ChannelFields({ values, onChange, error, isReadOnly }: Props) {
+export function ChannelFields({ values, onChange, error, isReadOnly, isNew = false }: Props) {
   const t = useChannelTexts();
   const { documentationLink, filters, deduplication, maxAgeSeconds, bodyRetentionDays } = values;
   const setFields = (fields: string[]) =>
@@ -108,7 +109,7 @@ export function ChannelFields({ values, onChange, error, isReadOnly }: Props) {
         />
         <NumberInput
           label={t('bodies')}
-          description={t('bodiesHint')}
+          description={t(isNew ? 'bodiesHintNew' : 'bodiesHint')}
           placeholder={t('general')}
           value={bodyRetentionDays ?? ''}
           onChange={(days) => onChange({ bodyRetentionDays: days === '' ? null : Number(days) })}

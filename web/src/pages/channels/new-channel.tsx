@@ -61,6 +61,7 @@ export function NewChannel({ opened, onClose }: Props) {
         onChange={(changes) => setValues((before) => ({ ...before, ...changes }))}
         error={create.error}
         isReadOnly={false}
+        isNew
       />
     </NewDialog>
   );

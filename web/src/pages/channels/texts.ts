@@ -40,6 +40,7 @@ export const useChannelTexts = defineTexts(
     maxAgeHint: 'Older notifications are recorded, not sent. Empty: whatever their age.',
     bodies: 'Days that texts are kept',
     bodiesHint: 'Empty: as the settings say.',
+    bodiesHintNew: 'Empty: as the settings say, or as a removed channel of this name had it.',
     forEver: 'no limit',
     general: 'general',
     mainObject: 'main object',
@@ -68,7 +69,7 @@ export const useChannelTexts = defineTexts(
     remove: 'Remove',
     removeTitle: 'Remove the channel {{name}}?',
     removeDetail:
-      'New notifications on it are refused from then on. Those of before are delivered, found and kept as they would have been. A publisher can make a channel of this name again, without the rules of this one.',
+      'New notifications on it are refused from then on. Those of before are delivered, found and kept as they would have been. A publisher can make a channel of this name again, without its other rules; the days that texts are kept stay.',
     inUse_one:
       '{{count}} subscription names this channel, so it cannot be removed. Change the filters of that subscription, or delete it; one that is paused or disabled counts as well.',
     inUse_other:
@@ -115,6 +116,7 @@ export const useChannelTexts = defineTexts(
     maxAgeHint: 'Oudere notificaties worden vastgelegd, niet verstuurd. Leeg: hoe oud ook.',
     bodies: 'Dagen dat teksten bewaard blijven',
     bodiesHint: 'Leeg: zoals de instellingen zeggen.',
+    bodiesHintNew: 'Leeg: zoals de instellingen zeggen, of zoals een verwijderd kanaal met deze naam het had.',
     forEver: 'geen grens',
     general: 'algemeen',
     mainObject: 'hoofdobject',
@@ -143,7 +145,7 @@ export const useChannelTexts = defineTexts(
     remove: 'Verwijderen',
     removeTitle: 'Het kanaal {{name}} verwijderen?',
     removeDetail:
-      'Nieuwe notificaties erop worden vanaf dan geweigerd. Eerdere worden afgeleverd, gevonden en bewaard zoals anders ook. Een publicerende applicatie kan een kanaal met deze naam opnieuw maken, zonder de regels van dit kanaal.',
+      'Nieuwe notificaties erop worden vanaf dan geweigerd. Eerdere worden afgeleverd, gevonden en bewaard zoals anders ook. Een publicerende applicatie kan een kanaal met deze naam opnieuw maken, zonder de andere regels ervan; de dagen dat teksten bewaard blijven, blijven gelden.',
     inUse_one:
       '{{count}} abonnement noemt dit kanaal, en daarom kan het niet verwijderd worden. Wijzig de filters van dat abonnement, of verwijder het; ook een gepauzeerd of uitgeschakeld abonnement telt mee.',
     inUse_other:
