@@ -176,6 +176,10 @@ test('a subscription is made for a receiver that wants a client certificate, of 
   await form.getByLabel('Certificates of its authority (PEM)').fill(authority.certificate);
   await form.getByRole('button', { name: 'Add a header' }).click();
   await expect(form.getByRole('button', { name: 'Create' })).toBeDisabled();
+  // The name that is missing cannot be folded away.
+  await form.getByRole('button', { name: 'Client certificate, authority and headers' }).click();
+  await expect(form.getByText('Give it a name, or remove it.')).toBeVisible();
+  await expect(form.getByRole('textbox', { name: 'Name of header 1' })).toHaveAttribute('aria-invalid', 'true');
   await form.getByRole('textbox', { name: 'Name of header 1' }).fill('x-api-key');
   await form.getByLabel('Value of header 1').fill('secret-of-a-header');
   await lookAt(page, 'new-subscription-tls');

@@ -1,7 +1,7 @@
 import { ActionIcon, Button, Group, PasswordInput, Select, Stack, Text, Textarea, TextInput } from '@mantine/core';
 import { TbPlus, TbTrash } from 'react-icons/tb';
 import { defineTexts } from '../i18n/i18n.ts';
-import type { AuthorizationDraft, HeaderDraft, IdentityDraft } from './credential-drafts.ts';
+import { areNamed, type AuthorizationDraft, type HeaderDraft, type IdentityDraft } from './credential-drafts.ts';
 import { nextKey } from './filter-drafts.ts';
 
 const useCredentialTexts = defineTexts(
@@ -31,6 +31,7 @@ const useCredentialTexts = defineTexts(
     authorityHelp: 'Where the receiver’s own certificate does not come from an authority of the web.',
     header: 'Name of header {{number}}',
     value: 'Value of header {{number}}',
+    headerNeeded: 'Give it a name, or remove it.',
     addHeader: 'Add a header',
     removeHeader: 'Remove header {{number}}',
     show: 'Show',
@@ -60,6 +61,7 @@ const useCredentialTexts = defineTexts(
     authorityHelp: 'Als het certificaat van de ontvanger niet van een algemeen bekende uitgever komt.',
     header: 'Naam van header {{number}}',
     value: 'Waarde van header {{number}}',
+    headerNeeded: 'Geef hem een naam, of verwijder hem.',
     addHeader: 'Header toevoegen',
     removeHeader: 'Verwijder header {{number}}',
     show: 'Toon',
@@ -162,11 +164,12 @@ export function HeaderFields({ value, onChange }: Part<HeaderDraft[]>) {
   return (
     <Stack gap="xs">
       {value.map((header, index) => (
-        <Group key={header.key} gap="xs" wrap="nowrap">
+        <Group key={header.key} gap="xs" wrap="nowrap" align="flex-start">
           <TextInput
             aria-label={t('header', { number: index + 1 })}
             placeholder="x-api-key"
             value={header.name}
+            error={!areNamed([header]) && t('headerNeeded')}
             autoComplete="off"
             onChange={(event) => put(index, { name: event.currentTarget.value })}
             style={{ flex: 1, minWidth: 0 }}

@@ -133,12 +133,15 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
   const leave = () => {
     if (!create.isPending) onClose();
   };
+  // What keeps it from being made must be in sight.
+  const isNameMissing = !areNamed(headers);
+  const isMoreOpen = isMoreShown || isNameMissing;
   const isReady =
     owner !== '' &&
     callbackUrl !== '' &&
     isComplete(entries) &&
     isAuthorizationComplete(authorization) &&
-    areNamed(headers);
+    !isNameMissing;
   return (
     <Drawer
       opened={opened}
@@ -185,15 +188,15 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
             variant="subtle"
             size="compact-sm"
             w="fit-content"
-            aria-expanded={isMoreShown}
+            aria-expanded={isMoreOpen}
             leftSection={
-              isMoreShown ? <TbChevronDown size={16} aria-hidden /> : <TbChevronRight size={16} aria-hidden />
+              isMoreOpen ? <TbChevronDown size={16} aria-hidden /> : <TbChevronRight size={16} aria-hidden />
             }
-            onClick={() => setMoreShown(!isMoreShown)}
+            onClick={() => setMoreShown(!isMoreOpen || isNameMissing)}
           >
             {t('more')}
           </Button>
-          <Collapse expanded={isMoreShown}>
+          <Collapse expanded={isMoreOpen}>
             <Stack gap="md">
               <Text size="sm" c="dimmed">
                 {t('moreHelp')}
