@@ -82,6 +82,8 @@ test('dead letters stand by receiver and error, open to the single ones, and one
     await clearFilters.nth(which).click();
     await expect(section).toBeVisible();
     await expect(page).not.toHaveURL(/delivery=/);
+    // The button is gone, and the focus is where another filter can be chosen.
+    await expect(page.getByRole('group', { name: 'Filters' })).toBeFocused();
   }
 });
 

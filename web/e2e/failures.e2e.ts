@@ -195,6 +195,31 @@ test('what was typed for one channel is asked about before another is opened, an
   });
 });
 
+test('Back, pressed again while the question before leaving is there, leaves nothing', async ({ open, heraut }) => {
+  const name = await heraut.createChannel();
+  const page = await open('overview');
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Channels' }).click();
+  await page.getByRole('link', { name, exact: true }).click();
+  await days(page).fill('30');
+  const url = page.url();
+  const back = () => page.evaluate(() => history.back());
+  const asked = page.getByRole('dialog', { name: 'Leave without saving?' });
+  await back();
+  await expect(asked).toBeVisible();
+  await back();
+  await expect(page).toHaveURL(url);
+  await expect(asked).toBeVisible();
+  await asked.getByRole('button', { name: 'Stay' }).click();
+  await expect(asked).toHaveCount(0);
+  await expect(page).toHaveURL(url);
+  await expect(days(page)).toHaveValue('30');
+  await back();
+  await expect(asked).toBeVisible();
+  await expect(page).toHaveURL(url);
+  await asked.getByRole('button', { name: 'Leave', exact: true }).click();
+  await expect(page.getByRole('heading', { level: 1, name: 'Channels' })).toBeVisible();
+});
+
 test('code that does not come is asked for again; where another version was installed, what was typed stays', async ({
   open,
   heraut,

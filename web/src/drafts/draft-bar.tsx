@@ -3,9 +3,9 @@ import { TbUsers } from 'react-icons/tb';
 import { useContext } from 'react';
 import { isProblem } from '../api/problem.ts';
 import { defineTexts } from '../i18n/i18n.ts';
-import { LeaveQuestion } from '../parts/leaving.tsx';
+import { LeaveQuestion, useBlockedLeaving } from '../parts/leaving.tsx';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
-import { IsGone, useLeaveGuard, type Draft } from './use-draft.ts';
+import { IsGone, isElsewhere, type Draft } from './use-draft.ts';
 
 const useTexts = defineTexts(
   'draft',
@@ -47,7 +47,7 @@ export function DraftBar<T>({ draft, isInvalid = false, onSaved }: Props<T>) {
   const t = useTexts();
   const { isDirty, isSaving, error, theirs } = draft;
   const isGone = useContext(IsGone);
-  const guard = useLeaveGuard(isDirty);
+  const { asked, stay } = useBlockedLeaving(isDirty, isElsewhere);
   const isRefused = isProblem(error, 'changed-meanwhile');
   const then = async (isSaved: Promise<boolean>) => {
     if (await isSaved) onSaved?.();
@@ -89,11 +89,11 @@ export function DraftBar<T>({ draft, isInvalid = false, onSaved }: Props<T>) {
         </Text>
       </Group>
       <LeaveQuestion
-        opened={guard.status === 'blocked'}
+        opened={asked !== undefined}
         title={t('leave')}
         detail={t('leaveDetail')}
-        onStay={() => guard.reset?.()}
-        onLeave={() => guard.proceed?.()}
+        onStay={stay}
+        onLeave={() => asked?.()}
       />
     </Stack>
   );

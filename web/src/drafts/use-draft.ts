@@ -1,5 +1,7 @@
-import { useBlocker } from '@tanstack/react-router';
+import type { HistoryLocation } from '@tanstack/react-router';
 import { createContext, useState } from 'react';
+import type { Step } from '../parts/leaving.tsx';
+import { oneOf, parseSearch } from '../parts/url-state.ts';
 import { saveOver, theirsIn, typedAfter, typedSince, type Read, type Saving, type Typed } from './draft.ts';
 
 interface Options<T> extends Saving<T> {
@@ -73,16 +75,11 @@ export const IsGone = createContext(false);
 /** Those names in an address that say which form is shown; others may change under it. */
 const namesOfForms = ['tab', 'application'] as const;
 
-type Place = { pathname: string; search: Partial<Record<(typeof namesOfForms)[number], unknown>> };
+const placeOf = ({ pathname, search }: HistoryLocation): string => {
+  const state = parseSearch(search);
+  return JSON.stringify([pathname, ...namesOfForms.map((name) => oneOf(state[name]))]);
+};
 
-const isElsewhere = (one: Place, other: Place): boolean =>
-  one.pathname !== other.pathname || namesOfForms.some((name) => one.search[name] !== other.search[name]);
-
-/** Asks before a form is left with something typed that is not saved. */
-export function useLeaveGuard(isDirty: boolean) {
-  return useBlocker({
-    shouldBlockFn: ({ current, next }) => isDirty && isElsewhere(current as Place, next as Place),
-    enableBeforeUnload: () => isDirty,
-    withResolver: true,
-  });
-}
+/** Whether a form is left with what was typed. */
+export const isElsewhere = ({ currentLocation, nextLocation }: Step): boolean =>
+  placeOf(currentLocation) !== placeOf(nextLocation);

@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import { TbFilter } from 'react-icons/tb';
-import { useId, useState, type ReactNode } from 'react';
+import { useEffect, useId, useRef, useState, type ReactNode } from 'react';
 import { defineTexts } from '../i18n/i18n.ts';
 import classes from './folded-filters.module.css';
 
@@ -21,6 +21,13 @@ export function FoldedFilters({ chosen, children }: Props) {
   const t = useTexts();
   const id = useId();
   const [isOpen, setOpen] = useState(false);
+  const fields = useRef<HTMLDivElement>(null);
+  const before = useRef(chosen);
+  useEffect(() => {
+    // The button that took a filter away goes with the last one: who had the focus there goes on from the fields.
+    if (chosen < before.current && document.activeElement === document.body) fields.current?.focus();
+    before.current = chosen;
+  }, [chosen]);
   return (
     <>
       <Button
@@ -34,7 +41,15 @@ export function FoldedFilters({ chosen, children }: Props) {
       >
         {chosen === 0 ? t('show') : t('showChosen', { count: chosen })}
       </Button>
-      <div id={id} className={classes.fields} data-folded={!isOpen || undefined}>
+      <div
+        ref={fields}
+        id={id}
+        role="group"
+        aria-label={t('show')}
+        tabIndex={-1}
+        className={classes.fields}
+        data-folded={!isOpen || undefined}
+      >
         {children}
       </div>
     </>

@@ -1,5 +1,5 @@
 import { Button, Group, Modal, Stack, Text } from '@mantine/core';
-import { useRouter, type RouterHistory } from '@tanstack/react-router';
+import { useRouter, type BlockerFn, type RouterHistory } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { defineTexts } from '../i18n/i18n.ts';
 
@@ -70,27 +70,39 @@ export function AskSecret({ isShown }: { isShown: boolean }) {
 }
 
 function AskBeforeLeaving({ isBlocked, ...said }: { isBlocked: boolean; title: string; detail: string }) {
-  const { asked, stay } = useBlockedLeaving(isBlocked);
+  const { asked, stay } = useBlockedLeaving(isBlocked, isNoReplacement);
   return <LeaveQuestion {...said} opened={asked !== undefined} onStay={stay} onLeave={() => asked?.()} />;
 }
 
+/** From one address to another, and how. */
+export type Step = Parameters<BlockerFn>[0];
+
+/** By an address that the page itself puts in place of its own nobody leaves. */
+const isNoReplacement = ({ action }: Step): boolean => action !== 'REPLACE';
+
 /**
  * Unlike `useBlocker`, which leaves the browser at the other address for as long as it asks: an answer that came meanwhile would change
- * the address of the wrong page.
+ * the address of the wrong page, and another Back would go on from there, past the question.
+ * @param isLeaving of the same function each time
  */
-function useBlockedLeaving(isBlocked: boolean): { asked: (() => void) | undefined; stay: () => void } {
+export function useBlockedLeaving(
+  isBlocked: boolean,
+  isLeaving: (step: Step) => boolean,
+): { asked: (() => void) | undefined; stay: () => void } {
   const history: RouterHistory = useRouter().history;
   const [asked, setAsked] = useState<() => void>();
   useEffect(() => {
     if (!isBlocked) return;
     const release = history.block({
       enableBeforeUnload: true,
-      blockerFn: ({ action, currentLocation, nextLocation }) => {
-        // Done by the page itself: nobody leaves by that.
-        if (action === 'REPLACE') return false;
+      blockerFn: (step) => {
+        if (!isLeaving(step)) return false;
+        const { action, currentLocation, nextLocation } = step;
         const steps = nextLocation.state.__TSR_index - currentLocation.state.__TSR_index;
         const go = () => {
-          if (action === 'PUSH') history.push(nextLocation.href, nextLocation.state, { ignoreBlocker: true });
+          const { href, state } = nextLocation;
+          if (action === 'PUSH') history.push(href, state, { ignoreBlocker: true });
+          else if (action === 'REPLACE') history.replace(href, state, { ignoreBlocker: true });
           else history.go(steps, { ignoreBlocker: true });
         };
         setAsked(() => go);
@@ -102,6 +114,6 @@ function useBlockedLeaving(isBlocked: boolean): { asked: (() => void) | undefine
       // With what it waited for, the question is over.
       setAsked(undefined);
     };
-  }, [isBlocked, history]);
+  }, [isBlocked, isLeaving, history]);
   return { asked, stay: () => setAsked(undefined) };
 }
