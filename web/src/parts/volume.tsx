@@ -1,5 +1,5 @@
-import { Anchor, Group, Paper, SegmentedControl, Skeleton, Text, Title } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Group, Paper, SegmentedControl, Skeleton, Text, Title } from '@mantine/core';
+import { AnchorLink } from './links.tsx';
 import { useFormat } from '../i18n/format.ts';
 import { defineTexts } from '../i18n/i18n.ts';
 import { spans, useActivity, type Span } from './activity.ts';
@@ -78,14 +78,9 @@ export function Volume({ subject, counts, offered = spans }: Props) {
                   {t(name)}
                 </Text>
                 {target ? (
-                  <Anchor
-                    size="xl"
-                    fw={600}
-                    aria-label={`${t(name)}: ${sum ?? '–'}`}
-                    renderRoot={(props) => <Link {...target} {...props} />}
-                  >
+                  <AnchorLink size="xl" fw={600} aria-label={`${t(name)}: ${sum ?? '–'}`} {...target}>
                     {sum ?? '–'}
-                  </Anchor>
+                  </AnchorLink>
                 ) : (
                   <Text size="xl" fw={600}>
                     {sum ?? '–'}

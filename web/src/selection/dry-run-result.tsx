@@ -1,5 +1,5 @@
-import { Anchor, Badge, Group, ScrollArea, Stack, Table, Text } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Badge, Group, ScrollArea, Stack, Table, Text } from '@mantine/core';
+import { AnchorLink } from '../parts/links.tsx';
 import { useFormat } from '../i18n/format.ts';
 import { useActTexts } from './act-texts.ts';
 import type { DryRun } from './selection.ts';
@@ -59,17 +59,17 @@ export function DryRunResult({ dryRun }: { dryRun: DryRun }) {
           </Text>
           <Stack gap={6} mt={4}>
             {sample.slice(0, 5).map(({ notificationId, subscriptionId }) => (
-              <Anchor
+              <AnchorLink
                 key={`${notificationId} ${subscriptionId}`}
                 size="sm"
                 ff="monospace"
                 style={{ overflowWrap: 'anywhere' }}
-                renderRoot={(props) => (
-                  <Link to="/notifications/$id" params={{ id: notificationId }} target="_blank" {...props} />
-                )}
+                to="/notifications/$id"
+                params={{ id: notificationId }}
+                target="_blank"
               >
                 {notificationId}
-              </Anchor>
+              </AnchorLink>
             ))}
           </Stack>
         </div>

@@ -1,6 +1,6 @@
-import { Anchor, Group, Stack, Text } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Group, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { AnchorLink } from '../parts/links.tsx';
 import { useFormat } from '../i18n/format.ts';
 import { DeliveryStateBadge } from '../parts/delivery-state.tsx';
 import { useErrorClassTexts } from '../parts/error-class.ts';
@@ -42,13 +42,9 @@ export function SelectionSummary({ selection }: { selection: Selection }) {
   if (selection.notification) {
     const id = selection.notification;
     const link = (
-      <Anchor
-        inherit
-        ff="monospace"
-        renderRoot={(props) => <Link to="/notifications/$id" params={{ id }} {...props} />}
-      >
+      <AnchorLink inherit ff="monospace" to="/notifications/$id" params={{ id }}>
         {id}
-      </Anchor>
+      </AnchorLink>
     );
     rows.push([t('notification'), link]);
   }

@@ -1,6 +1,5 @@
-import { Button } from '@mantine/core';
 import { TbRefresh } from 'react-icons/tb';
-import { Link } from '@tanstack/react-router';
+import { ButtonLink } from '../parts/links.tsx';
 import { useMay } from '../shell/session.tsx';
 import { useSelectionTexts } from './texts.ts';
 
@@ -9,20 +8,15 @@ export function SendMissedLink({ subscriptionId }: { subscriptionId: string }) {
   const t = useSelectionTexts();
   const may = useMay('operator');
   return (
-    <Button
+    <ButtonLink
       variant="light"
       w="fit-content"
       disabled={!may}
       leftSection={<TbRefresh size={16} aria-hidden />}
-      renderRoot={(props) => (
-        <Link
-          to="/replays/new"
-          search={{ what: 'everything', subscription: subscriptionId, count: 'yes' }}
-          {...props}
-        />
-      )}
+      to="/replays/new"
+      search={{ what: 'everything', subscription: subscriptionId, count: 'yes' }}
     >
       {t('sendMissed')}
-    </Button>
+    </ButtonLink>
   );
 }

@@ -1,6 +1,6 @@
-import { Anchor, Text } from '@mantine/core';
+import { Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { AnchorLink } from '../parts/links.tsx';
 import { namedQuery } from '../parts/subscriptions.ts';
 
 interface Props {
@@ -14,12 +14,7 @@ export function SubscriptionName({ id, callbackUrl }: Props) {
   const { data } = useQuery(namedQuery(callbackUrl === undefined ? id : undefined));
   const url = callbackUrl ?? data?.callbackUrl;
   return (
-    <Anchor
-      size="sm"
-      title={id}
-      style={{ overflowWrap: 'anywhere' }}
-      renderRoot={(props) => <Link to="/subscriptions/$id" params={{ id }} {...props} />}
-    >
+    <AnchorLink size="sm" title={id} style={{ overflowWrap: 'anywhere' }} to="/subscriptions/$id" params={{ id }}>
       {url === undefined ? (
         <Text span inherit ff="monospace">
           {id}
@@ -27,6 +22,6 @@ export function SubscriptionName({ id, callbackUrl }: Props) {
       ) : (
         url.replace(/^https?:\/\//, '')
       )}
-    </Anchor>
+    </AnchorLink>
   );
 }

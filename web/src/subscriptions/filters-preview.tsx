@@ -1,7 +1,7 @@
-import { Anchor, Paper, Skeleton, Stack, Table, Text } from '@mantine/core';
+import { Paper, Skeleton, Stack, Table, Text } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { AnchorLink } from '../parts/links.tsx';
 import { answerOf, api } from '../api/client.ts';
 import { useFormat } from '../i18n/format.ts';
 import { defineTexts } from '../i18n/i18n.ts';
@@ -93,9 +93,9 @@ export function FiltersPreview({ drafts }: { drafts: readonly EntryDraft[] }) {
                       <RelativeTime at={each.acceptedAt} />
                     </Table.Td>
                     <Table.Td>
-                      <Anchor size="sm" renderRoot={(props) => <Link to={`/notifications/${each.id}`} {...props} />}>
+                      <AnchorLink size="sm" to={`/notifications/${each.id}`}>
                         {each.id.slice(-12)}
-                      </Anchor>
+                      </AnchorLink>
                     </Table.Td>
                     <Table.Td>
                       {Object.entries(each.characteristics).map(([name, value]) => (

@@ -2,6 +2,7 @@ import { Anchor, Button, Grid, Group, Paper, Skeleton, Stack, Title } from '@man
 import { TbArrowLeft, TbBroadcast, TbExternalLink, TbHistory, TbListSearch } from 'react-icons/tb';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
+import { ButtonLink } from '../../parts/links.tsx';
 import { isProblem } from '../../api/problem.ts';
 import { DraftBar } from '../../drafts/draft-bar.tsx';
 import { GoneNotice } from '../../drafts/gone-notice.tsx';
@@ -73,28 +74,29 @@ export function ChannelPage() {
                 {t('link')}
               </Button>
             )}
-            <Button
-              renderRoot={(props) => (
-                <Link to="/notifications" search={{ channel: channel.name } as never} {...props} />
-              )}
+            <ButtonLink
+              to="/notifications"
+              search={{ channel: channel.name } as never}
               variant="default"
               leftSection={<TbListSearch size={16} aria-hidden />}
             >
               {t('notifications')}
-            </Button>
-            <Button
-              renderRoot={(props) => <Link to="/audit" search={{ subject: `channel/${id}` } as never} {...props} />}
+            </ButtonLink>
+            <ButtonLink
+              to="/audit"
+              search={{ subject: `channel/${id}` } as never}
               variant="default"
               leftSection={<TbHistory size={16} aria-hidden />}
             >
               {t('changes')}
-            </Button>
-            <Button
-              renderRoot={(props) => <Link to="/publish" search={{ channel: channel.name } as never} {...props} />}
+            </ButtonLink>
+            <ButtonLink
+              to="/publish"
+              search={{ channel: channel.name } as never}
               leftSection={<TbBroadcast size={16} aria-hidden />}
             >
               {t('publish')}
-            </Button>
+            </ButtonLink>
           </>
         )}
       </PageHeader>

@@ -1,8 +1,8 @@
-import { Alert, Anchor, Button, Stack, Text } from '@mantine/core';
+import { Alert, Button, Stack, Text } from '@mantine/core';
 import { useQueryClient } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useContext, useState } from 'react';
 import { TbPlugConnected } from 'react-icons/tb';
+import { AnchorLink } from '../../parts/links.tsx';
 import { isProblem } from '../../api/problem.ts';
 import { ConfirmOver } from '../../drafts/confirm-over.tsx';
 import { IsGone } from '../../drafts/use-draft.ts';
@@ -66,12 +66,9 @@ export function RemoveChannel({ current: { data: channel, tag } }: { current: Ta
             <Alert color="orange" variant="light" role="alert" icon={<TbPlugConnected aria-hidden />}>
               <Text size="sm">
                 {t('inUse', { count: inUse })}{' '}
-                <Anchor
-                  inherit
-                  renderRoot={(props) => <Link to="/subscriptions" search={{ channel: name }} {...props} />}
-                >
+                <AnchorLink inherit to="/subscriptions" search={{ channel: name }}>
                   {t('allListeners')}
-                </Anchor>
+                </AnchorLink>
               </Text>
             </Alert>
           )}

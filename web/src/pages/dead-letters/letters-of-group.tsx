@@ -1,8 +1,8 @@
-import { Anchor, Button, Checkbox, Text, Tooltip } from '@mantine/core';
+import { Button, Checkbox, Text, Tooltip } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { AnchorLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { AsOf } from '../../parts/as-of.tsx';
@@ -88,14 +88,15 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
       header: t('notification'),
       width: 'minmax(110px, 1fr)',
       render: (row) => (
-        <Anchor
+        <AnchorLink
           size="sm"
           ff="monospace"
           title={row.notificationId}
-          renderRoot={(props) => <Link to="/notifications/$id" params={{ id: row.notificationId }} {...props} />}
+          to="/notifications/$id"
+          params={{ id: row.notificationId }}
         >
           …{row.notificationId.slice(-12)}
-        </Anchor>
+        </AnchorLink>
       ),
     },
     { key: 'channel', header: t('channel'), width: 'minmax(80px, 140px)', isWide: true, render: (row) => row.channel },

@@ -1,5 +1,5 @@
-import { Anchor, Text } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Text } from '@mantine/core';
+import { AnchorLink } from '../../parts/links.tsx';
 import { useFormat } from '../../i18n/format.ts';
 import { useNamed } from '../../parts/subscriptions.ts';
 import { useEndpointsTexts } from './texts.ts';
@@ -13,13 +13,14 @@ export function AllLedThere({ endpoint: { address, subscriptionCount: count } }:
   const t = useEndpointsTexts();
   const format = useFormat();
   return (
-    <Anchor
+    <AnchorLink
       size="xs"
       aria-label={t('ledThereOf', { address, count, shown: format.number(count) })}
-      renderRoot={(props) => <Link to="/subscriptions" search={{ endpoint: address }} {...props} />}
+      to="/subscriptions"
+      search={{ endpoint: address }}
     >
       {t('ledThere', { count, shown: format.number(count) })}
-    </Anchor>
+    </AnchorLink>
   );
 }
 
@@ -32,9 +33,9 @@ export function Affected({ endpoint: { subscriptionIds } }: { endpoint: OpenEndp
     const name = known ? `${known.ownerClientId} · ${known.callbackUrl.replace(/^https?:\/\//, '')}` : id;
     return (
       <Text key={id} size="xs" truncate title={name}>
-        <Anchor inherit renderRoot={(props) => <Link to="/subscriptions/$id" params={{ id }} {...props} />}>
+        <AnchorLink inherit to="/subscriptions/$id" params={{ id }}>
           {name}
-        </Anchor>
+        </AnchorLink>
       </Text>
     );
   });

@@ -1,5 +1,4 @@
-import { Anchor } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { AnchorLink } from '../../parts/links.tsx';
 import { useFormat } from '../../i18n/format.ts';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
@@ -15,9 +14,9 @@ export function PacedSubscriptions({ paced }: { paced: readonly PacedSubscriptio
       header: t('callback'),
       width: 'minmax(120px, 2fr)',
       render: ({ subscriptionId, callbackUrl }) => (
-        <Anchor inherit renderRoot={(props) => <Link to={`/subscriptions/${subscriptionId}`} {...props} />}>
+        <AnchorLink inherit to={`/subscriptions/${subscriptionId}`}>
           {callbackUrl}
-        </Anchor>
+        </AnchorLink>
       ),
     },
     {

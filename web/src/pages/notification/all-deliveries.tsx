@@ -1,6 +1,6 @@
-import { Button, Group } from '@mantine/core';
+import { Group } from '@mantine/core';
 import { TbBan, TbRefresh } from 'react-icons/tb';
-import { Link } from '@tanstack/react-router';
+import { ButtonLink } from '../../parts/links.tsx';
 import { useMay } from '../../shell/session.tsx';
 import { missedOf, unfinishedOf } from './act-on-all.ts';
 import { useNotificationTexts } from './notification-texts.ts';
@@ -23,24 +23,26 @@ export function AllDeliveries({ id, deliveries, isPart }: Props) {
   return (
     <Group gap="xs" mb="sm">
       {missed && (
-        <Button
+        <ButtonLink
           size="xs"
           variant="light"
           leftSection={<TbRefresh size={14} aria-hidden />}
-          renderRoot={(props) => <Link to="/replays/new" search={missed} {...props} />}
+          to="/replays/new"
+          search={missed}
         >
           {t('sendMissed')}
-        </Button>
+        </ButtonLink>
       )}
       {unfinished && (
-        <Button
+        <ButtonLink
           size="xs"
           variant="default"
           leftSection={<TbBan size={14} aria-hidden />}
-          renderRoot={(props) => <Link to="/replays/new" search={unfinished} {...props} />}
+          to="/replays/new"
+          search={unfinished}
         >
           {t('cancelUnfinished')}
-        </Button>
+        </ButtonLink>
       )}
     </Group>
   );

@@ -1,8 +1,8 @@
-import { ActionIcon, Anchor, Button, Group, Text } from '@mantine/core';
+import { ActionIcon, Button, Group, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { TbChevronDown, TbChevronRight } from 'react-icons/tb';
-import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { AnchorLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { DeliveryStateBadge, isEnded } from '../../parts/delivery-state.tsx';
@@ -105,12 +105,9 @@ function DeliveryRow({ id, delivery, isOpen, onToggle }: RowProps) {
           <DeliveryStateBadge state={state} />
         </div>
         <div className={classes.who}>
-          <Anchor
-            size="sm"
-            renderRoot={(props) => <Link to="/subscriptions/$id" params={{ id: subscriptionId }} {...props} />}
-          >
+          <AnchorLink size="sm" to="/subscriptions/$id" params={{ id: subscriptionId }}>
             <bdi>{name}</bdi>
-          </Anchor>
+          </AnchorLink>
           <Text size="xs" c="dimmed" component="div">
             {owner !== null && <bdi>{owner} · </bdi>}
             <WhatNow delivery={delivery} t={t} />

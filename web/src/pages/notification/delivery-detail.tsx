@@ -1,7 +1,7 @@
-import { Alert, Anchor, Button, Skeleton } from '@mantine/core';
+import { Alert, Button, Skeleton } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { AnchorLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
 import { untilItPasses } from '../../api/queries.ts';
@@ -84,9 +84,9 @@ export function DeliveryDetail({ notificationId, shown }: Props) {
         </Alert>
       )}
       {replayId !== null && (
-        <Anchor size="sm" renderRoot={(props) => <Link to="/replays/$id" params={{ id: replayId }} {...props} />}>
+        <AnchorLink size="sm" to="/replays/$id" params={{ id: replayId }}>
           {t('replayOf')}
-        </Anchor>
+        </AnchorLink>
       )}
       {latest.length === 0 && t('noAttempts')}
       {latest.slice(0, latest.length - hidden).map((attempt) => (

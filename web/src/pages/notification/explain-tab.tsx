@@ -1,7 +1,7 @@
-import { Anchor, Badge, Button, Group, Paper, Select, Skeleton, Stack, Table, Text } from '@mantine/core';
+import { Badge, Button, Group, Paper, Select, Skeleton, Stack, Table, Text } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { AnchorLink, ButtonLink } from '../../parts/links.tsx';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../api/client.ts';
 import { DeliveryStateBadge } from '../../parts/delivery-state.tsx';
@@ -66,9 +66,9 @@ export function ExplainTab({ id, deliveries }: { id: string; deliveries: readonl
         <EmptyState
           title={t('noneAbout')}
           action={
-            <Button variant="default" renderRoot={(props) => <Link to="/subscriptions" {...props} />}>
+            <ButtonLink variant="default" to="/subscriptions">
               {t('toSubscriptions')}
-            </Button>
+            </ButtonLink>
           }
         >
           {t('noneAboutDetail')}
@@ -99,12 +99,9 @@ function Judgement({ id, explanation }: { id: string; explanation: Explanation }
     <Paper withBorder p="sm" component="section" aria-label={callbackUrl}>
       <Group justify="space-between" gap="xs" mb={6}>
         <div className={classes.long}>
-          <Anchor
-            size="sm"
-            renderRoot={(props) => <Link to="/subscriptions/$id" params={{ id: subscriptionId }} {...props} />}
-          >
+          <AnchorLink size="sm" to="/subscriptions/$id" params={{ id: subscriptionId }}>
             <bdi>{callbackUrl}</bdi>
-          </Anchor>
+          </AnchorLink>
           <Text size="xs" c="dimmed">
             <bdi>{ownerClientId}</bdi>
           </Text>

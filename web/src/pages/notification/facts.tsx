@@ -1,6 +1,7 @@
-import { Anchor, Badge, Button, Group, Paper, TextInput } from '@mantine/core';
+import { Badge, Button, Group, Paper, TextInput } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
+import { AnchorLink } from '../../parts/links.tsx';
 import { useFormat } from '../../i18n/format.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
@@ -15,9 +16,9 @@ const mostAtOnce = 12;
 export function Facts({ whole, content }: { whole: WholeNotification; content: Content }) {
   const t = useNotificationTexts();
   const seek = (name: string, value: string) => (
-    <Anchor inherit renderRoot={(props) => <Link to="/notifications" search={{ [name]: value }} {...props} />}>
+    <AnchorLink inherit to="/notifications" search={{ [name]: value }}>
       <bdi>{value}</bdi>
-    </Anchor>
+    </AnchorLink>
   );
   const withCopy = (value: string, shown: ReactNode) => (
     <Group gap={4} wrap="nowrap">

@@ -1,6 +1,7 @@
-import { Badge, Button, Code, Group, Skeleton, Tabs } from '@mantine/core';
-import { Link, useParams } from '@tanstack/react-router';
+import { Badge, Code, Group, Skeleton, Tabs } from '@mantine/core';
+import { useParams } from '@tanstack/react-router';
 import { useMemo } from 'react';
+import { ButtonLink } from '../../parts/links.tsx';
 import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
@@ -41,9 +42,9 @@ export function NotificationPage() {
           <EmptyState
             title={t('unknown')}
             action={
-              <Button variant="default" renderRoot={(props) => <Link to="/notifications" {...props} />}>
+              <ButtonLink variant="default" to="/notifications">
                 {t('toList')}
-              </Button>
+              </ButtonLink>
             }
           >
             {t('unknownDetail')}

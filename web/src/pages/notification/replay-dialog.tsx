@@ -1,7 +1,7 @@
-import { Alert, Anchor, Button, Group, Modal, Skeleton, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Button, Group, Modal, Skeleton, Stack, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
+import { AnchorLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
 import { AskUnderWay } from '../../parts/leaving.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
@@ -119,9 +119,9 @@ export function ReplayDialog({ id, subscriptionId, name, isDelivered = false, on
                       count: replay.data.count,
                     })
                   : t('replayed')}{' '}
-                <Anchor inherit renderRoot={(props) => <Link to="/replays/$id" params={{ id: replayId }} {...props} />}>
+                <AnchorLink inherit to="/replays/$id" params={{ id: replayId }}>
                   {t('toReplay')}
-                </Anchor>
+                </AnchorLink>
               </Text>
             )}
           </div>

@@ -1,5 +1,5 @@
-import { Anchor, Text, Timeline } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Text, Timeline } from '@mantine/core';
+import { AnchorLink } from '../../parts/links.tsx';
 import { useFormat } from '../../i18n/format.ts';
 import { defineTexts } from '../../i18n/i18n.ts';
 import { RelativeTime } from '../../parts/relative-time.tsx';
@@ -119,14 +119,9 @@ export function StoryTab({ story, deliveries, isPart }: Props) {
                 {isSeveral && subscriptionId !== null && (
                   <>
                     {' · '}
-                    <Anchor
-                      inherit
-                      renderRoot={(props) => (
-                        <Link to="/subscriptions/$id" params={{ id: subscriptionId }} {...props} />
-                      )}
-                    >
+                    <AnchorLink inherit to="/subscriptions/$id" params={{ id: subscriptionId }}>
                       <bdi>{names.get(subscriptionId) ?? t('deleted')}</bdi>
-                    </Anchor>
+                    </AnchorLink>
                   </>
                 )}
               </Text>

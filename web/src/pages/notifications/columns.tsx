@@ -1,5 +1,5 @@
-import { Anchor, Group, Text } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Group, Text } from '@mantine/core';
+import { AnchorLink } from '../../parts/links.tsx';
 import { DeliveryStateBadge, type DeliveryState } from '../../parts/delivery-state.tsx';
 import type { Column } from '../../parts/list-table.tsx';
 import { namesOf } from '../../parts/names-of.ts';
@@ -52,9 +52,9 @@ export const columnsFor = (t: ReturnType<SearchTexts>): Column<ListedNotificatio
     width: 'minmax(120px, 1.3fr)',
     render: ({ id, action, resource, acceptedAt }) => (
       <>
-        <Anchor renderRoot={(props) => <Link to="/notifications/$id" params={{ id }} {...props} />} size="sm">
+        <AnchorLink to="/notifications/$id" params={{ id }} size="sm">
           <bdi>{action === null && resource === null ? t('noText') : `${action ?? ''} ${resource ?? ''}`}</bdi>
-        </Anchor>
+        </AnchorLink>
         <Text size="xs" c="dimmed" className={classes.narrow}>
           <RelativeTime at={acceptedAt} />
         </Text>

@@ -1,7 +1,8 @@
 import { Anchor, Button, Group, Text } from '@mantine/core';
 import { TbArrowUp, TbBan } from 'react-icons/tb';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { useMemo } from 'react';
+import { AnchorLink, ButtonLink } from '../../parts/links.tsx';
 import { useFormat } from '../../i18n/format.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
@@ -57,13 +58,14 @@ export function NotificationsPage() {
           )}
         </div>
         {unfinished && (
-          <Button
+          <ButtonLink
             variant="default"
             leftSection={<TbBan size={16} aria-hidden />}
-            renderRoot={(props) => <Link to="/replays/new" search={unfinished} {...props} />}
+            to="/replays/new"
+            search={unfinished}
           >
             {t('cancelUnfinished')}
-          </Button>
+          </ButtonLink>
         )}
       </PageHeader>
       <FilterBar />
@@ -83,9 +85,9 @@ export function NotificationsPage() {
             ] as const
           ).map(([text, search]) => (
             <li key={text}>
-              <Anchor size="sm" renderRoot={(props) => <Link to="." search={search} {...props} />}>
+              <AnchorLink size="sm" to="." search={search}>
                 {t(text)}
-              </Anchor>
+              </AnchorLink>
             </li>
           ))}
           <li>
@@ -107,11 +109,7 @@ export function NotificationsPage() {
             searchedTo ? t('notFoundYet', { time: format.time(searchedTo) }) : isFiltered ? t('notFound') : t('none')
           }
           action={
-            searchedTo ? (
-              searchOn
-            ) : isFiltered ? undefined : (
-              <Button renderRoot={(props) => <Link to="/publish" {...props} />}>{t('publish')}</Button>
-            )
+            searchedTo ? searchOn : isFiltered ? undefined : <ButtonLink to="/publish">{t('publish')}</ButtonLink>
           }
         >
           {isFiltered ? t('notFoundDetail') : t('noneDetail')}

@@ -1,7 +1,7 @@
-import { Anchor, Badge, Group, Paper, SimpleGrid, Text, Title } from '@mantine/core';
+import { Badge, Group, Paper, SimpleGrid, Text, Title } from '@mantine/core';
 import { TbCheck, TbX } from 'react-icons/tb';
-import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { AnchorLink } from '../../parts/links.tsx';
 import { useFormat } from '../../i18n/format.ts';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import classes from './overview.module.css';
@@ -28,14 +28,15 @@ function Panel({ title, to, search, none, children }: PanelProps) {
         <Title order={2} size="h3">
           {title}
         </Title>
-        <Anchor
+        <AnchorLink
           size="sm"
           style={{ whiteSpace: 'nowrap' }}
           aria-label={`${t('seeAll')}: ${title}`}
-          renderRoot={(props) => <Link to={to} search={search ?? {}} {...props} />}
+          to={to}
+          search={search ?? {}}
         >
           {t('seeAll')}
-        </Anchor>
+        </AnchorLink>
       </Group>
       {children !== undefined && children.length > 0 ? (
         <ul className={classes.list}>{children}</ul>
@@ -59,9 +60,9 @@ export function Details({ overview }: { overview: Overview }) {
           <li key={address} className={classes.line}>
             <div>
               <Text size="sm">
-                <Anchor inherit renderRoot={(props) => <Link to="/endpoints" search={{ q: address }} {...props} />}>
+                <AnchorLink inherit to="/endpoints" search={{ q: address }}>
                   {address}
-                </Anchor>
+                </AnchorLink>
               </Text>
               <Text size="xs" c="dimmed">
                 {reason}
@@ -84,34 +85,29 @@ export function Details({ overview }: { overview: Overview }) {
         {subscriptions.troubled?.most.map(({ id, receiver, unsent, dead }) => (
           <li key={id} className={classes.line}>
             <div>
-              <Anchor size="sm" renderRoot={(props) => <Link to={`/subscriptions/${id}`} {...props} />}>
+              <AnchorLink size="sm" to={`/subscriptions/${id}`}>
                 {receiver}
-              </Anchor>
+              </AnchorLink>
               <Text size="xs" c="dimmed">
                 {id}
               </Text>
             </div>
             <Text size="sm" component="div">
-              <Anchor
+              <AnchorLink
                 inherit
                 c="inherit"
                 className={classes.part}
                 // Waiting and held: its page has both, a list of notifications one of them.
-                renderRoot={(props) => <Link to={`/subscriptions/${id}`} {...props} />}
+                to={`/subscriptions/${id}`}
               >
                 {format.number(unsent)}
                 {unsent >= 1000 ? '+' : ''} {t('unsent')}
-              </Anchor>
+              </AnchorLink>
               <br />
-              <Anchor
-                inherit
-                c="inherit"
-                className={classes.part}
-                renderRoot={(props) => <Link to="/dead-letters" search={{ subscription: id }} {...props} />}
-              >
+              <AnchorLink inherit c="inherit" className={classes.part} to="/dead-letters" search={{ subscription: id }}>
                 {format.number(dead)}
                 {dead >= 1000 ? '+' : ''} {t('dead')}
-              </Anchor>
+              </AnchorLink>
             </Text>
           </li>
         ))}

@@ -1,7 +1,7 @@
-import { Anchor, SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { SimpleGrid, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { AnchorLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
@@ -48,9 +48,9 @@ function Shown({ overview }: { overview: Overview }) {
       {isEmpty && (
         <Text size="sm">
           {t('firstSteps')}{' '}
-          <Anchor inherit renderRoot={(props) => <Link to="/welcome" {...props} />}>
+          <AnchorLink inherit to="/welcome">
             {t('toFirstSteps')}
-          </Anchor>
+          </AnchorLink>
         </Text>
       )}
       <Row title={t('throughput')}>

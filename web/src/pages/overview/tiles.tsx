@@ -1,6 +1,6 @@
-import { Anchor, Group, Paper, SimpleGrid, Text } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Group, Paper, SimpleGrid, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { AnchorLink } from '../../parts/links.tsx';
 import { useFormat } from '../../i18n/format.ts';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { Sparkline } from '../../parts/sparkline.tsx';
@@ -32,12 +32,13 @@ function Tile({ title, value, unit, hint, to, search, children, chart }: TilePro
       <Text size="sm" c="dimmed">
         {title}
       </Text>
-      <Anchor
+      <AnchorLink
         c="inherit"
         className={classes.number}
         title={hint}
         aria-label={`${title}: ${value} ${unit ?? ''}`}
-        renderRoot={(props) => <Link to={to} search={search ?? {}} {...props} />}
+        to={to}
+        search={search ?? {}}
       >
         {value}
         {unit && (
@@ -45,7 +46,7 @@ function Tile({ title, value, unit, hint, to, search, children, chart }: TilePro
             {unit}
           </Text>
         )}
-      </Anchor>
+      </AnchorLink>
       <Text size="sm" component="div">
         {children}
       </Text>
@@ -63,18 +64,12 @@ function Part({
   hint,
 }: Target & { value: string; label: string; hint?: string | undefined }) {
   return (
-    <Anchor
-      inherit
-      c="inherit"
-      title={hint}
-      className={classes.part}
-      renderRoot={(props) => <Link to={to} search={search ?? {}} {...props} />}
-    >
+    <AnchorLink inherit c="inherit" title={hint} className={classes.part} to={to} search={search ?? {}}>
       <Text span inherit fw={600} style={{ fontVariantNumeric: 'tabular-nums' }}>
         {value}
       </Text>{' '}
       {label}
-    </Anchor>
+    </AnchorLink>
   );
 }
 

@@ -1,6 +1,6 @@
-import { Alert, Anchor, Group, Stack, Text } from '@mantine/core';
+import { Alert, Group, Stack, Text } from '@mantine/core';
 import { TbAlertTriangle, TbCircleCheck, TbExclamationCircle, TbInfoCircle } from 'react-icons/tb';
-import { Link } from '@tanstack/react-router';
+import { AnchorLink } from '../../parts/links.tsx';
 import { useFormat } from '../../i18n/format.ts';
 import classes from './overview.module.css';
 import { useOverviewTexts, usePartName } from './texts.ts';
@@ -74,13 +74,9 @@ function ReasonLink({ reason }: { reason: Reason }) {
   return (
     <Group gap={6} wrap="nowrap" align="flex-start">
       <Icon size={16} role="img" aria-label={t(`severity-${severity}`)} style={{ flexShrink: 0, marginTop: 2 }} />
-      <Anchor
-        size="sm"
-        title={since === undefined ? undefined : format.time(since)}
-        renderRoot={(props) => <Link to={to} search={search ?? {}} {...props} />}
-      >
+      <AnchorLink size="sm" title={since === undefined ? undefined : format.time(since)} to={to} search={search ?? {}}>
         {text}
-      </Anchor>
+      </AnchorLink>
     </Group>
   );
 }

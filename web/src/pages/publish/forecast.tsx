@@ -1,7 +1,7 @@
-import { Alert, Anchor, Badge, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { Alert, Badge, Group, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { AnchorLink } from '../../parts/links.tsx';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
@@ -101,14 +101,9 @@ function Forecast({ run: { matchedCount, subscribedCount, duplicateOf, isTooOld,
       {duplicateOf !== null && (
         <Text size="sm">
           {t('forecastDuplicate')}{' '}
-          <Anchor
-            size="sm"
-            ff="monospace"
-            underline="always"
-            renderRoot={(props) => <Link to="/notifications/$id" params={{ id: duplicateOf }} {...props} />}
-          >
+          <AnchorLink size="sm" ff="monospace" underline="always" to="/notifications/$id" params={{ id: duplicateOf }}>
             {duplicateOf}
-          </Anchor>
+          </AnchorLink>
         </Text>
       )}
       {isTooOld && <Text size="sm">{t('forecastTooOld')}</Text>}
@@ -117,13 +112,14 @@ function Forecast({ run: { matchedCount, subscribedCount, duplicateOf, isTooOld,
         return (
           <div key={subscriptionId}>
             <Group gap="xs" justify="space-between" wrap="nowrap" align="flex-start">
-              <Anchor
+              <AnchorLink
                 size="sm"
                 style={{ overflowWrap: 'anywhere' }}
-                renderRoot={(props) => <Link to="/subscriptions/$id" params={{ id: subscriptionId }} {...props} />}
+                to="/subscriptions/$id"
+                params={{ id: subscriptionId }}
               >
                 {callbackUrl}
-              </Anchor>
+              </AnchorLink>
               <Badge color={fateColors[fate]} variant="light" style={{ flexShrink: 0 }}>
                 {t(fate)}
               </Badge>

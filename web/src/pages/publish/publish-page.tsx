@@ -1,8 +1,8 @@
 import { Alert, Button, Grid, Group, Paper, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useEffect, useRef, useState, type FormEvent } from 'react';
 import { flushSync } from 'react-dom';
+import { ButtonLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem, type ApiProblem } from '../../api/problem.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
@@ -44,10 +44,7 @@ export function PublishPage() {
       {!channels.data ? (
         <Skeleton height={420} role="status" aria-label={t('loading')} />
       ) : channels.data.channels.length === 0 ? (
-        <EmptyState
-          title={t('noChannels')}
-          action={<Button renderRoot={(props) => <Link to="/welcome" {...props} />}>{t('firstSteps')}</Button>}
-        >
+        <EmptyState title={t('noChannels')} action={<ButtonLink to="/welcome">{t('firstSteps')}</ButtonLink>}>
           {t('noChannelsDetail')}
         </EmptyState>
       ) : (

@@ -1,7 +1,7 @@
-import { Anchor, Button, CloseButton, Group, Paper, Progress, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { CloseButton, Group, Paper, Progress, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
+import { AnchorLink, ButtonLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
@@ -61,13 +61,9 @@ export function Published({ id, answer, onClose }: Props) {
         </Group>
         {!isDuplicate && <DeliveriesOf id={id} />}
         <Group>
-          <Button
-            size="xs"
-            variant="light"
-            renderRoot={(props) => <Link to="/notifications/$id" params={{ id }} {...props} />}
-          >
+          <ButtonLink size="xs" variant="light" to="/notifications/$id" params={{ id }}>
             {t('toNotification')}
-          </Button>
+          </ButtonLink>
         </Group>
       </Stack>
     </Paper>
@@ -123,15 +119,14 @@ export function DeliveriesOf({ id }: { id: string }) {
       {deliveries.map((delivery) => (
         <Group key={delivery.subscriptionId} justify="space-between" wrap="nowrap" align="flex-start" gap="xs">
           <div style={{ minWidth: 0 }}>
-            <Anchor
+            <AnchorLink
               size="sm"
               style={{ overflowWrap: 'anywhere' }}
-              renderRoot={(props) => (
-                <Link to="/subscriptions/$id" params={{ id: delivery.subscriptionId }} {...props} />
-              )}
+              to="/subscriptions/$id"
+              params={{ id: delivery.subscriptionId }}
             >
               {delivery.callbackUrl ?? delivery.subscriptionId}
-            </Anchor>
+            </AnchorLink>
             <Text size="xs" c="dimmed" component="div" style={{ overflowWrap: 'anywhere' }}>
               {t('attempts', { count: delivery.attemptCount })}
               {delivery.state !== 'delivered' && delivery.lastError !== null && ` · ${plain(delivery.lastError)}`}

@@ -1,7 +1,7 @@
-import { Alert, Anchor, Group, Paper, Stack, Text, Title } from '@mantine/core';
+import { Alert, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { TbInfoCircle } from 'react-icons/tb';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { AnchorLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
@@ -43,16 +43,13 @@ export function Outcome({ work }: { work: Replay }) {
           </div>
         )}
         <Stack gap={6}>
-          <Anchor
-            size="sm"
-            renderRoot={(props) => <Link to="/notifications" search={{ replay: work.id }} {...props} />}
-          >
+          <AnchorLink size="sm" to="/notifications" search={{ replay: work.id }}>
             {t(work.kind === 'replay' ? 'deliveries' : 'deliveriesEnded')}
-          </Anchor>
+          </AnchorLink>
           {deadLetters && (
-            <Anchor size="sm" renderRoot={(props) => <Link to="/dead-letters" search={deadLetters} {...props} />}>
+            <AnchorLink size="sm" to="/dead-letters" search={deadLetters}>
               {t('leftLink')}
-            </Anchor>
+            </AnchorLink>
           )}
         </Stack>
       </Stack>
@@ -91,12 +88,9 @@ function FailedAgain({ work }: { work: Replay }) {
                 <Text span size="sm" fw={600}>
                   {data && !data.isComplete ? t('leftAtLeast', { count: shown }) : shown}
                 </Text>
-                <Anchor
-                  size="sm"
-                  renderRoot={(props) => <Link to="/dead-letters" search={{ replay: work.id }} {...props} />}
-                >
+                <AnchorLink size="sm" to="/dead-letters" search={{ replay: work.id }}>
                   {t('look')}
-                </Anchor>
+                </AnchorLink>
               </Group>
             ),
           ],

@@ -1,7 +1,8 @@
-import { Button, Group, Paper, SimpleGrid, Skeleton, Stack, Title } from '@mantine/core';
+import { Group, Paper, SimpleGrid, Skeleton, Stack, Title } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
+import { useParams } from '@tanstack/react-router';
 import { useEffect, type ReactNode } from 'react';
+import { ButtonLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
@@ -49,9 +50,9 @@ export function ReplayPage() {
         <EmptyState
           title={t('gone')}
           action={
-            <Button variant="default" renderRoot={(props) => <Link to="/replays" {...props} />}>
+            <ButtonLink variant="default" to="/replays">
               {t('toList')}
-            </Button>
+            </ButtonLink>
           }
         >
           {t('goneText')}

@@ -1,7 +1,8 @@
-import { Anchor, Button, Group, Select, Stack, Text } from '@mantine/core';
+import { Button, Group, Select, Stack, Text } from '@mantine/core';
 import { TbBan, TbPlus } from 'react-icons/tb';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
+import { AnchorLink, ButtonLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { FoldedFilters } from '../../parts/folded-filters.tsx';
@@ -60,9 +61,9 @@ export function ReplaysPage() {
       width: 'minmax(170px, 2fr)',
       render: (row) => (
         <div>
-          <Anchor size="sm" renderRoot={(props) => <Link to="/replays/$id" params={{ id: row.id }} {...props} />}>
+          <AnchorLink size="sm" to="/replays/$id" params={{ id: row.id }}>
             {work(row.kind)}
-          </Anchor>
+          </AnchorLink>
           <Meant {...row} />
         </div>
       ),
@@ -87,21 +88,18 @@ export function ReplaysPage() {
   return (
     <>
       <PageHeader title={t('title')} description={t('description')}>
-        <Button
+        <ButtonLink
           variant="default"
           leftSection={<TbBan size={16} aria-hidden />}
           disabled={!may}
-          renderRoot={(props) => <Link to="/replays/new" search={{ what: 'unfinished' }} {...props} />}
+          to="/replays/new"
+          search={{ what: 'unfinished' }}
         >
           {t('cancelUnfinished')}
-        </Button>
-        <Button
-          leftSection={<TbPlus size={16} aria-hidden />}
-          disabled={!may}
-          renderRoot={(props) => <Link to="/replays/new" {...props} />}
-        >
+        </ButtonLink>
+        <ButtonLink leftSection={<TbPlus size={16} aria-hidden />} disabled={!may} to="/replays/new">
           {t('create')}
-        </Button>
+        </ButtonLink>
       </PageHeader>
       <FoldedFilters chosen={Number(kind !== undefined) + Number(state !== undefined)}>
         <Group gap="sm" mb="md">
@@ -133,9 +131,9 @@ export function ReplaysPage() {
                 {t('clear')}
               </Button>
             ) : (
-              <Button variant="default" renderRoot={(props) => <Link to="/dead-letters" {...props} />}>
+              <ButtonLink variant="default" to="/dead-letters">
                 {t('toDeadLetters')}
-              </Button>
+              </ButtonLink>
             )
           }
         >

@@ -1,7 +1,8 @@
 import { Alert, Anchor, Center, Group, Paper, Stack, Text, Title } from '@mantine/core';
 import { TbAlertTriangle, TbCircleCheck } from 'react-icons/tb';
 import { useEffect } from 'react';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
+import { AnchorLink } from '../../parts/links.tsx';
 import { consoleRoot } from '../../api/client.ts';
 import { changeLanguage, currentLanguage } from '../../i18n/i18n.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
@@ -61,9 +62,9 @@ export function SignInPage() {
                 <TbCircleCheck aria-hidden />
                 <Text size="sm">{t('doneDetail')}</Text>
               </Group>
-              <Anchor size="sm" renderRoot={(props) => <Link to="/" {...props} />}>
+              <AnchorLink size="sm" to="/">
                 {t('toConsole')}
-              </Anchor>
+              </AnchorLink>
             </>
           )}
           {session === null && waysIn && <SignInForm waysIn={waysIn} to={target} asksAgain={again !== undefined} />}

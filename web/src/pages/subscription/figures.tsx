@@ -1,6 +1,6 @@
-import { Anchor, Paper, SimpleGrid, Text } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Paper, SimpleGrid, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { AnchorLink } from '../../parts/links.tsx';
 import { useFormat } from '../../i18n/format.ts';
 import { useTotals } from '../../parts/activity.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
@@ -94,16 +94,17 @@ function Figure({ name, value, to, search, children }: FigureProps) {
       <Text size="sm" c="dimmed">
         {name}
       </Text>
-      <Anchor
+      <AnchorLink
         fz={24}
         fw={600}
         lh={1.4}
         style={{ fontVariantNumeric: 'tabular-nums' }}
         aria-label={`${name}: ${value}`}
-        renderRoot={(props) => <Link to={to} search={search} {...props} />}
+        to={to}
+        search={search}
       >
         {value}
-      </Anchor>
+      </AnchorLink>
       <Text size="xs" c="dimmed" mih={18}>
         {children}
       </Text>

@@ -1,8 +1,8 @@
-import { Alert, Anchor, Badge, Group, Paper, SimpleGrid, Skeleton, Stack, Table, Text, Title } from '@mantine/core';
+import { Alert, Badge, Group, Paper, SimpleGrid, Skeleton, Stack, Table, Text, Title } from '@mantine/core';
 import { TbCheck, TbInfoCircle } from 'react-icons/tb';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
+import { AnchorLink } from '../../parts/links.tsx';
 import { channelsQuery } from '../../parts/catalogue.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { usePlainError } from '../../parts/plain-error.ts';
@@ -63,9 +63,9 @@ export function OverviewTab({ subscription, situation }: Props) {
 
 function To({ to, search, children }: { to: string; search: Record<string, string>; children: ReactNode }) {
   return (
-    <Anchor size="sm" renderRoot={(props) => <Link to={to} search={search} {...props} />}>
+    <AnchorLink size="sm" to={to} search={search}>
       {children}
-    </Anchor>
+    </AnchorLink>
   );
 }
 
@@ -170,9 +170,9 @@ function LastFailure({ situation }: Pick<Props, 'situation'>) {
       <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
         {plain(failure.error) ?? `HTTP ${failure.status}`}
       </Text>
-      <Anchor size="sm" renderRoot={(props) => <Link to={`/notifications/${failure.notificationId}`} {...props} />}>
+      <AnchorLink size="sm" to={`/notifications/${failure.notificationId}`}>
         {t('failureOf', { at: relative(failure.acceptedAt) })}
-      </Anchor>
+      </AnchorLink>
     </>
   );
 }
@@ -197,13 +197,9 @@ function Gets({ subscription: { channels } }: Pick<Props, 'subscription'>) {
       <Stack gap={6}>
         {channels.map(({ channel, filters }, index) => (
           <Group key={index} gap={6}>
-            <Anchor
-              size="sm"
-              style={{ overflowWrap: 'anywhere' }}
-              renderRoot={(props) => <Link to={to(channel)} {...props} />}
-            >
+            <AnchorLink size="sm" style={{ overflowWrap: 'anywhere' }} to={to(channel)}>
               {channel}
-            </Anchor>
+            </AnchorLink>
             {Object.keys(filters).length === 0 && (
               <Text size="sm" c="dimmed">
                 {t('everything')}

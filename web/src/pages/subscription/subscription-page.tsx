@@ -1,6 +1,7 @@
-import { Badge, Button, Code, Group, Skeleton, Stack, Tabs } from '@mantine/core';
+import { Badge, Code, Group, Skeleton, Stack, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
+import { useParams } from '@tanstack/react-router';
+import { ButtonLink } from '../../parts/links.tsx';
 import { isProblem } from '../../api/problem.ts';
 import { GoneNotice } from '../../drafts/gone-notice.tsx';
 import { IsGone } from '../../drafts/use-draft.ts';
@@ -33,9 +34,9 @@ export function SubscriptionPage() {
   const { data: situation, error: unknown, refetch: askAgain } = useQuery(situationQuery(id));
   const isGone = isProblem(error) && error.status === 404;
   const toList = (
-    <Button mt="xs" renderRoot={(props) => <Link to="/subscriptions" {...props} />}>
+    <ButtonLink mt="xs" to="/subscriptions">
       {t('toList')}
-    </Button>
+    </ButtonLink>
   );
   // Where it was there a moment ago, somebody may be typing.
   if (isGone && !data)

@@ -1,8 +1,8 @@
-import { Anchor, Button, Group, Select, Stack, Text, TextInput, Tooltip } from '@mantine/core';
+import { Button, Group, Select, Stack, Text, TextInput, Tooltip } from '@mantine/core';
 import { TbPlus, TbSearch } from 'react-icons/tb';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
+import { AnchorLink } from '../../parts/links.tsx';
 import { useNamesToChoose } from '../../parts/catalogue.ts';
 import { answerOf, api } from '../../api/client.ts';
 import { useFormat } from '../../i18n/format.ts';
@@ -259,16 +259,9 @@ function WithSituation({ id, children }: { id: string; children: (found: Situati
 function Callback({ subscription: { id, callbackUrl, ownerClientId } }: { subscription: Subscription }) {
   return (
     <>
-      <Anchor
-        size="sm"
-        fw={500}
-        truncate
-        display="block"
-        title={callbackUrl}
-        renderRoot={(props) => <Link to={`/subscriptions/${id}`} {...props} />}
-      >
+      <AnchorLink size="sm" fw={500} truncate display="block" title={callbackUrl} to={`/subscriptions/${id}`}>
         {callbackUrl.replace(/^https:\/\//, '')}
-      </Anchor>
+      </AnchorLink>
       <Text size="xs" c="dimmed" truncate>
         {ownerClientId}
       </Text>
@@ -336,9 +329,9 @@ function LastFailure({ situation }: { situation: Situation | null | undefined })
   return (
     <>
       <Text size="sm" truncate title={error}>
-        <Anchor inherit renderRoot={(props) => <Link to={`/notifications/${failure.notificationId}`} {...props} />}>
+        <AnchorLink inherit to={`/notifications/${failure.notificationId}`}>
           {error}
-        </Anchor>
+        </AnchorLink>
       </Text>
       <RelativeTime at={failure.acceptedAt} fz="xs" c="dimmed" />
     </>

@@ -1,6 +1,6 @@
-import { Anchor, Badge, Group, Text } from '@mantine/core';
+import { Badge, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { AnchorLink } from '../../parts/links.tsx';
 import type { operations } from '../../../generated/admin-api.d.ts';
 import type { Format } from '../../i18n/format.ts';
 import { deliveryStates, DeliveryStateBadge, type DeliveryState } from '../../parts/delivery-state.tsx';
@@ -136,14 +136,9 @@ export function columnsFor(needed: Needed): Column<TailRow>[] {
         return (
           <>
             {address ? (
-              <Anchor
-                renderRoot={(props) => <Link {...address} {...props} />}
-                underline="never"
-                display="block"
-                lh={1.4}
-              >
+              <AnchorLink {...address} underline="never" display="block" lh={1.4}>
                 {badge}
-              </Anchor>
+              </AnchorLink>
             ) : (
               badge
             )}

@@ -1,5 +1,5 @@
 import { Alert, Button, Group } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { ButtonLink } from '../../parts/links.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { useMay } from '../../shell/session.tsx';
 import { useChannels } from '../publish/channels.ts';
@@ -39,9 +39,9 @@ export function PublishStep({ channel }: { channel: string }) {
         <Button onClick={publishExample} loading={publish.isPending} disabled={!may || !channels.data}>
           {t('publishExample')}
         </Button>
-        <Button variant="default" renderRoot={(props) => <Link to="/publish" search={{ channel }} {...props} />}>
+        <ButtonLink variant="default" to="/publish" search={{ channel }}>
           {t('form')}
-        </Button>
+        </ButtonLink>
       </Group>
     </>
   );

@@ -1,7 +1,7 @@
 import { Alert, Button, Group, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
+import { ButtonLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
@@ -45,7 +45,7 @@ export function SubscriptionStep({ channels }: { channels: readonly { name: stri
       <Stack gap="sm" align="flex-start">
         <Why>{t('subscriptionWhy')}</Why>
         <Text size="sm">{t('noOwner')}</Text>
-        <Button renderRoot={(props) => <Link to="/applications" {...props} />}>{t('makeApplication')}</Button>
+        <ButtonLink to="/applications">{t('makeApplication')}</ButtonLink>
       </Stack>
     );
   return (

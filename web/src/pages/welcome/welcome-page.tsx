@@ -1,5 +1,5 @@
-import { Anchor, Button, Group, List, Paper, Skeleton, Stack, Text, Title } from '@mantine/core';
-import { Link } from '@tanstack/react-router';
+import { Anchor, Group, List, Paper, Skeleton, Stack, Text, Title } from '@mantine/core';
+import { AnchorLink, ButtonLink } from '../../parts/links.tsx';
 import { apiRoot } from '../../api/client.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
@@ -19,9 +19,9 @@ export function WelcomePage() {
   const { channels, subscriptions, subscriptionCount, notification, delivered, error } = useProgress();
   const header = (
     <PageHeader title={t('title')} description={t('description')}>
-      <Button variant="default" renderRoot={(props) => <Link to="/overview" search={{ welcome: 'no' }} {...props} />}>
+      <ButtonLink variant="default" to="/overview" search={{ welcome: 'no' }}>
         {t('toOverview')}
-      </Button>
+      </ButtonLink>
     </PageHeader>
   );
   if (!channels || !subscriptions || notification === undefined || delivered === undefined)
@@ -50,13 +50,9 @@ export function WelcomePage() {
             {channel ? (
               <Text size="sm">
                 {channels.length > 1 ? t('channelsDone', { count: format.number(channels.length) }) : t('channelDone')}{' '}
-                <Anchor
-                  size="sm"
-                  underline="always"
-                  renderRoot={(props) => <Link to="/channels/$id" params={{ id: channel.id }} {...props} />}
-                >
+                <AnchorLink size="sm" underline="always" to="/channels/$id" params={{ id: channel.id }}>
                   {channel.name}
-                </Anchor>
+                </AnchorLink>
               </Text>
             ) : (
               <ChannelStep />
@@ -68,13 +64,9 @@ export function WelcomePage() {
                 {subscriptionCount > 1
                   ? t('subscriptionsDone', { count: format.number(subscriptionCount) })
                   : t('subscriptionDone')}{' '}
-                <Anchor
-                  size="sm"
-                  underline="always"
-                  renderRoot={(props) => <Link to="/subscriptions/$id" params={{ id: subscription.id }} {...props} />}
-                >
+                <AnchorLink size="sm" underline="always" to="/subscriptions/$id" params={{ id: subscription.id }}>
                   {subscription.callbackUrl}
-                </Anchor>
+                </AnchorLink>
               </Text>
             ) : channel ? (
               <SubscriptionStep channels={channels} />
@@ -86,14 +78,15 @@ export function WelcomePage() {
             {notification && (
               <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
                 {t('publishDone')}{' '}
-                <Anchor
+                <AnchorLink
                   size="sm"
                   ff="monospace"
                   underline="always"
-                  renderRoot={(props) => <Link to="/notifications/$id" params={{ id: notification.id }} {...props} />}
+                  to="/notifications/$id"
+                  params={{ id: notification.id }}
                 >
                   {notification.id}
-                </Anchor>
+                </AnchorLink>
               </Text>
             )}
             {target !== undefined && subscription && !delivered && <PublishStep channel={target} />}
@@ -103,13 +96,9 @@ export function WelcomePage() {
             {delivered && (
               <Group>
                 <Why>{t('deliveredDone')}</Why>
-                <Button
-                  renderRoot={(props) => (
-                    <Link to="/notifications/$id" params={{ id: delivered.notificationId }} {...props} />
-                  )}
-                >
+                <ButtonLink to="/notifications/$id" params={{ id: delivered.notificationId }}>
                   {t('openNotification')}
-                </Button>
+                </ButtonLink>
               </Group>
             )}
           </Step>
@@ -122,9 +111,9 @@ export function WelcomePage() {
             <List size="sm" spacing={4}>
               {(['applications', 'subscriptions', 'tail'] as const).map((page) => (
                 <List.Item key={page}>
-                  <Anchor size="sm" renderRoot={(props) => <Link to={`/${page}`} {...props} />}>
+                  <AnchorLink size="sm" to={`/${page}`}>
                     {t(`next${page[0]!.toUpperCase()}${page.slice(1)}` as 'nextTail')}
-                  </Anchor>
+                  </AnchorLink>
                 </List.Item>
               ))}
               <List.Item>
