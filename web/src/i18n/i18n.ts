@@ -3,7 +3,7 @@ import { useMemo } from 'react';
 import { initReactI18next, useTranslation } from 'react-i18next';
 import { formatFor } from './format.ts';
 
-export const languages = ['en', 'nl'] as const;
+const languages = ['en', 'nl'] as const;
 export type Language = (typeof languages)[number];
 
 const storageKey = 'heraut-language';

@@ -195,14 +195,14 @@ export function Installation() {
                   <Table.Td>
                     <Code>{setting.name}</Code>
                   </Table.Td>
-                  <Table.Td style={{ overflowWrap: 'anywhere' }}>
+                  <Table.Td className="anywhere">
                     {setting.value ?? (
                       <Text size="sm" c="dimmed" span>
                         {t('hidden')}
                       </Text>
                     )}
                   </Table.Td>
-                  <Table.Td style={{ overflowWrap: 'anywhere' }}>{setting.default ?? t('noDefault')}</Table.Td>
+                  <Table.Td className="anywhere">{setting.default ?? t('noDefault')}</Table.Td>
                 </Table.Tr>
               ))}
             </Table.Tbody>

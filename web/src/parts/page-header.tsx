@@ -17,7 +17,7 @@ export function PageHeader({ title, description, children }: Props) {
   return (
     <Group justify="space-between" align="flex-start" mb="md" gap="sm">
       <div style={{ minWidth: 0 }}>
-        <Title order={1} style={{ overflowWrap: 'anywhere' }}>
+        <Title order={1} className="anywhere">
           {title}
         </Title>
         {description && (

@@ -74,12 +74,12 @@ export function ProblemAlert({ error, onRetry, isOnce = false }: Props) {
           {title}
         </Text>
         {detail && (
-          <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+          <Text size="sm" className="anywhere">
             {detail}
           </Text>
         )}
         {problem?.invalidParams.map(({ name, reason, code }) => (
-          <Text size="sm" key={`${name} ${code}`} style={{ overflowWrap: 'anywhere' }}>
+          <Text size="sm" key={`${name} ${code}`} className="anywhere">
             <Code>{name}</Code> {reason}
           </Text>
         ))}

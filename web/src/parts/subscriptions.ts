@@ -3,6 +3,7 @@ import { keepPreviousData, queryOptions, useQueries, useQuery } from '@tanstack/
 import type { components } from '../../generated/admin-api.d.ts';
 import { answerOf, api } from '../api/client.ts';
 import { together } from './together.ts';
+import { isUuid } from './uuid.ts';
 
 type Subscription = components['schemas']['Subscription'];
 
@@ -19,8 +20,6 @@ export const useSubscriptionsOf = (of: { channel: string } | { owner: string }, 
       answerOf(api.GET('/admin/v1/subscriptions', { params: { query: { ...of, limit } }, signal })),
   });
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
 const load = together(async (ids) => {
   const query = { ids: ids.join(',') };
   const { subscriptions } = await answerOf(api.GET('/admin/v1/subscriptions', { params: { query } }));
@@ -32,7 +31,7 @@ export const namedQuery = (id: string | undefined) =>
   queryOptions({
     queryKey: ['subscriptions', 'named', id],
     enabled: id !== undefined,
-    queryFn: () => (id !== undefined && uuid.test(id) ? load(id.toLowerCase()) : null),
+    queryFn: () => (id !== undefined && isUuid(id) ? load(id.toLowerCase()) : null),
     staleTime,
   });
 

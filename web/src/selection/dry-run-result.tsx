@@ -63,7 +63,7 @@ export function DryRunResult({ dryRun }: { dryRun: DryRun }) {
                 key={`${notificationId} ${subscriptionId}`}
                 size="sm"
                 ff="monospace"
-                style={{ overflowWrap: 'anywhere' }}
+                className="anywhere"
                 to="/notifications/$id"
                 params={{ id: notificationId }}
                 target="_blank"

@@ -3,6 +3,7 @@ import type { DeliveryState } from '../parts/delivery-state.tsx';
 import type { ErrorClass } from '../parts/error-class.ts';
 import { momentOf } from '../parts/moment.ts';
 import { allOf, longestSearch, oneOf, type UrlState } from '../parts/url-state.ts';
+import { isUuid } from '../parts/uuid.ts';
 
 type Schemas = components['schemas'];
 /** Which deliveries are meant, as the admin API takes it. */
@@ -15,8 +16,6 @@ export type DeliveryKey = NonNullable<Selection['deliveries']>[number];
 export const deadStates = ['failed', 'expired', 'unknown'] as const;
 export const unfinishedStates = ['queued', 'waiting', 'held', 'sending'] as const;
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
 export const idOfGroup = ({ subscriptionId, state, errorClass }: Group): string =>
   [subscriptionId, state, errorClass].join('~');
 
@@ -25,7 +24,7 @@ export const idOfDelivery = ({ notificationId, subscriptionId }: DeliveryKey): s
 
 export function deliveryOf(id: string): DeliveryKey | undefined {
   const [notificationId = '', subscriptionId = ''] = id.split('~');
-  return uuid.test(notificationId) && uuid.test(subscriptionId) ? { notificationId, subscriptionId } : undefined;
+  return isUuid(notificationId) && isUuid(subscriptionId) ? { notificationId, subscriptionId } : undefined;
 }
 
 /** Those fields of a selection that stand in the address of a page, under the names of lists of the API. */

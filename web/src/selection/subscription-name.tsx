@@ -14,7 +14,7 @@ export function SubscriptionName({ id, callbackUrl }: Props) {
   const { data } = useQuery(namedQuery(callbackUrl === undefined ? id : undefined));
   const url = callbackUrl ?? data?.callbackUrl;
   return (
-    <AnchorLink size="sm" title={id} style={{ overflowWrap: 'anywhere' }} to="/subscriptions/$id" params={{ id }}>
+    <AnchorLink size="sm" title={id} className="anywhere" to="/subscriptions/$id" params={{ id }}>
       {url === undefined ? (
         <Text span inherit ff="monospace">
           {id}

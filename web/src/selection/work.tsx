@@ -68,7 +68,7 @@ export function WorkStateBadge({ state }: { state: Replay['state'] }) {
 export const leftOf = ({ count, found }: Replay): number => Math.max(0, count - found);
 
 /** Between 0 and 1. One that is done is whole, also where less was left than had been counted. */
-export const shareOf = ({ state, found, count }: Replay): number =>
+const shareOf = ({ state, found, count }: Replay): number =>
   state === 'done' ? 1 : count === 0 ? 0 : Math.min(1, found / count);
 
 export function WorkProgress({ work, size = 'md' }: { work: Replay; size?: 'sm' | 'md' | 'xl' }) {

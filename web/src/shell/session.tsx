@@ -10,9 +10,6 @@ import {
   type WaysIn,
 } from '../api/session.ts';
 
-export type { Session, UserRole, WaysIn } from '../api/session.ts';
-export { userRoles } from '../api/session.ts';
-
 const lookEveryMs = 60_000;
 
 /**

@@ -3,9 +3,8 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { consoleRoot } from '../api/client.ts';
 import { isProblem } from '../api/problem.ts';
-import { signInWithSecret } from '../api/session.ts';
+import { signInWithSecret, type WaysIn } from '../api/session.ts';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
-import type { WaysIn } from './session.tsx';
 import { useSignInTexts } from './sign-in-texts.ts';
 
 interface Props {

@@ -99,7 +99,7 @@ export function FiltersPreview({ drafts }: { drafts: readonly EntryDraft[] }) {
                     </Table.Td>
                     <Table.Td>
                       {Object.entries(each.characteristics).map(([name, value]) => (
-                        <Text key={name} size="xs" style={{ overflowWrap: 'anywhere' }}>
+                        <Text key={name} size="xs" className="anywhere">
                           <Text span inherit c="dimmed">
                             {name}:
                           </Text>{' '}

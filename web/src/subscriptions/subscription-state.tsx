@@ -35,7 +35,7 @@ const looks = {
 type State = keyof typeof looks;
 
 /** All that keeps deliveries from going out, or that nothing does; nobody is told so before it is known of its endpoint. */
-export function statesOf(
+function statesOf(
   { pausedAt, disabledAt, credentials }: Subscription,
   situation: Situation | null | undefined,
 ): State[] {

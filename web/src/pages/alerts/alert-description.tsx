@@ -25,14 +25,14 @@ export function AlertDescription({ alert }: { alert: Alert }) {
           {t(rule)}
         </Title>
       </Group>
-      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+      <Text size="sm" className="anywhere">
         {what}
       </Text>
-      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+      <Text size="sm" className="anywhere">
         {toDo}
       </Text>
       <Group gap="md">
-        <Text size="sm" component="div" style={{ overflowWrap: 'anywhere' }}>
+        <Text size="sm" component="div" className="anywhere">
           {t('subject')} <SubjectLink subject={subject} />
         </Text>
         <Text size="sm" c="dimmed" component="div">

@@ -26,7 +26,7 @@ export function Recipients({ tellsOwners }: { tellsOwners: boolean }) {
       <Title order={2} size="h3" mb="xs">
         {t('recipients')}
       </Title>
-      <List size="sm" style={{ overflowWrap: 'anywhere' }}>
+      <List size="sm" className="anywhere">
         {webhook !== null && <List.Item>{t('webhook', { origin: webhook })}</List.Item>}
         {mail.map((address) => (
           <List.Item key={address}>{address}</List.Item>

@@ -58,11 +58,11 @@ export function SendTest() {
                 {isSent ? t('sent') : t('notSent')}
               </Badge>
               <div style={{ minWidth: 0 }}>
-                <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+                <Text size="sm" className="anywhere">
                   {recipient ?? channel}
                 </Text>
                 {error !== null && (
-                  <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+                  <Text size="xs" c="dimmed" className="anywhere">
                     {error}
                   </Text>
                 )}

@@ -101,7 +101,7 @@ function Details({ current, mayChange, onSecret, onAsking }: LoadedProps & { cur
   return (
     <Stack gap="md">
       <div>
-        <Text fw={600} style={{ overflowWrap: 'anywhere' }}>
+        <Text fw={600} className="anywhere">
           {clientId}
         </Text>
         <Text size="sm" c="dimmed">

@@ -64,7 +64,7 @@ function EntryDetails({ entry }: { entry: Entry }) {
           </Badge>
         )}
       </Group>
-      <Text size="sm" component="div" style={{ overflowWrap: 'anywhere' }}>
+      <Text size="sm" component="div" className="anywhere">
         <SubjectLink subject={subject} />
       </Text>
       <Text size="sm" component="div" c="dimmed">
@@ -74,7 +74,7 @@ function EntryDetails({ entry }: { entry: Entry }) {
       </Text>
       {requestId !== null && (
         <Group gap={4} wrap="nowrap">
-          <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+          <Text size="sm" c="dimmed" className="anywhere">
             {t('request')} {requestId}
           </Text>
           <CopyButton value={requestId} label={t('copyRequest')} />

@@ -54,7 +54,7 @@ export function Listeners({ name }: { name: string }) {
                 </Badge>
               )}
             </Group>
-            <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+            <Text size="xs" c="dimmed" className="anywhere">
               {ownerClientId} ·{' '}
               {channels
                 .filter(({ channel }) => channel === name)

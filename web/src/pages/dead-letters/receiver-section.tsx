@@ -115,13 +115,7 @@ function GroupRow({ group, receiver, criteria, choice, isOpen, onToggle, onAct }
             {group.state !== 'failed' && <DeliveryStateBadge state={group.state} />}
           </Group>
           {lastError !== null || lastStatus !== null ? (
-            <Text
-              size="xs"
-              c="dimmed"
-              lineClamp={2}
-              style={{ overflowWrap: 'anywhere' }}
-              title={lastError ?? undefined}
-            >
+            <Text size="xs" c="dimmed" lineClamp={2} className="anywhere" title={lastError ?? undefined}>
               {plain(lastError) ?? `HTTP ${lastStatus}`}
             </Text>
           ) : null}

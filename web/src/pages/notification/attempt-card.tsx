@@ -51,7 +51,7 @@ export function AttemptCard({ attempt, notificationId, ownHeaders, isSigned }: P
       </Group>
       {/* The part of it behind the status is the body, which is below. */}
       {error !== null && !error.startsWith(`HTTP ${status}`) && (
-        <Text size="sm" mb={6} style={{ overflowWrap: 'anywhere' }}>
+        <Text size="sm" mb={6} className="anywhere">
           <bdi>{meaning ?? error}</bdi>
           {meaning !== undefined && (
             <Text span size="xs" c="dimmed">

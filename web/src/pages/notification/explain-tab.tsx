@@ -118,7 +118,7 @@ function Judgement({ id, explanation }: { id: string; explanation: Explanation }
           )}
         </Group>
       </Group>
-      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+      <Text size="sm" className="anywhere">
         <bdi>{textOf.ofNotification(explanation)}</bdi>
       </Text>
       {entries.map(({ number, isMet, filters }) => (

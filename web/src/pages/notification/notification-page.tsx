@@ -83,7 +83,7 @@ export function NotificationPage() {
         title={title.slice(0, 200) || (first.body === null ? t('noText') : t('notification'))}
         description={
           <Group gap={4} wrap="nowrap">
-            <Code style={{ overflowWrap: 'anywhere' }}>{id}</Code>
+            <Code className="anywhere">{id}</Code>
             <CopyButton value={id} label={t('copyId')} />
           </Group>
         }

@@ -96,7 +96,7 @@ export function ReplayDialog({ id, subscriptionId, name, isDelivered = false, on
             </Alert>
           )}
           {dryRun.data && dryRun.data.count > 0 && (
-            <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            <Text size="sm" className="anywhere">
               {t(isDelivered ? 'againDelivered' : 'replayDetail', { url: name })}
             </Text>
           )}

@@ -106,7 +106,7 @@ export function StoryTab({ story, deliveries, isPart }: Props) {
                 </Text>
               }
             >
-              <Text size="xs" c="dimmed" component="div" style={{ overflowWrap: 'anywhere' }}>
+              <Text size="xs" c="dimmed" component="div" className="anywhere">
                 {at === null ? (
                   t('unknownWhen')
                 ) : (
@@ -126,7 +126,7 @@ export function StoryTab({ story, deliveries, isPart }: Props) {
                 )}
               </Text>
               {reason !== null && reason !== `HTTP ${status}` && (
-                <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+                <Text size="sm" className="anywhere">
                   <bdi>{reason}</bdi>
                 </Text>
               )}

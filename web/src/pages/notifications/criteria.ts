@@ -1,5 +1,6 @@
 import { momentOf } from '../../parts/moment.ts';
 import { allOf, oneOf, type UrlState } from '../../parts/url-state.ts';
+import { isUuid } from '../../parts/uuid.ts';
 import { unfinishedStates } from '../../selection/selection.ts';
 
 /** The criteria of a search: the parameters of the API by their own names, so that an address can be read. */
@@ -81,7 +82,6 @@ export function unfinishedOf(state: UrlState): UrlState | undefined {
   return filters.length > 0 && filters.every(isSaid) ? { what: 'unfinished', ...query, count: 'yes' } : undefined;
 }
 
-const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const number = /^\d{1,9}$/;
 
 export type Wrong = 'badTime' | 'badNumber' | 'badCharacteristic' | 'badId';
@@ -103,7 +103,7 @@ export function readValue(criterion: Criterion, typed: string): { value: string 
     case 'notification':
     case 'replay':
     case 'subscription':
-      return uuid.test(value) ? { value: value.toLowerCase() } : { wrong: 'badId' };
+      return isUuid(value) ? { value: value.toLowerCase() } : { wrong: 'badId' };
     default:
       return { value };
   }
@@ -113,7 +113,7 @@ export function readValue(criterion: Criterion, typed: string): { value: string 
 export function guessesFor(typed: string): Criterion[] {
   const text = typed.trim();
   if (text === '') return [];
-  if (uuid.test(text)) return ['notification', 'subscription', 'key'];
+  if (isUuid(text)) return ['notification', 'subscription', 'key'];
   if (/^https?:\/\//.test(text)) return ['mainObject', 'resourceUrl'];
   if (/^[^:\s]+:./.test(text)) return ['characteristic'];
   return ['channel', 'key', 'publisher', 'action'];

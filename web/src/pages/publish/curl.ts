@@ -22,4 +22,4 @@ export function curlOf({ url, headers, body }: CurlRequest): string {
 }
 
 /** One word of a POSIX shell, whatever its characters. */
-export const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

@@ -64,7 +64,7 @@ function Refused({ error }: { error: unknown }) {
   return (
     <Alert color="orange" variant="light" title={t('forecastRefused')} p="sm">
       {error.problem.invalidParams.map((param) => (
-        <Text size="sm" key={param.name} style={{ overflowWrap: 'anywhere' }}>
+        <Text size="sm" key={param.name} className="anywhere">
           <b>{param.name}</b>: {textOf(param)}
         </Text>
       ))}
@@ -112,19 +112,14 @@ function Forecast({ run: { matchedCount, subscribedCount, duplicateOf, isTooOld,
         return (
           <div key={subscriptionId}>
             <Group gap="xs" justify="space-between" wrap="nowrap" align="flex-start">
-              <AnchorLink
-                size="sm"
-                style={{ overflowWrap: 'anywhere' }}
-                to="/subscriptions/$id"
-                params={{ id: subscriptionId }}
-              >
+              <AnchorLink size="sm" className="anywhere" to="/subscriptions/$id" params={{ id: subscriptionId }}>
                 {callbackUrl}
               </AnchorLink>
               <Badge color={fateColors[fate]} variant="light" style={{ flexShrink: 0 }}>
                 {t(fate)}
               </Badge>
             </Group>
-            <Text size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+            <Text size="xs" c="dimmed" className="anywhere">
               {ownerClientId} · {textOf.ofForecast(forecast)}
             </Text>
           </div>

@@ -54,7 +54,7 @@ export function Published({ id, answer, onClose }: Props) {
         {isDuplicate && <Text size="sm">{t('duplicateDetail')}</Text>}
         {answer?.isTooOld && <Text size="sm">{t('tooOldDetail')}</Text>}
         <Group gap={4} wrap="nowrap">
-          <Text size="xs" ff="monospace" style={{ overflowWrap: 'anywhere' }}>
+          <Text size="xs" ff="monospace" className="anywhere">
             {id}
           </Text>
           <CopyButton value={id} />
@@ -119,15 +119,10 @@ export function DeliveriesOf({ id }: { id: string }) {
       {deliveries.map((delivery) => (
         <Group key={delivery.subscriptionId} justify="space-between" wrap="nowrap" align="flex-start" gap="xs">
           <div style={{ minWidth: 0 }}>
-            <AnchorLink
-              size="sm"
-              style={{ overflowWrap: 'anywhere' }}
-              to="/subscriptions/$id"
-              params={{ id: delivery.subscriptionId }}
-            >
+            <AnchorLink size="sm" className="anywhere" to="/subscriptions/$id" params={{ id: delivery.subscriptionId }}>
               {delivery.callbackUrl ?? delivery.subscriptionId}
             </AnchorLink>
-            <Text size="xs" c="dimmed" component="div" style={{ overflowWrap: 'anywhere' }}>
+            <Text size="xs" c="dimmed" component="div" className="anywhere">
               {t('attempts', { count: delivery.attemptCount })}
               {delivery.state !== 'delivered' && delivery.lastError !== null && ` · ${plain(delivery.lastError)}`}
               {delivery.nextAttemptAt !== null && (

@@ -83,7 +83,7 @@ export function CredentialsTab({ subscription, tag }: { subscription: Subscripti
   const part = (name: keyof Typed['choices'], now: ReactNode, mayRemove: boolean, fields: ReactNode) => (
     <Fieldset legend={t(name)}>
       <Stack gap="sm">
-        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+        <Text size="sm" className="anywhere">
           {now}
         </Text>
         {mayChange && (

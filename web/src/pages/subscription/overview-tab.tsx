@@ -99,7 +99,7 @@ function WhatKeepsIt({ subscription, situation }: Props) {
   if (reasons.length === 0 && flow === 'waits' && situation && failure)
     return (
       <Alert variant="light" color="yellow" icon={<TbInfoCircle aria-hidden />}>
-        <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+        <Text size="sm" className="anywhere">
           {t('runsAndWaits', { count: situation.waiting, error: plain(failure.error) ?? `HTTP ${failure.status}` })}
         </Text>
       </Alert>
@@ -119,7 +119,7 @@ function WhatKeepsIt({ subscription, situation }: Props) {
     >
       <Stack gap={4}>
         {reasons.map((reason) => (
-          <Text key={reason} size="sm" style={{ overflowWrap: 'anywhere' }}>
+          <Text key={reason} size="sm" className="anywhere">
             {reason}
           </Text>
         ))}
@@ -167,7 +167,7 @@ function LastFailure({ situation }: Pick<Props, 'situation'>) {
     );
   return (
     <>
-      <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+      <Text size="sm" className="anywhere">
         {plain(failure.error) ?? `HTTP ${failure.status}`}
       </Text>
       <AnchorLink size="sm" to={`/notifications/${failure.notificationId}`}>
@@ -197,7 +197,7 @@ function Gets({ subscription: { channels } }: Pick<Props, 'subscription'>) {
       <Stack gap={6}>
         {channels.map(({ channel, filters }, index) => (
           <Group key={index} gap={6}>
-            <AnchorLink size="sm" style={{ overflowWrap: 'anywhere' }} to={to(channel)}>
+            <AnchorLink size="sm" className="anywhere" to={to(channel)}>
               {channel}
             </AnchorLink>
             {Object.keys(filters).length === 0 && (
@@ -242,7 +242,7 @@ function Sent({ subscription }: Pick<Props, 'subscription'>) {
               <Table.Th scope="row" fw={400} c="dimmed">
                 {name}
               </Table.Th>
-              <Table.Td style={{ overflowWrap: 'anywhere' }}>{value}</Table.Td>
+              <Table.Td className="anywhere">{value}</Table.Td>
             </Table.Tr>
           ))}
         </Table.Tbody>

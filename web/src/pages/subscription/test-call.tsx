@@ -128,7 +128,7 @@ function Answer({ result }: { result: Result }) {
         {(error !== null || !wasSent || errorClass !== null) && (
           <Stack gap={4}>
             {error !== null && (
-              <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+              <Text size="sm" className="anywhere">
                 {error}
               </Text>
             )}
@@ -151,11 +151,11 @@ function Answer({ result }: { result: Result }) {
           ))}
           <Table.Tr>
             <Table.Th scope="row">{t('address')}</Table.Th>
-            <Table.Td style={{ overflowWrap: 'anywhere' }}>{result.address ?? '–'}</Table.Td>
+            <Table.Td className="anywhere">{result.address ?? '–'}</Table.Td>
           </Table.Tr>
           <Table.Tr>
             <Table.Th scope="row">{t('webhookId')}</Table.Th>
-            <Table.Td style={{ overflowWrap: 'anywhere' }}>
+            <Table.Td className="anywhere">
               {result.webhookId} <CopyButton value={result.webhookId} label={t('copyId')} />{' '}
               <Badge variant="default">{t(result.isSigned ? 'signed' : 'unsigned')}</Badge>
             </Table.Td>

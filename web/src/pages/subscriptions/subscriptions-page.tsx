@@ -78,7 +78,7 @@ export function SubscriptionsPage() {
         <Filters />
         {filter.endpoint !== undefined && (
           <Group gap="xs">
-            <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+            <Text size="sm" className="anywhere">
               {t('leadsTo', { address: filter.endpoint })}
             </Text>
             <Button size="compact-sm" variant="default" onClick={() => set({ endpoint: undefined })}>

@@ -60,7 +60,7 @@ export function WelcomePage() {
           </Step>
           <Step number={2} title={t('subscription')} state={stateOf(1)}>
             {subscription ? (
-              <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+              <Text size="sm" className="anywhere">
                 {subscriptionCount > 1
                   ? t('subscriptionsDone', { count: format.number(subscriptionCount) })
                   : t('subscriptionDone')}{' '}
@@ -76,7 +76,7 @@ export function WelcomePage() {
           </Step>
           <Step number={3} title={t('publish')} state={stateOf(2)}>
             {notification && (
-              <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
+              <Text size="sm" className="anywhere">
                 {t('publishDone')}{' '}
                 <AnchorLink
                   size="sm"

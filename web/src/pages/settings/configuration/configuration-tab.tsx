@@ -178,7 +178,7 @@ export default function ConfigurationTab() {
               <Text size="sm" fw={600}>
                 {t('removes', { count: planned?.data.plan ? countOf(planned.data.plan, 'remove') : 0 })}
               </Text>
-              <List size="sm" style={{ overflowWrap: 'anywhere' }}>
+              <List size="sm" className="anywhere">
                 {removals.map(({ section, key, about }) => (
                   <List.Item key={`${section} ${key}`}>
                     {t(section)} {key} {about !== null && `(${about})`}

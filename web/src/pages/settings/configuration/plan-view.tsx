@@ -44,7 +44,7 @@ export function PlanView({ plan }: { plan: Plan }) {
           <Text size="sm" c="dimmed">
             {t('unnamed', { count: plan.unnamed[section].count, section: t(section) })}
           </Text>
-          <List size="xs" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+          <List size="xs" c="dimmed" className="anywhere">
             {plan.unnamed[section].first.map((name) => (
               <List.Item key={name}>{name}</List.Item>
             ))}
@@ -71,11 +71,11 @@ function PlannedChangeView({ change: { section, action, key, about, fields } }: 
     <Paper withBorder p="sm" component="section" aria-label={`${t(action)} ${t(section)} ${key}`}>
       <Group gap="xs" mb={compared.length > 0 ? 'xs' : 0}>
         <ActionBadge action={action} label={t(action)} />
-        <Title order={3} size="h4" style={{ overflowWrap: 'anywhere' }}>
+        <Title order={3} size="h4" className="anywhere">
           {t(section)} {key}
         </Title>
         {about !== null && (
-          <Text size="sm" c="dimmed" style={{ overflowWrap: 'anywhere' }}>
+          <Text size="sm" c="dimmed" className="anywhere">
             {about}
           </Text>
         )}

@@ -26,7 +26,7 @@ export function Remarks({ title, remarks, isProblem, onGoTo }: Props) {
     >
       <Stack gap={4}>
         {remarks.map(({ line, column, field, said }, index) => (
-          <Text key={index} size="sm" style={{ overflowWrap: 'anywhere' }}>
+          <Text key={index} size="sm" className="anywhere">
             <Anchor component="button" type="button" inherit onClick={() => onGoTo(line, column)}>
               {t('lineOf', { line, column })}
             </Anchor>{' '}

@@ -48,7 +48,7 @@ export function DaysTable({ days }: { days: readonly Day[] }) {
               <Table.Td ta="right">
                 {day.bodies ? `${format.number(day.bodies.erased)} (${format.bytes(day.bodies.erasedBytes)})` : '–'}
               </Table.Td>
-              <Table.Td style={{ overflowWrap: 'anywhere' }}>{day.exported?.file ?? '–'}</Table.Td>
+              <Table.Td className="anywhere">{day.exported?.file ?? '–'}</Table.Td>
               <Table.Td>
                 {day.dropped
                   ? day.dropped.notifications === null

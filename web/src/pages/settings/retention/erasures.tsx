@@ -66,7 +66,7 @@ function ErasureRow({ erasure, mayErase }: { erasure: Erasure; mayErase: boolean
           <Badge variant="light" color={colors[state as keyof typeof colors] ?? 'gray'}>
             {t(state)}
           </Badge>
-          <Text size="sm" component="div" style={{ overflowWrap: 'anywhere' }}>
+          <Text size="sm" component="div" className="anywhere">
             {notification === null ? (
               <span title={mainObjectHash ?? ''}>{t('aboutMainObject')}</span>
             ) : (

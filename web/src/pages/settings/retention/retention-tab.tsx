@@ -42,7 +42,7 @@ export default function RetentionTab() {
                     </Table.Tr>
                     <Table.Tr>
                       <Table.Th>{t('export')}</Table.Th>
-                      <Table.Td style={{ overflowWrap: 'anywhere' }}>{data.exportDirectory ?? t('noExport')}</Table.Td>
+                      <Table.Td className="anywhere">{data.exportDirectory ?? t('noExport')}</Table.Td>
                     </Table.Tr>
                   </Table.Tbody>
                 </Table>
