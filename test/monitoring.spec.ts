@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parser } from '@prometheus-io/lezer-promql';
+import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { register } from 'prom-client';
@@ -142,6 +143,15 @@ describe('monitoring', () => {
         '- **Do**',
         '- **Stop worrying when**',
       ]);
+  });
+
+  it('`npm run check:rules` says where promtool comes from where it is not installed', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    const { status, stderr } = spawnSync('/bin/sh', ['-c', scripts['check:rules']!], {
+      env: { PATH: '/nowhere' },
+      encoding: 'utf8',
+    });
+    expect([status, stderr]).toEqual([1, expect.stringContaining('Debian: package prometheus')]);
   });
 
   it('dashboards are told apart, ask the data source that is provisioned, and no panel covers another', () => {
