@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { IsNull, type EntityManager } from 'typeorm';
 import { AuditLog, isAnyChange, type Change } from '../audit/audit-log.js';
+import { givenFields } from '../infra/given-fields.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
 import { timeIn } from '../infra/postgres/time-in.js';
 import type { SecretCipher } from '../secrets/secret-cipher.service.js';
@@ -73,7 +74,7 @@ export class ApplicationChanges {
     const before = await findOrFail(manager, id);
     mustFit?.(before);
     const stored = secret === undefined ? {} : await this.newSecret(before, secret);
-    const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+    const given = givenFields(changes);
     const after: ApplicationEntity = { ...before, ...given, ...stored };
     const change = this.changeOf(action, before, after);
     if (!isAnyChange(change)) return undefined;

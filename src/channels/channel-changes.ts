@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { IsNull, Not, type EntityManager } from 'typeorm';
 import { AuditLog, isAnyChange } from '../audit/audit-log.js';
+import { givenFields } from '../infra/given-fields.js';
 import { ConflictProblem, NotFoundProblem } from '../infra/http/problem.js';
 import { timeIn } from '../infra/postgres/time-in.js';
 import { channelOf, ChannelEntity } from './channel.entity.js';
@@ -64,7 +65,7 @@ export class ChannelChanges {
   ): Promise<string | undefined> {
     const before = await this.find(id);
     mustFit?.(channelOf(before));
-    const given = Object.fromEntries(Object.entries(columnsOf(changes)).filter(([, value]) => value !== undefined));
+    const given = givenFields(columnsOf(changes));
     const after: ChannelEntity = { ...before, ...given };
     const noted = { before: audited(before), after: audited(after) };
     const change = { action: 'channel.changed', subject: `channel/${id}`, ...noted };

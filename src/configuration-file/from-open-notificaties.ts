@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { allScopes } from '../auth/scopes.js';
+import { givenFields } from '../infra/given-fields.js';
 import { paramsOf } from '../infra/http/check-input.js';
 import type { InvalidParam } from '../infra/http/problem.js';
 import { fitScalars } from './fit-scalars.js';
@@ -62,7 +63,7 @@ class Conversion {
     }
     if (enabled.has('notifications_kanalen_config')) {
       configuration.channels = this.items<Kanaal>('notifications_kanalen_config', 'channels').map(({ item }) =>
-        given({ name: item.naam, documentationLink: item.documentatie_link, filters: item.filters }),
+        givenFields({ name: item.naam, documentationLink: item.documentatie_link, filters: item.filters }),
       );
     }
     if (enabled.has('notifications_config')) {
@@ -148,7 +149,7 @@ class Conversion {
       const name = 'notifications_config.notifications_api_service_identifier';
       this.note(name, 'has no counterpart here: Heraut sends no notificaties of its own');
     }
-    return given({
+    return givenFields({
       maxRetries: read.notification_delivery_max_retries,
       backoffFactor: read.notification_delivery_retry_backoff,
       maxDelaySeconds: read.notification_delivery_retry_backoff_max,
@@ -212,9 +213,6 @@ class Conversion {
     return found ? `${item}.${field.replace(found[0], found[1])}` : item;
   }
 }
-
-const given = (fields: Record<string, unknown>): Record<string, unknown> =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
 
 const policyFields: Readonly<Record<string, string>> = {
   maxRetries: 'notification_delivery_max_retries',

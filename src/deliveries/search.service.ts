@@ -3,7 +3,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import type { Statement, Values } from '../infra/postgres/statement.js';
 import { readDays } from '../ledger/days.js';
 import { keyOf, type DeliveryKey, type KeyRow } from '../ledger/delivery.js';
-import { earlierId, idAfter, idBefore, laterId, lowestId, timeOfId } from '../ledger/partitions.js';
+import { dayMs, earlierId, idAfter, idBefore, laterId, lowestId, timeOfId } from '../ledger/partitions.js';
 import {
   deliveryConditions,
   digestCondition,
@@ -35,7 +35,6 @@ export interface SearchBounds {
   owned: number;
 }
 
-const dayMs = 86_400_000;
 const usualBounds: SearchBounds = { rows: 36_000, blocks: 32, digests: 30_000, owned: 50 };
 
 /** Of the rows of a range, as many whole rows can be read and sorted in the time that it takes to search the range. */

@@ -32,8 +32,8 @@ import type { Left } from './release-all.js';
 
 /** Subscriptions that are looked at together. */
 const looksTogether = 64;
-/** A receiver may ask for no more by `Retry-After`. */
-const dayMs = 86_400_000;
+/** A receiver may ask for no more by `Retry-After` (src/delivery/retry-after.ts). */
+const longestAskedMs = 86_400_000;
 /** Held deliveries that one statement looks at. */
 const heldTogether = 1000;
 /** Of deliveries that were held for too long; and the pause after them. */
@@ -137,7 +137,7 @@ export class Releaser {
       const now = this.heartbeat.ledgerNow();
       const heldBefore = now - longestSeconds * 1000;
       // It asked for that time, and could not be tried before. One that asks again and again keeps them for a day more, and no longer.
-      if (askedUntil && askedUntil.getTime() > now && openedAt.getTime() > heldBefore - dayMs) continue;
+      if (askedUntil && askedUntil.getTime() > now && openedAt.getTime() > heldBefore - longestAskedMs) continue;
       // They may have been held for another reason, a pause for example, before it was opened.
       if (openedAt.getTime() > heldBefore) continue;
       const reason = `held for ${formatDuration(longestSeconds)}: its endpoint ${address} is parked since ${openedAt.toISOString()}: ${why}`;

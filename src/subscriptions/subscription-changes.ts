@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { isAnyChange } from '../audit/audit-log.js';
+import { givenFields } from '../infra/given-fields.js';
 import { requireMatch } from '../infra/http/if-match.js';
 import { ConflictProblem } from '../infra/http/problem.js';
 import type { CredentialChanges } from '../credentials/credentials-io.js';
@@ -222,7 +223,7 @@ export class SubscriptionChanges {
     requireMatch(this.ifMatch, versionOf(before));
     if (!isToChange(before)) return undefined;
     const changed = typeof changes === 'function' ? await changes(before) : changes;
-    const given = Object.fromEntries(Object.entries(changed).filter(([, value]) => value !== undefined));
+    const given = givenFields(changed);
     const after: SubscriptionEntity = { ...before, ...given, version: this.version };
     const note = noteOfSubscription(this.cipher, done, before, after);
     if (!isAnyChange(note)) return undefined;
