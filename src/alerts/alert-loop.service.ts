@@ -9,7 +9,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { Repeating } from '../infra/repeating.js';
 import { countItems } from './alert-rows.js';
 import { ruleNames } from './alert-rules.js';
-import { openAlerts } from './alerts.metrics.js';
+import { openAlertsGauge } from './alerts.metrics.js';
 import { NoteSender } from './note-sender.service.js';
 import { AlertRounds } from './rounds.service.js';
 
@@ -68,6 +68,6 @@ export class AlertLoop implements OnApplicationBootstrap, OnModuleDestroy, Befor
   private async measure(): Promise<void> {
     const rows = await this.postgres.transactionAside((query) => query<{ rule: string; count: number }>(countItems));
     const counts = new Map(rows.map(({ rule, count }) => [rule, count]));
-    for (const rule of ruleNames) openAlerts.set({ rule }, counts.get(rule) ?? 0);
+    for (const rule of ruleNames) openAlertsGauge.set({ rule }, counts.get(rule) ?? 0);
   }
 }

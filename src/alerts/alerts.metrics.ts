@@ -1,6 +1,6 @@
 import { Counter, Gauge } from 'prom-client';
 
-export const openAlerts = new Gauge({
+export const openAlertsGauge = new Gauge({
   name: 'heraut_alerts_open',
   help: 'Alerts that are open, by rule, as this process last saw them; of several processes the largest.',
   labelNames: ['rule'],

@@ -17,7 +17,7 @@ interface ListOptions {
   state?: State | 'parked';
 }
 
-/** Verb → what it does, and whether it cannot be undone. */
+/** Verb → what it does. */
 const changes = {
   pause: 'Holds its deliveries, those of new notifications too.',
   resume: 'Sends what is held for it, the oldest first.',

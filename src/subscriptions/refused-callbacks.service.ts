@@ -24,7 +24,7 @@ const mostNamed = 10;
 export class RefusedCallbacks implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger('Callback');
   private readonly stopping = new AbortController();
-  /** While a name is looked up, one of the four threads of this process that do so is taken. */
+  /** While a name is looked up, it takes one of the few threads of this process that do so (src/supervision/process-plan.ts). */
   protected readonly bounds = { names: 1000, atOnce: 2, withinMs: 30_000 };
 
   constructor(
