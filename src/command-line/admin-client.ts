@@ -64,18 +64,18 @@ export class AdminClient {
    * @throws {AdminRefusal} when the server refuses it
    * @throws {CommandFailure} when it cannot be reached, or is not Heraut
    */
-  async request(method: string, path: string, request: AdminRequest = {}): Promise<unknown> {
+  async request<Answer>(method: string, path: string, request: AdminRequest = {}): Promise<Answer> {
     const { signal } = request;
     const response = await this.send(method, path, {
       ...request,
       signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]),
     });
     const text = await this.textOf(response);
-    if (response.ok && text === '' && method !== 'GET') return undefined;
+    if (response.ok && text === '' && method !== 'GET') return undefined as Answer;
     const isJson = /[/+]json\b/.test(response.headers.get('content-type') ?? '');
     const body = isJson ? this.parse(text) : undefined;
     if (body === undefined) throw this.notHeraut(`${method} ${path} was answered ${response.status}, not in JSON`);
-    if (response.ok) return body;
+    if (response.ok) return body as Answer;
     throw refusalOf(response.status, body);
   }
 

@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander';
 import { exits } from './exits.js';
 import { block, fields, moment, table } from './layout.js';
 import { wholeNumber } from './options.js';
-import { howToGoOn, readPages } from './pages.js';
+import { showList } from './pages.js';
 import { printable } from './printable.js';
 import type { Session } from './session.js';
 
@@ -43,20 +43,16 @@ export function addAlertCommands(program: Command, session: Session): void {
     .addOption(new Option('--state <state>', 'Only those that are open, or over.').choices(['open', 'resolved']))
     .option('--limit <count>', 'At most so many.', wholeNumber(1, 10_000), 50)
     .option('--cursor <cursor>', 'Goes on where a list ended.')
-    .action(async ({ limit, ...query }: ListOptions) => {
-      const page = await readPages<Alert>(session.client, path, 'alerts', { ...query }, limit);
-      const { items, nextCursor } = page;
-      session.show({ alerts: items, nextCursor }, () =>
-        items.length === 0 ? 'No alerts.' : items.map(drawAlert).join('\n\n'),
-      );
-      const more = howToGoOn(page);
-      if (more) session.note(more);
-    });
+    .action(({ limit, ...query }: ListOptions) =>
+      showList<Alert>(session, { path, key: 'alerts', query: { ...query }, limit }, (alerts) =>
+        alerts.length === 0 ? 'No alerts.' : alerts.map(drawAlert).join('\n\n'),
+      ),
+    );
   alerts
     .command('test')
     .description('Sends a test to every operator, and says what came of it. Takes up to a minute.')
     .action(async () => {
-      const answer = (await session.client.request('POST', `${path}/test`)) as { results: TestResult[] };
+      const answer = await session.client.request<{ results: TestResult[] }>('POST', `${path}/test`);
       session.show(answer, () => drawTest(session, answer.results));
       if (answer.results.length === 0 || answer.results.some(({ isSent }) => !isSent)) session.exit = exits.failed;
     });
@@ -64,7 +60,7 @@ export function addAlertCommands(program: Command, session: Session): void {
     .command('rules')
     .description('Shows what operators, and owners of subscriptions, are told of, and when.')
     .action(async () => {
-      const rules = (await session.client.request('GET', '/admin/v1/alert-rules')) as Rules;
+      const rules = await session.client.request<Rules>('GET', '/admin/v1/alert-rules');
       session.show(rules, () => drawRules(session, rules));
     });
 }

@@ -13,16 +13,16 @@ const mayYetWork = (error: unknown): boolean =>
  * with what it did.
  * @param onGivenUp before the last failure is thrown, where it may have been carried out all the same
  */
-export async function askOnce(
+export async function askOnce<Answer>(
   client: AdminClient,
   path: string,
   body: Record<string, unknown>,
   onGivenUp: () => void,
-): Promise<unknown> {
+): Promise<Answer> {
   const headers = { 'idempotency-key': randomUUID() };
   for (let tries = 1; ; tries += 1) {
     try {
-      return await client.request('POST', path, { body, headers });
+      return await client.request<Answer>('POST', path, { body, headers });
     } catch (error) {
       if (!mayYetWork(error)) throw error;
       if (tries === mostTries) {

@@ -59,7 +59,7 @@ const isLoopback = (url: string): boolean => /^(localhost|127(\.\d+){3}|\[::1\])
 
 /** The one of its own is made where it is missing: nobody is subscribed to it. */
 async function makeSureOfChannel({ client }: Session, channel: string): Promise<void> {
-  const found = (await client.request('GET', '/api/v1/kanaal', { query: { naam: channel } })) as unknown[];
+  const found = await client.request<unknown[]>('GET', '/api/v1/kanaal', { query: { naam: channel } });
   if (found.length > 0) return;
   if (channel !== ownChannel) throw new CommandFailure(exits.notFound, `There is no channel ${channel}.`);
   const documentatieLink = 'https://bench.heraut.example/';

@@ -72,4 +72,4 @@ async function findChannel(session: Session, nameOrId: string): Promise<Channel>
 }
 
 const listChannels = async ({ client }: Session): Promise<Channel[]> =>
-  ((await client.request('GET', path)) as { channels: Channel[] }).channels;
+  (await client.request<{ channels: Channel[] }>('GET', path)).channels;

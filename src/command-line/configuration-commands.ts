@@ -72,7 +72,7 @@ async function run(session: Session, { verb, file, isPruning, isConfirmed = fals
   const line = asLine(file);
   const ask = async (what: 'plan' | 'apply', confirm?: number): Promise<Plan> => {
     const query = { prune: isPruning ? true : undefined, confirm };
-    return (await session.client.request('POST', `${path}/${what}`, { query, body: read.configuration })) as Plan;
+    return await session.client.request<Plan>('POST', `${path}/${what}`, { query, body: read.configuration });
   };
   if (read.problems.length > 0) {
     const more = read.configuration === undefined ? [] : await ask('plan').then(() => [], furtherLines(read, line));

@@ -12,7 +12,7 @@ export function addConsoleCommand(program: Command, session: Session): void {
     .description('Makes a link that signs a browser on this machine in to the console, once.')
     .addHelpText('after', '\nElsewhere sign in at /console, with OpenID Connect or as the superuser.')
     .action(async () => {
-      const ticket = (await session.client.request('POST', '/admin/v1/sign-in-tickets')) as Ticket;
+      const ticket = await session.client.request<Ticket>('POST', '/admin/v1/sign-in-tickets');
       session.show(ticket, () => ticket.url);
       session.note(`It works once, on this machine, for ${minutesUntil(ticket.expiresAt, Date.now())}.`);
     });

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Delivery, DeliveryWithAttempts } from './answers.js';
 import { block, fields, moment, section, table } from './layout.js';
 import { id } from './options.js';
-import { howToGoOn, readPages } from './pages.js';
+import { showList } from './pages.js';
 import { addEndingCommands } from './replay-commands.js';
 import { addSearchOptions, searchQuery, type SearchOptions } from './search-options.js';
 import type { Session } from './session.js';
@@ -16,12 +16,9 @@ export function addDeliveryCommands(program: Command, session: Session): void {
   addSearchOptions(deliveries.command('list'))
     .description('Lists deliveries, the newest notification first.')
     .option('--notification <id>', 'Of this notification.', id)
-    .action(async (options: SearchOptions) => {
-      const page = await readPages<Delivery>(session.client, path, 'deliveries', searchQuery(options), options.limit);
-      const { items, ...rest } = page;
-      session.show({ deliveries: items, ...rest }, () => deliveryTable(session.terminal, items));
-      const more = howToGoOn(page);
-      if (more) session.note(more);
+    .action((options: SearchOptions) => {
+      const list = { path, key: 'deliveries', query: searchQuery(options), limit: options.limit };
+      return showList<Delivery>(session, list, (found) => deliveryTable(session.terminal, found));
     });
 
   deliveries
@@ -30,10 +27,10 @@ export function addDeliveryCommands(program: Command, session: Session): void {
     .argument('<notification>', 'id of the notification', id)
     .argument('<subscription>', 'id of the subscription', id)
     .action(async (notification: string, subscription: string) => {
-      const delivery = (await session.client.request(
+      const delivery = await session.client.request<DeliveryWithAttempts>(
         'GET',
         `${path}/${notification}/${subscription}`,
-      )) as DeliveryWithAttempts;
+      );
       session.show(delivery, () => drawDelivery(session.terminal, delivery));
     });
 
@@ -60,7 +57,7 @@ async function change(
   subscription: string,
   verb: 'retry' | 'cancel',
 ): Promise<void> {
-  const changed = (await session.client.request('POST', `${path}/${notification}/${subscription}/${verb}`)) as Delivery;
+  const changed = await session.client.request<Delivery>('POST', `${path}/${notification}/${subscription}/${verb}`);
   session.show(changed, () => drawFields(session.terminal, changed));
   if (verb === 'retry')
     session.note(`\`heraut deliveries show ${notification} ${subscription}\` says what came of it.`);

@@ -12,7 +12,7 @@ export function addEndpointCommands(program: Command, session: Session): void {
     .command('list')
     .description('Lists the endpoints whose circuit breaker is open, the longest first.')
     .action(async () => {
-      const answer = (await session.client.request('GET', path)) as { endpoints: OpenEndpoint[] };
+      const answer = await session.client.request<{ endpoints: OpenEndpoint[] }>('GET', path);
       session.show(answer, () =>
         answer.endpoints.length === 0
           ? 'No circuit breaker is open.'

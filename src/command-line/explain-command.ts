@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { CommandFailure, exits } from './exits.js';
 import { block } from './layout.js';
 import { id, wholeNumber } from './options.js';
-import { howToGoOn, type Page } from './pages.js';
+import { noteEnd } from './pages.js';
 import { printable } from './printable.js';
 import type { Session } from './session.js';
 import type { Terminal } from './terminal.js';
@@ -54,17 +54,14 @@ export function addExplainCommand(program: Command, session: Session): void {
           exits.wrongUse,
           'Give the id of a notification, or a --file with one that was not sent.',
         );
-      const answer = (
-        file === undefined
-          ? await session.client.request('GET', `/admin/v1/notifications/${notification}/explanations`, {
-              query: { ...query },
-            })
-          : await session.client.request('POST', '/admin/v1/explain', { query: { ...query }, body: readJson(file) })
-      ) as Explanations | Forecast;
+      const { client } = session;
+      const answer = await (file === undefined
+        ? client.request<Explanations>('GET', `/admin/v1/notifications/${notification}/explanations`, {
+            query: { ...query },
+          })
+        : client.request<Forecast>('POST', '/admin/v1/explain', { query: { ...query }, body: readJson(file) }));
       session.show(answer, () => draw(session.terminal, answer));
-      const page: Page<unknown> = { items: answer.explanations, nextCursor: answer.nextCursor };
-      const more = howToGoOn(page);
-      if (more) session.note(more);
+      noteEnd(session, answer);
     });
 }
 

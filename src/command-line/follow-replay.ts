@@ -25,7 +25,7 @@ export async function followReplay(session: Session, started: Replay): Promise<v
     .finally(() => bar.stop());
   const { client } = session;
   if (!isOver(replay)) {
-    const paused = (await client.request('POST', `${pathOf(replay)}/pause`)) as Replay;
+    const paused = await client.request<Replay>('POST', `${pathOf(replay)}/pause`);
     session.show(paused, () => drawReplay(session.terminal, paused));
     session.terminal.note(
       `It is paused. \`heraut replay resume ${replay.id}\` goes on, \`heraut replay cancel ${replay.id}\` ends it.`,
@@ -50,7 +50,7 @@ async function untilOver(
   while (!isOver(replay) && !interrupted.aborted) {
     await pause(lookEveryMs, undefined, { signal: interrupted }).catch(() => {});
     try {
-      replay = (await session.client.request('GET', pathOf(replay))) as Replay;
+      replay = await session.client.request<Replay>('GET', pathOf(replay));
     } catch (error) {
       if (!isPassing(error)) throw error;
       if (!isAway) session.note(`${printable((error as Error).message)}\nThe replay goes on by itself; this waits.`);

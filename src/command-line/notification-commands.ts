@@ -3,7 +3,7 @@ import { deliveryTable } from './delivery-commands.js';
 import type { Delivery } from './answers.js';
 import { block, fields, moment, section, table } from './layout.js';
 import { id, wholeNumber } from './options.js';
-import { howToGoOn, readPages } from './pages.js';
+import { showList } from './pages.js';
 import { addSearchOptions, searchQuery, type SearchOptions } from './search-options.js';
 import type { Session } from './session.js';
 import type { Terminal } from './terminal.js';
@@ -53,19 +53,9 @@ export function addNotificationCommands(program: Command, session: Session): voi
   addSearchOptions(notifications.command('list'))
     .description('Lists notifications, the newest first.')
     .option('--unmatched', 'Those that matched no subscription.')
-    .action(async (options: SearchOptions) => {
-      const { client, terminal } = session;
-      const page = await readPages<ListedNotification>(
-        client,
-        path,
-        'notifications',
-        searchQuery(options),
-        options.limit,
-      );
-      const { items, ...rest } = page;
-      session.show({ notifications: items, ...rest }, () => drawList(terminal, items));
-      const more = howToGoOn(page);
-      if (more) session.note(more);
+    .action((options: SearchOptions) => {
+      const list = { path, key: 'notifications', query: searchQuery(options), limit: options.limit };
+      return showList<ListedNotification>(session, list, (found) => drawList(session.terminal, found));
     });
 
   notifications
@@ -76,9 +66,9 @@ export function addNotificationCommands(program: Command, session: Session): voi
     .option('--cursor <cursor>', 'Goes on with the deliveries where they ended.')
     .action(async (notification: string, { limit, cursor }: { limit: number; cursor?: string }) => {
       const { client, terminal } = session;
-      const found = (await client.request('GET', `${path}/${notification}`, {
+      const found = await client.request<WholeNotification>('GET', `${path}/${notification}`, {
         query: { limit, cursor },
-      })) as WholeNotification;
+      });
       session.show(found, () => drawWhole(terminal, found));
       if (found.nextCursor !== null) session.note(`It has more deliveries; --cursor ${found.nextCursor} goes on.`);
     });

@@ -31,16 +31,16 @@ export function addPolicyCommand(program: Command, session: Session): void {
     .action(async ({ subscription, maxDelay, ...tried }: PolicyOptions) => {
       const of = subscription === undefined ? undefined : await policyOf(session, subscription);
       const query = { ...of, ...tried, ...(maxDelay === undefined ? {} : { maxDelaySeconds: maxDelay }) };
-      const preview = (await session.client.request('GET', '/admin/v1/retry-policy/preview', {
+      const preview = await session.client.request<RetryPolicyPreview>('GET', '/admin/v1/retry-policy/preview', {
         query: { ...query },
-      })) as RetryPolicyPreview;
+      });
       session.show(preview, () => draw(session.terminal, preview));
     });
 }
 
 async function policyOf({ client }: Session, subscription: string): Promise<RetryPolicy> {
   const path = `/admin/v1/subscriptions/${subscription}/retry-policy`;
-  const answer = (await client.request('GET', path)) as RetryPolicy;
+  const answer = await client.request<RetryPolicy>('GET', path);
   const { maxRetries, backoffFactor, baseFactor, maxDelaySeconds, jitter } = answer;
   return { maxRetries, backoffFactor, baseFactor, maxDelaySeconds, jitter };
 }

@@ -3,23 +3,26 @@ import { CommandFailure, exits } from './exits.js';
 import { followReplay } from './follow-replay.js';
 import { moment, table } from './layout.js';
 import { id, positiveNumber, timeAhead, wholeNumber } from './options.js';
-import { howToGoOn, readPages } from './pages.js';
+import { showList } from './pages.js';
 import { addEverythingFor, addSelectionOptions, selectionOf, type SelectionOptions } from './selection-options.js';
 import type { Session } from './session.js';
-import { drawReplay, startReplay, type Replay } from './start-replay.js';
+import { drawReplay, startReplay, type Replay, type Wanted } from './start-replay.js';
 import type { Terminal } from './terminal.js';
 
 const path = '/admin/v1/replays';
 
 interface StartOptions extends SelectionOptions {
-  delivered?: true;
-  rate?: number;
-  startAt?: string;
-  stopAt?: string;
   note?: string;
   dryRun?: true;
   detach?: true;
   yes?: true;
+}
+
+interface ReplayOptions extends StartOptions {
+  delivered?: true;
+  rate?: number;
+  startAt?: string;
+  stopAt?: string;
 }
 
 const changes = {
@@ -33,28 +36,18 @@ export function addReplayCommands(program: Command, session: Session): void {
     .command('replay')
     .description('Sends deliveries of a selection again, and shows those that run.');
 
-  addEverythingFor(addSelectionOptions(replay.command('start')))
+  const starting = addEverythingFor(addSelectionOptions(replay.command('start')))
     .description('Sends again what failed or expired: says how much that is, asks, and shows how far it is.')
     .option('--delivered', 'Also what has been delivered, where --state names it.')
     .option('--rate <count>', 'So many a second, over all subscriptions.', positiveNumber)
     .option('--start-at <time>', 'Not before then: 10m, 2h from now, or a time.', timeAhead)
-    .option('--stop-at <time>', 'Stops then, wherever it is.', timeAhead)
-    .option('--note <text>', 'Why, for those who find it later.')
-    .option('--dry-run', 'Only says how much it is.')
-    .option('--detach', 'Does not wait until it is done.')
-    .option('--yes', 'Does not ask.')
+    .option('--stop-at <time>', 'Stops then, wherever it is.', timeAhead);
+  addStartOptions(starting)
     .addHelpText('after', '\nCtrl-C pauses it, and says how to go on.')
-    .action(async (options: StartOptions) => {
-      const { delivered = false, rate, startAt, stopAt, note, dryRun = false, detach = false, yes = false } = options;
-      const started = await startReplay(session, {
-        kind: 'replay',
-        selection: selectionOf(options),
-        onlyMissed: !delivered,
-        body: { ratePerSecond: rate, startAt, stopAt, note },
-        isDry: dryRun,
-        isConfirmed: yes,
-      });
-      if (started) await follow(session, started, detach);
+    .action((options: ReplayOptions) => {
+      const { delivered = false, rate, startAt, stopAt } = options;
+      const body = { ratePerSecond: rate, startAt, stopAt };
+      return start(session, options, { kind: 'replay', onlyMissed: !delivered, body });
     });
 
   replay
@@ -64,13 +57,9 @@ export function addReplayCommands(program: Command, session: Session): void {
     .option('--state <state>', 'scheduled, running, paused, done, cancelled or stopped.')
     .option('--limit <count>', 'At most so many.', wholeNumber(1, 10_000), 50)
     .option('--cursor <cursor>', 'Goes on where a list ended.')
-    .action(async ({ limit, ...query }: { limit: number; kind?: string; state?: string; cursor?: string }) => {
-      const page = await readPages<Replay>(session.client, path, 'replays', query, limit);
-      const { items, nextCursor } = page;
-      session.show({ replays: items, nextCursor }, () => drawList(session.terminal, items));
-      const more = howToGoOn(page);
-      if (more) session.note(more);
-    });
+    .action(({ limit, ...query }: { limit: number; kind?: string; state?: string; cursor?: string }) =>
+      showList<Replay>(session, { path, key: 'replays', query, limit }, (found) => drawList(session.terminal, found)),
+    );
 
   replay
     .command('show')
@@ -78,7 +67,7 @@ export function addReplayCommands(program: Command, session: Session): void {
     .argument('<id>', 'id of the replay', id)
     .option('--follow', 'Shows its progress. Ctrl-C pauses it.')
     .action(async (replayId: string, { follow: isFollowed = false }: { follow?: boolean }) => {
-      const found = (await session.client.request('GET', `${path}/${replayId}`)) as Replay;
+      const found = await session.client.request<Replay>('GET', `${path}/${replayId}`);
       await follow(session, found, !isFollowed);
     });
 
@@ -88,10 +77,35 @@ export function addReplayCommands(program: Command, session: Session): void {
       .description(description)
       .argument('<id>', 'id of the replay', id)
       .action(async (replayId: string) => {
-        const changed = (await session.client.request('POST', `${path}/${replayId}/${verb}`)) as Replay;
+        const changed = await session.client.request<Replay>('POST', `${path}/${replayId}/${verb}`);
         session.show(changed, () => drawReplay(session.terminal, changed));
       });
   }
+}
+
+/** Of all that is begun for a selection. */
+const addStartOptions = (command: Command): Command =>
+  command
+    .option('--note <text>', 'Why, for those who find it later.')
+    .option('--dry-run', 'Only says how much it is.')
+    .option('--detach', 'Does not wait until it is done.')
+    .option('--yes', 'Does not ask.');
+
+async function start(
+  session: Session,
+  options: StartOptions,
+  { body, ...wanted }: Pick<Wanted, 'kind' | 'onlyMissed' | 'body'>,
+): Promise<void> {
+  const { note, dryRun = false, detach = false, yes = false } = options;
+  const selection = selectionOf(options);
+  const started = await startReplay(session, {
+    ...wanted,
+    selection,
+    body: { ...body, note },
+    isDry: dryRun,
+    isConfirmed: yes,
+  });
+  if (started) await follow(session, started, detach);
 }
 
 async function follow(session: Session, replay: Replay, isDetached: boolean): Promise<void> {
@@ -121,24 +135,12 @@ const drawList = (terminal: Terminal, replays: readonly Replay[]): string =>
 /** The same for what shall not be sent any more, among the commands for deliveries. */
 export function addEndingCommands(deliveries: Command, session: Session): void {
   const ending = (kind: 'cancel' | 'close', description: string) =>
-    addSelectionOptions(deliveries.command(`${kind}-all`))
+    addStartOptions(addSelectionOptions(deliveries.command(`${kind}-all`)))
       .description(description)
-      .option('--note <text>', 'Why, for those who find it later.')
-      .option('--dry-run', 'Only says how much it is.')
-      .option('--detach', 'Does not wait until it is done.')
-      .option('--yes', 'Does not ask.')
-      .action(async (options: StartOptions) => {
-        const { note, dryRun = false, detach = false, yes = false } = options;
-        if (kind === 'close' && !dryRun && note === undefined)
+      .action((options: StartOptions) => {
+        if (kind === 'close' && !options.dryRun && options.note === undefined)
           throw new CommandFailure(exits.wrongUse, 'Say why they are closed: --note "sent by hand".');
-        const started = await startReplay(session, {
-          kind,
-          selection: selectionOf(options),
-          body: { note },
-          isDry: dryRun,
-          isConfirmed: yes,
-        });
-        if (started) await follow(session, started, detach);
+        return start(session, options, { kind, body: {} });
       });
   ending('cancel', 'Cancels the deliveries of a selection that have not ended. Says how many, and asks.');
   ending('close', 'Closes the dead letters of a selection: nobody has to look at them any more. Needs a --note.');

@@ -37,7 +37,7 @@ interface DryRun {
   needsConfirm: boolean;
 }
 
-interface Wanted {
+export interface Wanted {
   kind: ReplayKind;
   selection: Record<string, unknown>;
   /** Of a replay only. */
@@ -75,9 +75,9 @@ export async function startReplay(session: Session, wanted: Wanted): Promise<Rep
 async function startOnce(session: Session, wanted: Wanted): Promise<Replay | undefined> {
   const { kind, selection, onlyMissed, body, isDry, isConfirmed } = wanted;
   const missed = onlyMissed === undefined ? {} : { onlyMissed };
-  const meant = (await session.client.request('POST', '/admin/v1/replays/dry-run', {
+  const meant = await session.client.request<DryRun>('POST', '/admin/v1/replays/dry-run', {
     body: { kind, selection, ...missed },
-  })) as DryRun;
+  });
   const { count, needsConfirm } = meant;
   if (isDry) {
     session.show(meant, () => drawDryRun(session.terminal, meant));
@@ -95,7 +95,7 @@ async function startOnce(session: Session, wanted: Wanted): Promise<Replay | und
   const confirm = needsConfirm || !isConfirmed ? { confirm: count } : {};
   const asked = { selection, ...missed, ...body, ...confirm };
   const onGivenUp = () => session.note('It may have begun all the same: `heraut replay list` shows it if it has.');
-  return (await askOnce(session.client, paths[kind], asked, onGivenUp)) as Replay;
+  return askOnce<Replay>(session.client, paths[kind], asked, onGivenUp);
 }
 
 const countOf = ({ count, isComplete }: { count: number; isComplete: boolean }): string =>

@@ -42,9 +42,8 @@ export function addSubscriptionCommands(program: Command, session: Session): voi
     .action(async (options: ListOptions) => {
       const { endpoint, state } = options;
       const query = { endpoint, state: state === 'parked' ? state : undefined };
-      const all = ((await session.client.request('GET', path, { query })) as { subscriptions: Subscription[] })
-        .subscriptions;
-      const found = all.filter((each) => fits(each, options));
+      const answer = await session.client.request<{ subscriptions: Subscription[] }>('GET', path, { query });
+      const found = answer.subscriptions.filter((each) => fits(each, options));
       session.show({ subscriptions: found }, () => drawList(session.terminal, found));
     });
 
@@ -53,7 +52,7 @@ export function addSubscriptionCommands(program: Command, session: Session): voi
     .description('Shows one subscription and what is held for it.')
     .argument('<id>', 'id of the subscription', id)
     .action(async (subscription: string) => {
-      const found = (await session.client.request('GET', `${path}/${subscription}`)) as SubscriptionWithHeld;
+      const found = await session.client.request<SubscriptionWithHeld>('GET', `${path}/${subscription}`);
       session.show(found, () => draw(session.terminal, found));
     });
 
@@ -63,7 +62,7 @@ export function addSubscriptionCommands(program: Command, session: Session): voi
       .description(description)
       .argument('<id>', 'id of the subscription', id)
       .action(async (subscription: string) => {
-        const changed = (await session.client.request('POST', `${path}/${subscription}/${verb}`)) as Subscription;
+        const changed = await session.client.request<Subscription>('POST', `${path}/${subscription}/${verb}`);
         session.show(changed, () => `${changed.id} is ${stateOf(changed)} (${changed.callbackUrl}).`);
       });
   }
@@ -74,13 +73,13 @@ export function addSubscriptionCommands(program: Command, session: Session): voi
     .argument('<id>', 'id of the subscription', id)
     .option('--yes', 'Does not ask.')
     .action(async (subscription: string, { yes = false }: { yes?: boolean }) => {
-      const { held, callbackUrl } = (await session.client.request(
+      const { held, callbackUrl } = await session.client.request<SubscriptionWithHeld>(
         'GET',
         `${path}/${subscription}`,
-      )) as SubscriptionWithHeld;
+      );
       const question = `Cancel the ${countOf(held)} held ${held.count === 1 ? 'delivery' : 'deliveries'} for ${callbackUrl}? They are not sent any more.`;
       if (!(await session.confirm(question, yes))) return;
-      const dropping = (await session.client.request('POST', `${path}/${subscription}/drop-held`)) as Subscription;
+      const dropping = await session.client.request<Subscription>('POST', `${path}/${subscription}/drop-held`);
       session.show(dropping, () => 'They are being cancelled.');
     });
 }
