@@ -32,21 +32,25 @@ export async function* followEvents(
   let isLost = false;
   while (!stopped.aborted) {
     try {
-      const silence = new Silence(longestSilenceMs, stopped);
+      const leaving = new AbortController();
+      const tooLong = new Error(`nothing came for ${longestSilenceMs / 1000} s`);
+      const silence = setTimeout(() => leaving.abort(tooLong), longestSilenceMs);
       try {
         const headers = { accept: 'text/event-stream', ...(last === undefined ? {} : { 'last-event-id': last }) };
-        const { body } = await client.open(path, { query, headers, signal: silence.signal });
+        const signal = AbortSignal.any([leaving.signal, stopped]);
+        const { body } = await client.open(path, { query, headers, signal });
         if (isLost) onAgain();
         [isFirst, isLost, pauseMs] = [false, false, firstPauseMs];
         const parser = new EventParser();
         for await (const piece of body!.pipeThrough(new TextDecoderStream())) {
-          silence.ended();
+          silence.refresh();
           yield* parser.push(piece);
           last = parser.lastId ?? last;
           pauseMs = parser.retryMs ?? pauseMs;
         }
       } finally {
-        silence.close();
+        clearTimeout(silence);
+        leaving.abort(); // one that was left before its end would stay open
       }
       // The server has ended it: it is stopping, or the stream has lasted an hour.
     } catch (error) {
@@ -57,43 +61,5 @@ export async function* followEvents(
     }
     await pause(pauseMs, undefined, { signal: stopped }).catch(() => {});
     pauseMs = Math.min(pauseMs * 2, longestPauseMs);
-  }
-}
-
-/** Ends a request when nothing has come for too long, or when it is stopped. */
-class Silence {
-  private readonly controller = new AbortController();
-  private timer: NodeJS.Timeout;
-  private readonly stop = () => this.controller.abort();
-
-  constructor(
-    private readonly longestMs: number,
-    private readonly stopped: AbortSignal,
-  ) {
-    stopped.addEventListener('abort', this.stop);
-    if (stopped.aborted) this.stop();
-    this.timer = this.start();
-  }
-
-  get signal(): AbortSignal {
-    return this.controller.signal;
-  }
-
-  ended(): void {
-    clearTimeout(this.timer);
-    this.timer = this.start();
-  }
-
-  close(): void {
-    clearTimeout(this.timer);
-    this.stopped.removeEventListener('abort', this.stop);
-    this.stop(); // one that was left before its end would stay open
-  }
-
-  private start(): NodeJS.Timeout {
-    return setTimeout(
-      () => this.controller.abort(new Error(`nothing came for ${this.longestMs / 1000} s`)),
-      this.longestMs,
-    );
   }
 }
