@@ -1,7 +1,9 @@
 import * as z from 'zod';
+import type { Settings } from '../config/settings.js';
 import { mailAddress } from '../config/setting-types.js';
 import { storable } from '../infra/http/input-parts.js';
 import { namePageOutput, namePageQuery } from '../infra/http/name-page.js';
+import type { InvalidParam } from '../infra/http/problem.js';
 import type { ShownApplication } from './applications.service.js';
 import { allScopes } from './scopes.js';
 
@@ -26,6 +28,15 @@ const fields = {
     .check(storable)
     .describe('HS256 key of its tokens; at least `SECRET_MIN_BYTES` bytes.'),
 };
+
+/** Why the secret is too short; undefined: it is not. */
+export const refusalOfSecret = (
+  secret: string,
+  { SECRET_MIN_BYTES: least }: Settings,
+): Omit<InvalidParam, 'name'> | undefined =>
+  Buffer.byteLength(secret) >= least
+    ? undefined
+    : { code: 'min_length', reason: `Must have at least ${least} bytes (setting SECRET_MIN_BYTES).` };
 
 export const newApplicationInput = z
   .strictObject({

@@ -18,6 +18,7 @@ import {
   applicationOutput,
   applicationWithSecretOutput,
   createdApplicationOutput,
+  refusalOfSecret,
 } from './applications-io.js';
 import { ApplicationsService, type ShownApplication } from './applications.service.js';
 import { AdminController, CurrentApplication } from './auth.decorators.js';
@@ -159,9 +160,7 @@ export class ApplicationsController {
   }
 
   private checkLength(secret: string | undefined): void {
-    const { SECRET_MIN_BYTES } = this.config.settings;
-    if (secret === undefined || Buffer.byteLength(secret) >= SECRET_MIN_BYTES) return;
-    const reason = `Must have at least ${SECRET_MIN_BYTES} bytes (setting SECRET_MIN_BYTES).`;
-    throw new ValidationProblem([{ name: 'secret', code: 'min_length', reason }]);
+    const refusal = secret === undefined ? undefined : refusalOfSecret(secret, this.config.settings);
+    if (refusal) throw new ValidationProblem([{ name: 'secret', ...refusal }]);
   }
 }

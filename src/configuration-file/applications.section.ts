@@ -3,6 +3,7 @@ import { IsNull } from 'typeorm';
 import { ApplicationChanges } from '../auth/application-changes.js';
 import { ApplicationEntity } from '../auth/application.entity.js';
 import { secretPlace } from '../auth/application.js';
+import { refusalOfSecret } from '../auth/applications-io.js';
 import { Config } from '../config/config.module.js';
 import { SecretCipher } from '../secrets/secret-cipher.service.js';
 import type { ConfiguredApplication } from './configuration-schema.js';
@@ -87,16 +88,13 @@ export class ApplicationsSection implements Section {
       secrets: secret === undefined ? (before?.secrets ?? {}) : { secret },
     };
     const fields = fieldsThatDiffer(before, after);
-    const { SECRET_MIN_BYTES: minBytes } = this.config.settings;
     const isSecretNew = fields.some((field) => 'secret' in field);
     if (!stored && secret === undefined) {
       planning.refuse(`${name}.secret`, 'required', 'A new application needs its secret.');
       return undefined;
     }
-    if (isSecretNew && secret !== undefined && Buffer.byteLength(secret) < minBytes) {
-      const reason = `Must have at least ${minBytes} bytes (setting SECRET_MIN_BYTES).`;
-      planning.refuse(`${name}.secret`, 'min_length', reason);
-    }
+    const tooShort = isSecretNew && secret !== undefined ? refusalOfSecret(secret, this.config.settings) : undefined;
+    if (tooShort) planning.refuse(`${name}.secret`, tooShort.code, tooShort.reason);
     if (stored && fields.length === 0) return undefined;
     return {
       change: { section: 'applications', action: stored ? 'change' : 'create', key: clientId, about: null, fields },
