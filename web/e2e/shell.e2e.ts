@@ -34,6 +34,10 @@ test('the console speaks Dutch to those who want it, and remembers', async ({ op
   await retype(part, '0.4');
   await expect(part).toHaveValue('0,4');
   await page.getByRole('button', { name: 'Wijzigingen verwerpen' }).click();
+  // Also the name of a button that is only a cross.
+  await open('channels?new=1');
+  await page.getByRole('dialog').getByRole('button', { name: 'Sluit dit venster' }).click();
+  await expect(page.getByRole('dialog')).toHaveCount(0);
 });
 
 test('the first load is less than 250 KB of script', async ({ heraut, browser }) => {

@@ -12,7 +12,7 @@ import './global.css';
 import './i18n/i18n.ts';
 import { router } from './routes.tsx';
 import './shell/clipboard.ts';
-import { colorSchemes, cssVariables, theme } from './shell/theme.ts';
+import { colorSchemes, cssVariables, useTheme } from './shell/theme.ts';
 
 /** Style elements that components write need the nonce of the page's policy. */
 const nonce = document.querySelector<HTMLElement>('[nonce]')?.nonce ?? '';
@@ -22,10 +22,10 @@ const nonce = document.querySelector<HTMLElement>('[nonce]')?.nonce ?? '';
 /** Of icons that say no size: as large as an alert shows them. */
 const iconDefaults = { size: '24' };
 
-createRoot(document.getElementById('root')!).render(
-  <StrictMode>
+function Console() {
+  return (
     <MantineProvider
-      theme={theme}
+      theme={useTheme()}
       cssVariablesResolver={cssVariables}
       colorSchemeManager={colorSchemes}
       defaultColorScheme="auto"
@@ -38,5 +38,11 @@ createRoot(document.getElementById('root')!).render(
         </QueryClientProvider>
       </IconContext.Provider>
     </MantineProvider>
+  );
+}
+
+createRoot(document.getElementById('root')!).render(
+  <StrictMode>
+    <Console />
   </StrictMode>,
 );

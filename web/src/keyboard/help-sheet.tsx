@@ -9,7 +9,6 @@ const useTexts = defineTexts(
   'shortcuts',
   {
     title: 'Keyboard shortcuts',
-    close: 'Close',
     anywhere: 'Anywhere',
     palette: 'Go to a page, a channel, a subscription, or what has an id',
     help: 'Show this sheet',
@@ -28,7 +27,6 @@ const useTexts = defineTexts(
   },
   {
     title: 'Sneltoetsen',
-    close: 'Sluiten',
     anywhere: 'Overal',
     palette: 'Ga naar een pagina, een kanaal, een abonnement, of iets met een id',
     help: 'Toon dit overzicht',
@@ -53,7 +51,7 @@ export default function HelpSheet({ onClose }: { onClose: () => void }) {
   const [singleKeys, setSingleKeys] = useSingleKeys();
   const or = ` ${t('or')} `;
   return (
-    <Modal opened onClose={onClose} title={t('title')} closeButtonProps={{ 'aria-label': t('close') }} size="lg">
+    <Modal opened onClose={onClose} title={t('title')} size="lg">
       <Stack>
         <SimpleGrid cols={{ base: 1, sm: 2 }} spacing="xl">
           <Stack gap="lg">

@@ -6,8 +6,8 @@ import { ProblemAlert } from './problem-alert.tsx';
 
 const useTexts = defineTexts(
   'confirm',
-  { cancel: 'Cancel', close: 'Close', type: 'Type {{word}} to confirm' },
-  { cancel: 'Annuleren', close: 'Sluiten', type: 'Typ {{word}} om te bevestigen' },
+  { cancel: 'Cancel', type: 'Type {{word}} to confirm' },
+  { cancel: 'Annuleren', type: 'Typ {{word}} om te bevestigen' },
 );
 
 export interface ConfirmProps {
@@ -68,7 +68,7 @@ export function Confirm({
     }
   };
   return (
-    <Modal opened={opened} onClose={leave} title={title} closeButtonProps={{ 'aria-label': t('close') }} centered>
+    <Modal opened={opened} onClose={leave} title={title} centered>
       <form
         onSubmit={(event) => {
           event.preventDefault();

@@ -13,7 +13,6 @@ const useTexts = defineTexts(
     secretDetail: 'It is shown only here and now. If you have not copied it, nobody has it.',
     stay: 'Stay',
     leave: 'Leave',
-    close: 'Close',
   },
   {
     underWay: 'Verlaten voordat het klaar is?',
@@ -23,7 +22,6 @@ const useTexts = defineTexts(
     secretDetail: 'Het wordt alleen hier en nu getoond. Als u het niet kopieerde, heeft niemand het.',
     stay: 'Blijven',
     leave: 'Verlaten',
-    close: 'Sluiten',
   },
 );
 
@@ -38,7 +36,7 @@ interface QuestionProps {
 export function LeaveQuestion({ opened, title, detail, onStay, onLeave }: QuestionProps) {
   const t = useTexts();
   return (
-    <Modal opened={opened} onClose={onStay} title={title} closeButtonProps={{ 'aria-label': t('close') }} centered>
+    <Modal opened={opened} onClose={onStay} title={title} centered>
       <Stack gap="sm">
         <Text size="sm">{detail}</Text>
         <Group justify="flex-end">

@@ -4,11 +4,7 @@ import { defineTexts } from '../i18n/i18n.ts';
 import { AskUnderWay } from './leaving.tsx';
 import { ProblemAlert } from './problem-alert.tsx';
 
-const useTexts = defineTexts(
-  'new-dialog',
-  { cancel: 'Cancel', close: 'Close' },
-  { cancel: 'Annuleren', close: 'Sluiten' },
-);
+const useTexts = defineTexts('new-dialog', { cancel: 'Cancel' }, { cancel: 'Annuleren' });
 
 interface Props {
   opened: boolean;
@@ -32,14 +28,7 @@ export function NewDialog({ opened, onClose, title, error, isBusy, isReady = tru
     if (!isBusy) onClose();
   };
   return (
-    <Modal
-      opened={opened}
-      onClose={leave}
-      title={title}
-      size="lg"
-      closeOnClickOutside={false}
-      closeButtonProps={{ 'aria-label': t('close') }}
-    >
+    <Modal opened={opened} onClose={leave} title={title} size="lg" closeOnClickOutside={false}>
       <form
         onSubmit={(event) => {
           event.preventDefault();

@@ -33,7 +33,6 @@ export function ActDialog({ act, onClose }: Props) {
       opened={act !== undefined}
       onClose={leave}
       title={act?.kind === 'close' ? t('titleClose') : t('titleSend')}
-      closeButtonProps={{ 'aria-label': t('closeDialog') }}
       size="lg"
       centered
     >

@@ -43,7 +43,6 @@ export const useShellTexts = defineTexts(
     notFoundDetail: 'The address is mistyped, or what it led to is gone.',
     toOverview: 'To the overview',
     loading: 'Loading …',
-    closeNotice: 'Close this notice',
   },
   {
     skip: 'Naar de inhoud',
@@ -86,6 +85,5 @@ export const useShellTexts = defineTexts(
     notFoundDetail: 'Het adres is verkeerd getypt, of waar het naar verwees is er niet meer.',
     toOverview: 'Naar het overzicht',
     loading: 'Bezig met laden …',
-    closeNotice: 'Sluit deze melding',
   },
 );

@@ -1,10 +1,22 @@
 import {
   Badge,
   createTheme,
+  Drawer,
   localStorageColorSchemeManager,
+  Modal,
+  Notification,
   type CSSVariablesResolver,
   type MantineColorsTuple,
+  type MantineThemeOverride,
 } from '@mantine/core';
+import { useMemo } from 'react';
+import { defineTexts } from '../i18n/i18n.ts';
+
+const useTexts = defineTexts(
+  'theme',
+  { closeDialog: 'Close this dialog', closeNotice: 'Close this notice' },
+  { closeDialog: 'Sluit dit venster', closeNotice: 'Sluit deze melding' },
+);
 
 const heraut: MantineColorsTuple = [
   '#e6f6f8',
@@ -20,7 +32,7 @@ const heraut: MantineColorsTuple = [
 ];
 
 /** Contrast of 4.5 and more in both schemes (WCAG 2.2, 1.4.3), where the library's defaults have less. */
-export const theme = createTheme({
+const theme = createTheme({
   primaryColor: 'heraut',
   colors: { heraut },
   primaryShade: { light: 7, dark: 8 },
@@ -40,6 +52,23 @@ export const theme = createTheme({
     Badge: Badge.extend({ defaultProps: { tt: 'none', fw: 500 } }),
   },
 });
+
+/** With the names of buttons that are only a cross, in the chosen language. */
+export function useTheme(): MantineThemeOverride {
+  const t = useTexts();
+  return useMemo(() => {
+    const closing = { closeButtonProps: { 'aria-label': t('closeDialog') } };
+    return {
+      ...theme,
+      components: {
+        ...theme.components,
+        Modal: Modal.extend({ defaultProps: closing }),
+        Drawer: Drawer.extend({ defaultProps: closing }),
+        Notification: Notification.extend({ defaultProps: { closeButtonProps: { 'aria-label': t('closeNotice') } } }),
+      },
+    };
+  }, [t]);
+}
 
 const tinted = ['red', 'orange', 'yellow', 'green', 'blue', 'gray', 'grape', 'heraut'];
 

@@ -48,7 +48,6 @@ export function UserMenu() {
         color: 'red',
         title: signIn('notSignedOut'),
         message: error instanceof ApiProblem ? error.problem.detail : t('unreachableNow'),
-        closeButtonProps: { 'aria-label': t('closeNotice') },
       });
     });
   const name = session ? t('user', { name: session.user.name, role: t(session.user.role) }) : '';

@@ -52,7 +52,6 @@ const useTexts = defineTexts(
     headers: 'Headers of its own',
     create: 'Create',
     cancel: 'Cancel',
-    close: 'Close',
     later: 'Pace, retries and signing keys are set on its page.',
   },
   {
@@ -70,7 +69,6 @@ const useTexts = defineTexts(
     headers: 'Eigen headers',
     create: 'Aanmaken',
     cancel: 'Annuleren',
-    close: 'Sluiten',
     later: 'Tempo, nieuwe pogingen en sleutels stelt u in op de pagina van het abonnement.',
   },
 );
@@ -143,14 +141,7 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
     isAuthorizationComplete(authorization) &&
     !isNameMissing;
   return (
-    <Drawer
-      opened={opened}
-      onClose={leave}
-      position="right"
-      size="xl"
-      title={t('title')}
-      closeButtonProps={{ 'aria-label': t('close') }}
-    >
+    <Drawer opened={opened} onClose={leave} position="right" size="xl" title={t('title')}>
       <form ref={form} onSubmit={submit}>
         <Stack gap="md">
           <Text size="sm" c="dimmed">

@@ -11,7 +11,6 @@ const useTexts = defineTexts(
     detail: 'It is shown this once. The receiver verifies signatures with it; if it gets lost, rotate the key.',
     copy: 'Copy the secret',
     done: 'I have it',
-    close: 'Close',
   },
   {
     title: 'Kopieer dit geheim nu',
@@ -19,7 +18,6 @@ const useTexts = defineTexts(
       'Het wordt alleen nu getoond. De ontvanger controleert er handtekeningen mee; raakt het zoek, vervang dan de sleutel.',
     copy: 'Kopieer het geheim',
     done: 'Ik heb het',
-    close: 'Sluiten',
   },
 );
 
@@ -33,7 +31,6 @@ export function SecretOnce({ secret, onClose }: { secret: string | null; onClose
       closeOnClickOutside={false}
       closeOnEscape={false}
       title={t('title')}
-      closeButtonProps={{ 'aria-label': t('close') }}
       centered
     >
       <Stack gap="sm">

@@ -24,14 +24,7 @@ export function AlertDrawer({ id, listed, onClose }: Props) {
   });
   const alert = known ?? found.data;
   return (
-    <Drawer
-      opened={id !== undefined}
-      onClose={onClose}
-      position="right"
-      size="md"
-      title={t('details')}
-      closeButtonProps={{ 'aria-label': t('close') }}
-    >
+    <Drawer opened={id !== undefined} onClose={onClose} position="right" size="md" title={t('details')}>
       {!known && found.error && <ProblemAlert error={found.error} onRetry={() => void found.refetch()} />}
       {alert === null && <Text size="sm">{t('gone')}</Text>}
       {alert === undefined && !found.error && <Skeleton height={240} />}

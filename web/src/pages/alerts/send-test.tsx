@@ -33,13 +33,7 @@ export function SendTest() {
       >
         {t('testDetail')}
       </Confirm>
-      <Modal
-        opened={send.isSuccess}
-        onClose={() => send.reset()}
-        title={t('testDone')}
-        closeButtonProps={{ 'aria-label': t('close') }}
-        centered
-      >
+      <Modal opened={send.isSuccess} onClose={() => send.reset()} title={t('testDone')} centered>
         <Stack gap="sm">
           {send.data?.results.length === 0 && (
             <>

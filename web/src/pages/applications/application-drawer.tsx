@@ -47,7 +47,6 @@ export function ApplicationDrawer({ id, mayChange, onClose, onSecret }: Props) {
       position="right"
       size="md"
       title={t('title')}
-      closeButtonProps={{ 'aria-label': t('close') }}
       // Every dialog that is open hears it: that of a question is to close alone, or not at all while it is carried out.
       closeOnEscape={!isAsking}
     >

@@ -32,7 +32,6 @@ export function NewSecret({ current: { data, tag }, onClose, onSecret, isOther, 
     notifications.show({
       color: 'green',
       message: t('secretSet', { name: clientId }),
-      closeButtonProps: { 'aria-label': t('close') },
     });
   };
   return (

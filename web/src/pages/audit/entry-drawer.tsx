@@ -29,14 +29,7 @@ export function EntryDrawer({ place, listed, onClose }: Props) {
   });
   const entry = known ?? found.data;
   return (
-    <Drawer
-      opened={place !== undefined}
-      onClose={onClose}
-      position="right"
-      size="xl"
-      title={t('entry')}
-      closeButtonProps={{ 'aria-label': t('close') }}
-    >
+    <Drawer opened={place !== undefined} onClose={onClose} position="right" size="xl" title={t('entry')}>
       {found.error && <ProblemAlert error={found.error} onRetry={() => void found.refetch()} />}
       {entry === null && <Text size="sm">{t('gone')}</Text>}
       {entry === undefined && !found.error && <Skeleton height={240} />}

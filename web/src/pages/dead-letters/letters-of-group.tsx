@@ -45,7 +45,6 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
         color: 'green',
         title: t('sentAgain'),
         message: t('sentAgainText'),
-        closeButtonProps: { 'aria-label': t('closeNotice') },
       });
     },
     // Also where it was refused: it may have arrived by now.

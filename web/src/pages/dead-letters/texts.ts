@@ -61,7 +61,6 @@ export const useDeadLettersTexts = defineTexts(
     searchFurther: 'Search further back than {{to}}',
     full: 'No more can be selected: the address of the page names each of them. For more, select whole groups, or narrow the list and send or close all of it.',
     goneGroup: 'There is nothing in this group any more.',
-    closeNotice: 'Close this notice',
   },
   {
     title: 'Onbestelbaar',
@@ -122,6 +121,5 @@ export const useDeadLettersTexts = defineTexts(
     searchFurther: 'Zoek verder terug dan {{to}}',
     full: 'Er kan niet meer worden geselecteerd: het adres van de pagina noemt alles. Selecteer voor meer hele groepen, of perk de lijst in en verstuur alles opnieuw of sluit alles af.',
     goneGroup: 'In deze groep is niets meer.',
-    closeNotice: 'Sluit deze melding',
   },
 );

@@ -14,7 +14,6 @@ import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { useTypedText } from '../../parts/use-typed-text.ts';
 import { OpenEndpoints } from './open-endpoints.tsx';
 import { PacedSubscriptions } from './paced-subscriptions.tsx';
-import { useShellTexts } from '../../shell/texts.ts';
 import { useEndpointsTexts } from './texts.ts';
 import type { OpenEndpoint } from './types.ts';
 
@@ -85,7 +84,6 @@ export function EndpointsPage() {
 
 function ResetDialog({ endpoint, onClose }: { endpoint: OpenEndpoint | undefined; onClose: () => void }) {
   const t = useEndpointsTexts();
-  const shell = useShellTexts();
   const format = useFormat();
   const client = useQueryClient();
   const reset = useMutation({
@@ -101,7 +99,6 @@ function ResetDialog({ endpoint, onClose }: { endpoint: OpenEndpoint | undefined
       notifications.show({
         message: t('resetDone', { address }),
         color: 'green',
-        closeButtonProps: { 'aria-label': shell('closeNotice') },
       });
     },
     onSettled: () => {

@@ -170,8 +170,7 @@ function Actions({ id, delivery, name }: { id: string; delivery: ShownDelivery; 
   const [error, setError] = useState<unknown>();
   const { subscriptionId, state } = delivery;
   const path = { notificationId: id, subscriptionId };
-  const tell = (message: string) =>
-    notifications.show({ message, closeButtonProps: { 'aria-label': t('closeNotice') } });
+  const tell = (message: string) => notifications.show({ message });
   const retry = async () => {
     await answerOf(api.POST('/admin/v1/deliveries/{notificationId}/{subscriptionId}/retry', { params: { path } }));
     tell(t('retried'));

@@ -74,13 +74,7 @@ export function ReplayDialog({ id, subscriptionId, name, isDelivered = false, on
     if (!isBusy) onClose();
   };
   return (
-    <Modal
-      opened
-      onClose={leave}
-      title={isDelivered ? t('againTitle') : t('replayTitle')}
-      closeButtonProps={{ 'aria-label': t('close') }}
-      centered
-    >
+    <Modal opened onClose={leave} title={isDelivered ? t('againTitle') : t('replayTitle')} centered>
       <form
         onSubmit={(event) => {
           event.preventDefault();

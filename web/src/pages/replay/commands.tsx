@@ -26,7 +26,7 @@ export function Commands({ work }: { work: Replay }) {
   const done = (changed: Replay, title: string) => {
     client.setQueryData(['replay', work.id], changed);
     void client.invalidateQueries({ queryKey: ['replays'] });
-    notifications.show({ message: title, color: 'green', closeButtonProps: { 'aria-label': t('closeNotice') } });
+    notifications.show({ message: title, color: 'green' });
   };
   const carryOut = async (verb: 'pause' | 'resume') => {
     setBusy(true);

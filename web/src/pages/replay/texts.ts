@@ -59,7 +59,6 @@ export const useReplayTexts = defineTexts(
     paused: 'Paused',
     resumed: 'Resumed',
     wasCancelled: 'Cancelled',
-    closeNotice: 'Close this notice',
   },
   {
     created: 'Gemaakt {{at}} door {{by}}',
@@ -119,6 +118,5 @@ export const useReplayTexts = defineTexts(
     paused: 'Gepauzeerd',
     resumed: 'Hervat',
     wasCancelled: 'Geannuleerd',
-    closeNotice: 'Sluit deze melding',
   },
 );

@@ -60,7 +60,6 @@ export function Actions({ subscription, tag, situation, onDeleted }: Props) {
     const notice = notifications.show({
       color: 'green',
       withBorder: true,
-      closeButtonProps: { 'aria-label': t('close') },
       message: undo ? (
         <>
           {message}{' '}
@@ -85,7 +84,6 @@ export function Actions({ subscription, tag, situation, onDeleted }: Props) {
       color: 'red',
       autoClose: false,
       withBorder: true,
-      closeButtonProps: { 'aria-label': t('close') },
       message: <ProblemAlert error={error} />,
     });
 

@@ -21,7 +21,7 @@ import type { SubscriptionWithHeld } from '../../subscriptions/data.ts';
 import { DraftBar } from '../../drafts/draft-bar.tsx';
 import { nextKey } from '../../subscriptions/filter-drafts.ts';
 import { useSubscriptionTexts } from './texts.ts';
-import { useSubscriptionPartDraft, useTold } from './use-save.ts';
+import { useSubscriptionPartDraft, told } from './use-save.ts';
 
 type Choice = 'keep' | 'replace' | 'remove';
 
@@ -62,7 +62,6 @@ export function CredentialsTab({ subscription, tag }: { subscription: Subscripti
   const { credentials } = subscription;
   const t = useSubscriptionTexts();
   const format = useFormat();
-  const told = useTold();
   const mayChange = useMay('administrator');
   const draft = useSubscriptionPartDraft<Typed>({
     subscription,

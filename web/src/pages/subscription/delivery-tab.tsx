@@ -5,7 +5,7 @@ import { useMay } from '../../shell/session.tsx';
 import type { SubscriptionChanges, SubscriptionWithHeld } from '../../subscriptions/data.ts';
 import { DraftBar } from '../../drafts/draft-bar.tsx';
 import { useSubscriptionTexts } from './texts.ts';
-import { useSubscriptionDraft, useTold } from './use-save.ts';
+import { useSubscriptionDraft, told } from './use-save.ts';
 
 const fieldsOf = (subscription: SubscriptionWithHeld) => ({
   callbackUrl: subscription.callbackUrl,
@@ -29,7 +29,6 @@ function changedFields(value: Fields, before: SubscriptionWithHeld): Subscriptio
 
 export function DeliveryTab({ subscription, tag }: { subscription: SubscriptionWithHeld; tag: string | undefined }) {
   const t = useSubscriptionTexts();
-  const told = useTold();
   const isReadOnly = !useMay('administrator');
   const draft = useSubscriptionDraft({ subscription, tag, fields: fieldsOf, changes: changedFields });
   const { value } = draft;

@@ -7,11 +7,10 @@ import { isComplete, toChannels, toDrafts } from '../../subscriptions/filter-dra
 import { FiltersEditor } from '../../subscriptions/filters-editor.tsx';
 import { FiltersPreview } from '../../subscriptions/filters-preview.tsx';
 import { useSubscriptionTexts } from './texts.ts';
-import { useSubscriptionDraft, useTold } from './use-save.ts';
+import { useSubscriptionDraft, told } from './use-save.ts';
 
 export function FiltersTab({ subscription, tag }: { subscription: SubscriptionWithHeld; tag: string | undefined }) {
   const t = useSubscriptionTexts();
-  const told = useTold();
   const mayChange = useMay('administrator');
   const draft = useSubscriptionDraft({
     subscription,

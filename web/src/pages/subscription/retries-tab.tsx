@@ -12,7 +12,7 @@ import { DraftBar } from '../../drafts/draft-bar.tsx';
 import { IsGone } from '../../drafts/use-draft.ts';
 import { useResourceDraft } from '../../drafts/use-resource-draft.ts';
 import { useSubscriptionTexts } from './texts.ts';
-import { useTold } from './use-save.ts';
+import { told } from './use-save.ts';
 
 type Policy = components['schemas']['SubscriptionRetryPolicy'];
 
@@ -63,7 +63,6 @@ interface Props {
 
 function Editor({ subscriptionId, policy, tag, general }: Props) {
   const t = useSubscriptionTexts();
-  const told = useTold();
   const queries = useQueryClient();
   const mayChange = useMay('administrator');
   const [isAsked, setAsked] = useState(false);

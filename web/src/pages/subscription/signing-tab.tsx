@@ -13,7 +13,7 @@ import { RelativeTime } from '../../parts/relative-time.tsx';
 import { useMay } from '../../shell/session.tsx';
 import { SecretOnce } from '../../subscriptions/secret-once.tsx';
 import { useSubscriptionTexts } from './texts.ts';
-import { useTold } from './use-save.ts';
+import { told } from './use-save.ts';
 
 type Key = components['schemas']['SigningKey'];
 type Asked = { to: 'make' } | { to: 'rotate' | 'end'; key: Key };
@@ -23,7 +23,6 @@ const graces = [0, 3600, 86_400, 604_800] as const;
 export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
   const t = useSubscriptionTexts();
   const format = useFormat();
-  const told = useTold();
   const queries = useQueryClient();
   const mayChange = useMay('administrator');
   const path = { subscriptionId };

@@ -82,7 +82,7 @@ export function TestCall({ subscriptionId, opened, onClose }: Props) {
     onClose();
   };
   return (
-    <Modal opened={opened} onClose={close} size="lg" title={t('title')} closeButtonProps={{ 'aria-label': t('close') }}>
+    <Modal opened={opened} onClose={close} size="lg" title={t('title')}>
       <Stack gap="md">
         <Text size="sm">{t('intro')}</Text>
         <div aria-live="polite">{call.data && <Answer result={call.data} />}</div>

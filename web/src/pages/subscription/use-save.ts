@@ -9,7 +9,6 @@ import {
   type SubscriptionChanges,
   type SubscriptionWithHeld,
 } from '../../subscriptions/data.ts';
-import { useSubscriptionTexts } from './texts.ts';
 
 interface Part<T> {
   subscription: SubscriptionWithHeld;
@@ -55,8 +54,4 @@ export function useSubscriptionDraft<T>({ changes, ...part }: Changed<T>): Draft
   });
 }
 
-export function useTold() {
-  const t = useSubscriptionTexts();
-  return (message: string) =>
-    notifications.show({ color: 'green', message, withBorder: true, closeButtonProps: { 'aria-label': t('close') } });
-}
+export const told = (message: string): string => notifications.show({ color: 'green', message, withBorder: true });
