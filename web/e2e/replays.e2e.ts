@@ -45,7 +45,7 @@ test('an id that is pasted and counted at once is counted, and not everything', 
   await page.clock.fastForward(1_000);
   await expect(page).toHaveURL(new RegExp(`notification=${id}&count=yes$`));
   expect(JSON.stringify(asked)).not.toContain('"all":true');
-  // What is typed afterwards and taken back changes nothing.
+  // A letter that is typed afterwards and taken back changes nothing.
   await field.press('End');
   await field.press('x');
   await field.press('Backspace');

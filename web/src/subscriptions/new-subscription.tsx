@@ -131,7 +131,7 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
   const leave = () => {
     if (!create.isPending) onClose();
   };
-  // What keeps it from being made must be in sight.
+  // A name that is missing keeps it from being made, and has to be in sight.
   const isNameMissing = !areNamed(headers);
   const isMoreOpen = isMoreShown || isNameMissing;
   const isReady =
