@@ -6,6 +6,8 @@ const atOnce = () => Response.json({});
 let answer: (signal: AbortSignal | null | undefined) => Response = atOnce;
 
 beforeAll(() => {
+  // Another file may have loaded it, with another clock.
+  vi.resetModules();
   vi.stubGlobal('document', { baseURI: 'http://heraut.example/console/' });
   vi.stubGlobal('addEventListener', () => undefined);
   vi.stubGlobal('fetch', (request: Request, { signal }: RequestInit = {}) => {
