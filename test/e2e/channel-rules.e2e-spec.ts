@@ -66,10 +66,9 @@ describe('the rules of a channel', () => {
     await admin.api.app.get(Postgres).upkeep.transaction(async (manager) => {
       await manager.query('UPDATE catalogue SET version = version + 1');
       asked.push(admin.patch(path, { maxAgeSeconds: 60 }));
-      await eventually(async () => {
-        const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-        return (await manager.query<object[]>(waiting)).length > 0;
-      }, 'the change to wait');
+      // pg_stat_activity would not do: a transaction that looks again sees no connection that was opened since.
+      const waiting = 'SELECT FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid';
+      await eventually(async () => (await manager.query<object[]>(waiting)).length > 0, 'the change to wait');
       const change = 'UPDATE channel SET max_age = 60, version = catalogue.version FROM catalogue WHERE id = $1';
       await manager.query(change, [path.split('/').at(-1)]);
     });

@@ -95,10 +95,10 @@ describe('publishing', () => {
 
   it('knows a kanaal that another process has just made', async () => {
     const naam = randomUUID();
-    const { dataSource } = api.app.get(Postgres);
-    await dataSource.query('UPDATE catalogue SET version = version + 1');
-    await dataSource.query(
-      `INSERT INTO channel (id, name, documentation_link, filters, version) SELECT $1, $2, '', '{}', version FROM catalogue`,
+    // One statement, as processes do it: whoever looked between two would have read the version, and not the channel.
+    await api.app.get(Postgres).dataSource.query(
+      `WITH raised AS (UPDATE catalogue SET version = version + 1 RETURNING version)
+       INSERT INTO channel (id, name, documentation_link, filters, version) SELECT $1, $2, '', '{}', version FROM raised`,
       [randomUUID(), naam],
     );
     expect((await api.post('/notificaties', notification(naam))).status).toBe(201);
