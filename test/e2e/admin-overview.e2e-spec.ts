@@ -24,6 +24,20 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([admin.close(), receiver.stop()]));
 
+/**
+ * A subscription that was proved when its callback still answered. An endpoint to which none leads is closed by the dispatcher, whenever it
+ * looks for such.
+ */
+const leadTo = (callbackUrl: string) =>
+  admin.api.app.get(Postgres).dataSource.transaction((manager) =>
+    manager.query(
+      `WITH changed AS (UPDATE catalogue SET version = version + 1 RETURNING version)
+       INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)
+       SELECT gen_random_uuid(), 'owner', $1, '', '[]', version FROM changed`,
+      [callbackUrl],
+    ),
+  );
+
 describe('open endpoints, as an operator sees them', () => {
   let origin: string;
 
@@ -36,20 +50,9 @@ describe('open endpoints, as an operator sees them', () => {
   const listed = async () => (await admin.get(path)).json.endpoints as { address: string; subscriptionCount: number }[];
   const reset = (body: unknown, request?: object) => admin.post(`${path}/reset`, body, request);
 
-  /** A subscription that was proved when its callback still answered. */
-  const subscribe = (callbackUrl: string) =>
-    admin.api.app.get(Postgres).dataSource.transaction((manager) =>
-      manager.query(
-        `WITH changed AS (UPDATE catalogue SET version = version + 1 RETURNING version)
-         INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)
-         SELECT gen_random_uuid(), 'owner', $1, '', '[]', version FROM changed`,
-        [callbackUrl],
-      ),
-    );
-
   it('are listed with what is known of them, and with how many subscriptions lead there', async () => {
     const other = `https://${randomUUID()}.invalid`;
-    for (const url of [`${origin}/1`, `${origin}/2`, `${origin}/2`, `${other}/1`, `${other}/2`]) await subscribe(url);
+    for (const url of [`${origin}/1`, `${origin}/2`, `${origin}/2`, `${other}/1`, `${other}/2`]) await leadTo(url);
     await open(origin, 'ETIMEDOUT');
     await open(`${other}/1`, 'HTTP 500');
     const { json } = await admin.get(path);
@@ -85,6 +88,7 @@ describe('open endpoints, as an operator sees them', () => {
   });
 
   it('are closed by a reset, which is reported', async () => {
+    await leadTo(`${origin}/a?b=c%20d`);
     await open(`${origin}/a?b=c%20d`);
     expect((await reset({ address: `${origin}/a?b=c%20d` })).status).toBe(204);
     expect(await listed()).toEqual([]);
@@ -94,7 +98,7 @@ describe('open endpoints, as an operator sees them', () => {
   });
 
   it('are told apart from those that only cannot take it as fast as it comes', async () => {
-    for (const url of [`${origin}/slow`, `https://${randomUUID()}.invalid/parked`]) await subscribe(url);
+    for (const url of [`${origin}/slow`, `https://${randomUUID()}.invalid/parked`]) await leadTo(url);
     const subscriptions = (await admin.get('/admin/v1/subscriptions')).json.subscriptions as {
       id: string;
       callbackUrl: string;
@@ -122,6 +126,7 @@ describe('open endpoints, as an operator sees them', () => {
   });
 
   it('are known here although another process opened them a moment ago', async () => {
+    await leadTo(origin);
     await admin.api.app
       .get(Postgres)
       .dataSource.query(
@@ -246,7 +251,10 @@ describe('the whole installation at a glance', () => {
 
   it('names the endpoints that are in trouble longest', async () => {
     const addresses = Array.from({ length: 6 }, (_, nr) => `https://${nr}-${randomUUID()}.invalid`);
-    for (const address of addresses) await admin.api.app.get(OpenEndpoints).open(address, 'ECONNREFUSED', 5, 60_000);
+    for (const address of addresses) {
+      await leadTo(address);
+      await admin.api.app.get(OpenEndpoints).open(address, 'ECONNREFUSED', 5, 60_000);
+    }
     const { endpoints } = await eventuallyShows('six endpoints', ({ endpoints: { openCount } }) => openCount === 6);
     expect(endpoints.longest.map(({ address }) => address)).toEqual(addresses.slice(0, 5));
     await admin.api.app.get(OpenEndpoints).closeUnused(addresses);
