@@ -70,12 +70,17 @@ export const leaveOut = statement(
 /**
  * Whether anybody may still see what the last step erased: a vacuum returns, and leaves it where it is. The last step is the last transaction that
  * wrote the row of the day; one that came after it, to export the day for example, only has others wait longer.
+ *
+ * A VACUUM keeps nothing from another one, although it has an `xmin` like everybody else; where tables change much, autovacuum always makes one, and no
+ * walk would end. Its helpers are known by whom they help. An ANALYZE does keep what it may see, autovacuum's too, for the seconds that it takes.
+ * A standby without a slot keeps what its queries see by the `xmin` of its sender. That one is in no database; its `backend_type` is not shown to all roles.
  */
 export const findOlderSnapshot = statement(
   'older-snapshot',
   `WITH held AS (
      SELECT unnest(ARRAY[backend_xmin, backend_xid]) AS since FROM pg_stat_activity
-     WHERE pid <> pg_backend_pid() AND (datname = current_database() OR backend_type = 'walsender')
+     WHERE pid <> pg_backend_pid() AND (datname = current_database() OR datid IS NULL)
+       AND COALESCE(leader_pid, pid) NOT IN (SELECT pid FROM pg_stat_progress_vacuum)
      UNION ALL SELECT transaction FROM pg_prepared_xacts WHERE database = current_database()
      UNION ALL SELECT xmin FROM pg_replication_slots
    )

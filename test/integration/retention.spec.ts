@@ -5,6 +5,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { InProcessAttemptStates } from '../../src/delivery/attempt-states.in-process.js';
@@ -15,7 +16,7 @@ import { Upkeep } from '../../src/dispatching/upkeep.service.js';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
 import type { DropConnection } from '../../src/infra/postgres/detach-partitions.js';
 import type { Query } from '../../src/infra/postgres/postgres.js';
-import type { Statement, Values } from '../../src/infra/postgres/statement.js';
+import { statement, type Statement, type Values } from '../../src/infra/postgres/statement.js';
 import { cancelNext, type CancelledByErasure } from '../../src/ledger/cancel-erased.js';
 import type { DeliveryState } from '../../src/ledger/delivery.js';
 import { dropExpired } from '../../src/ledger/drop-expired.js';
@@ -39,12 +40,13 @@ import { DayDropper } from '../../src/retention/day-dropper.service.js';
 import { ErasureWork } from '../../src/retention/erasure-work.service.js';
 import { Erasures } from '../../src/retention/erasures.service.js';
 import { exportDay } from '../../src/retention/export-day.js';
-import { beginWalk } from '../../src/retention/retention-days.js';
+import { beginWalk, findOlderSnapshot } from '../../src/retention/retention-days.js';
 import { RetentionReports } from '../../src/retention/retention-report.service.js';
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
 import { eventually } from '../support/eventually.js';
 import { TestLedger } from '../support/ledger.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
+import { connectStandby } from '../support/standby.js';
 
 Logger.overrideLogger(false);
 const dayMs = 86_400_000;
@@ -405,6 +407,7 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       const reader = test.postgres.upkeep.createQueryRunner();
       await reader.startTransaction('REPEATABLE READ');
       try {
+        await reader.query('SET LOCAL idle_in_transaction_session_timeout = 0'); // it is idle for all of the rounds
         await reader.query('SELECT FROM notification LIMIT 1');
         await eraseOld();
         expect([await bodyOf(key), await bodyOf(other)]).toEqual([null, expect.any(String)]);
@@ -431,6 +434,54 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
           bodies_erased_at: expect.any(Date),
         },
       ]);
+    });
+
+    it('ends although somebody vacuums any table, by which nothing is kept', async () => {
+      if (test.postgres.isEmbedded) return; // one connection
+      const at = await makeDay(9);
+      await add(at, 'delivered');
+      await test.sql('CREATE TABLE large AS SELECT generate_series(1, 500000)');
+      const other = new pg.Client({ connectionString: prepared.settings.DATABASE_URL });
+      await other.connect();
+      await other.query('SET vacuum_cost_delay = 100; SET vacuum_cost_limit = 1'); // minutes
+      const vacuum = other.query('VACUUM large').catch((error: unknown) => error);
+      const vacuuming = () =>
+        test.sql<{ pid: number }>(`SELECT pid FROM pg_stat_progress_vacuum WHERE relid = 'large'::regclass`);
+      try {
+        await eventually(async () => (await vacuuming()).length === 1, 'the vacuum to be under way');
+        await eraseOld();
+        expect(await report(at)).toMatchObject([{ walk_channels: null, bodies_erased_at: expect.any(Date) }]);
+        expect(await vacuuming()).toHaveLength(1);
+      } finally {
+        for (const { pid } of await vacuuming()) await test.sql('SELECT pg_cancel_backend($1)', [pid]);
+        await vacuum;
+        await other.end();
+        await test.sql('DROP TABLE large');
+      }
+    });
+
+    it('waits for what the queries of a standby may see, one without a slot, whose session a role is not told to be that', async () => {
+      if (test.postgres.isEmbedded) return; // it has no standby
+      const at = await makeDay(9);
+      await add(at, 'delivered');
+      const [before] = await test.sql<{ xmin: string }>('SELECT pg_snapshot_xmin(pg_current_snapshot()) AS xmin');
+      await expect(eraseOld(running, undefined, withoutVacuum())).rejects.toThrow('no vacuum');
+      await test.sql('GRANT SELECT ON retention_day TO pg_checkpoint');
+      const isStillSeen = async () => {
+        const [found] = await test.postgres.transaction(async (query) => {
+          await query(statement('be-no-superuser', 'SET LOCAL ROLE pg_checkpoint'));
+          return query<{ yes: boolean }>(findOlderSnapshot, { day: dateOf(Math.floor(at / dayMs)) });
+        });
+        return found!.yes;
+      };
+      await eventually(async () => !(await isStillSeen()), 'nobody else to see it');
+      const disconnect = await connectStandby(prepared.settings.DATABASE_URL!, before!.xmin);
+      try {
+        expect(await isStillSeen()).toBe(true);
+      } finally {
+        await disconnect();
+      }
+      await eventually(async () => !(await isStillSeen()), 'the standby to be gone');
     });
 
     it('that waits for its end is begun anew for one more channel by one process, and by no other', async () => {
