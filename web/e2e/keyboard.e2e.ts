@@ -4,6 +4,8 @@ import { expect, lookAt, test } from './harness.js';
 
 const palette = (page: Page) => page.getByRole('dialog', { name: 'Go to' });
 const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name });
+/** The key that follows `g` counts for a moment: it is pressed without waiting for the page to have had the first. */
+const go = (page: Page, key: string) => Promise.all(['g', key].map((each) => page.keyboard.press(each)));
 
 test('the palette leads to pages, channels and subscriptions by their names, and to what has an id', async ({
   open,
@@ -59,8 +61,7 @@ test('keys lead to pages, never while somebody types or a dialog is open, and ca
   open,
 }) => {
   const page = await open('overview');
-  await page.keyboard.press('g');
-  await page.keyboard.press('s');
+  await go(page, 's');
   await expect(page).toHaveURL(/\/subscriptions/);
   await page.keyboard.press('g');
   await page.keyboard.press('x');
@@ -145,8 +146,7 @@ test('a notification is published by the keyboard alone', async ({ open, heraut,
   const channel = await heraut.createChannel(['kind']);
   await heraut.subscribe({ channel, url: receiver.url });
   const page = await open('overview');
-  await page.keyboard.press('g');
-  await page.keyboard.press('p');
+  await go(page, 'p');
   await expect(heading(page, 'Publish a notification')).toBeVisible();
   const into = async (role: 'combobox' | 'textbox', name: string, text: string) => {
     const field = page.getByRole(role, { name, exact: true });

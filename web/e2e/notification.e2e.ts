@@ -7,7 +7,10 @@ test('a notification is followed, retried, cancelled and sent again where it sta
   receiver,
 }) => {
   const channel = await heraut.createChannel(['kind']);
-  await heraut.subscribe({ channel, url: receiver.url });
+  const subscription = await heraut.subscribe({ channel, url: receiver.url });
+  // What failed waits for the buttons: by itself it would be sent again after 25 s.
+  const path = `/admin/v1/subscriptions/${subscription}/retry-policy`;
+  await heraut.api.call('PUT', path, { body: { backoffFactor: 600 } });
   receiver.next(answer(503, { server: 'nginx' }, '{"detail":"down for maintenance"}'));
   const { id } = await heraut.publish(channel, { resource: 'permit', kenmerken: { kind: 'a' } });
   const page = await open(`notifications/${id}`);
