@@ -17,10 +17,7 @@ let admin: AdminApi;
 let receiver: Receiver;
 
 beforeAll(async () => {
-  admin = await AdminApi.start({
-    AT_LEAST_ONCE_SENDING_CUSTOMERS: 'superuser,listed',
-    NOTIFICATION_REQUESTS_TIMEOUT: '0.5',
-  });
+  admin = await AdminApi.start({ AT_LEAST_ONCE_SENDING_CUSTOMERS: 'superuser,listed' });
 });
 afterAll(() => admin.close());
 // For each test: what was published in the one before may be tried again, and would get the answer that is meant for another call.
@@ -31,6 +28,9 @@ afterEach(() => receiver.stop());
 
 const sql = <R>(text: string, values: unknown[] = []): Promise<R[]> =>
   admin.api.app.get(Postgres).dataSource.query<R[]>(text, values);
+
+/** For calls that nobody answers. All others have more, so that they are answered in time on a busy machine. */
+const brief = { timeoutSeconds: 3 };
 
 interface Subscribed {
   id: string;
@@ -455,7 +455,7 @@ describe('a test of a subscription', () => {
       errorClass: null,
       wasSent: true,
       isSigned: true,
-      timeoutMs: 500,
+      timeoutMs: 10_000,
       address: new URL(receiver.url).host,
     });
     expect(json.headers).toMatchObject({ 'content-type': 'text/html' });
@@ -480,11 +480,11 @@ describe('a test of a subscription', () => {
     [
       'nothing in time',
       hang,
-      // Of the half second that it may take, the question for its authorization may have taken some.
+      // Of the time that it may take, the question for its authorization may have taken some.
       {
         status: null,
         errorClass: 'timeout',
-        error: expect.stringMatching(/^no answer within 0\.\d+ s$/),
+        error: expect.stringMatching(/^no answer within \d(\.\d+)? s$/),
         wasSent: true,
       },
     ],
@@ -493,6 +493,7 @@ describe('a test of a subscription', () => {
     'says what came of it where the receiver answers %s, and the subscription stays as it is',
     async (_, behaviour, result) => {
       const { id } = await subscribe();
+      if (behaviour === hang) await admin.patch(`${path}/${id}`, brief);
       receiver.next(behaviour);
       expect((await admin.post(`${path}/${id}/test`)).json).toMatchObject({ isSuccess: false, ...result });
       expect((await admin.get(`${path}/${id}`)).json.disabledAt).toBeNull();
@@ -698,14 +699,19 @@ describe('the guarantee of a subscription', () => {
 
   it('decides how a delivery ends whose call is not answered', async () => {
     const [once, often] = [await subscribe({ deliveryGuarantee: 'at-most-once' }), await subscribe()];
+    for (const { id } of [once, often]) await admin.patch(`${path}/${id}`, brief);
     receiver.always(hang);
     const [unknown, waiting] = [await publish(once), await publish(often)];
     await becomes(unknown, 'unknown');
     await becomes(waiting, 'waiting');
     expect(receivedOf(unknown)).toHaveLength(1);
-    const { text } = await admin.api.get(`${admin.api.origin}/metrics`, { token: null });
-    expect(text).toMatch(/heraut_deliveries_unknown_total [1-9]/);
-    expect(text).toMatch(/heraut_delivery_attempts_total\{guarantee="at-most-once",outcome="unknown"\} [1-9]/);
+    // An unknown one is counted when the process has heard of the commit.
+    await eventually(async () => {
+      const { text } = await admin.api.get(`${admin.api.origin}/metrics`, { token: null });
+      expect(text).toMatch(/heraut_deliveries_unknown_total [1-9]/);
+      expect(text).toMatch(/heraut_delivery_attempts_total\{guarantee="at-most-once",outcome="unknown"\} [1-9]/);
+      return true;
+    }, 'both to be counted');
   });
 
   it('is in an abonnement only where it was set, and a PUT without it leaves it', async () => {
@@ -763,10 +769,14 @@ describe('a receiver that says it is gone', () => {
     await Promise.all(
       ids.map((id) => eventually(async () => (await deliveriesOf(id)).every(({ state }) => state === 'failed'))),
     );
+    const reported = () =>
+      admin.api.logged.filter(
+        ({ event, subscriptionId }) => event === 'subscription.disabled' && subscriptionId === subscribed.id,
+      );
+    await eventually(() => reported().length > 0, 'it to be disabled'); // after its deliveries have failed
     const { json } = await admin.get(`${path}/${subscribed.id}`);
     expect(json.disabledAt).not.toBeNull();
-    const reported = admin.api.logged.filter(({ subscriptionId }) => subscriptionId === subscribed.id);
-    expect(reported.filter(({ event }) => event === 'subscription.disabled')).toHaveLength(1);
+    expect(reported()).toHaveLength(1);
     receiver.always(protectedReceiver);
   });
 
