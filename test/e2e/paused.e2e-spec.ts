@@ -88,7 +88,9 @@ describe('what a paused subscription gets', () => {
 
   it('is not sent again while it is paused, although it was waiting for another attempt', async () => {
     const subscribed = await subscribe();
-    await admin.put(`${path}/${subscribed.id}/retry-policy`, { backoffFactor: 0.5, baseFactor: 1 });
+    // So often that it is waiting still when it is paused.
+    const policy = { maxRetries: 100, backoffFactor: 0.5, baseFactor: 1 };
+    await admin.put(`${path}/${subscribed.id}/retry-policy`, policy);
     receiver.always(answer(503));
     const id = await publish(subscribed);
     await become([id], 'waiting');
