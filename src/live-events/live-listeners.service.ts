@@ -188,7 +188,7 @@ export class LiveListeners implements OnModuleDestroy {
   private async keepListening(): Promise<void> {
     await listen(this.postgres);
     this.listenedAt = performance.now();
-    this.heartbeat.isListenedTo = true;
+    this.heartbeat.noteListening();
   }
 }
 

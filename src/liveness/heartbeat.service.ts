@@ -108,8 +108,9 @@ export interface ListedProcess {
 @Injectable()
 export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutdown {
   readonly processId = randomUUID();
-  /** Whether anybody listens to live events, in any process (src/live-events), as of the last beat. */
+  /** Whether anybody listens to live events, in any process (src/live-events), as of the last beat, or noted since. */
   isListenedTo = false;
+  private listeningNotedAt = -Infinity;
   /** Whether another process was delivering something as it was accepted when it last beat, as of the last beat of this one. */
   isOtherFresh = false;
   /** Processes with the role `worker` that are alive, as of the last beat. */
@@ -160,6 +161,12 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   /** This process delivers something as it was accepted: the next beat tells the others. */
   noteFresh(): void {
     this.freshAt = this.clock.now();
+  }
+
+  /** Postgres has just been told that somebody listens to live events. */
+  noteListening(): void {
+    this.listeningNotedAt = this.clock.now();
+    this.isListenedTo = true;
   }
 
   async onApplicationBootstrap(): Promise<void> {
@@ -233,7 +240,8 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
       is_fresh: sentAt - this.freshAt < freshForMs,
     });
     this.beatAt = sentAt;
-    this.isListenedTo = row!.is_listened_to;
+    // A beat that was sent before somebody listened may be answered after it, and until the next one nothing would be written for them.
+    this.isListenedTo = row!.is_listened_to || this.listeningNotedAt >= sentAt;
     this.isOtherFresh = row!.is_other_fresh;
     this.workers = Math.max(1, row!.workers);
     this.ledgerClock.heard(Number(row!.now_ms), sentAt);

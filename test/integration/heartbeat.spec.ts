@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
+import type { Statement, Values } from '../../src/infra/postgres/statement.js';
 import { postgresWorks } from '../../src/health/part-checks.js';
+import { LiveListeners } from '../../src/live-events/live-listeners.service.js';
 import { deadProcesses, Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { eventually } from '../support/eventually.js';
 import { TestLedger } from '../support/ledger.js';
@@ -131,6 +133,30 @@ describe('a process that could not write its heartbeat for as long as it counts'
     await check();
     passedMs = 10_000;
     await expect(check()).rejects.toThrow('could not write its heartbeat');
+    await test.close();
+    await prepared.release();
+  });
+});
+
+describe('a process in which somebody begins to listen to live events', () => {
+  it('knows it, although a heartbeat from before that is answered after it', async () => {
+    const prepared = await real.prepare();
+    const test = await TestLedger.open(prepared.settings);
+    let letGo: (() => void) | undefined;
+    const query = async (asked: Statement, values?: Values) => {
+      const rows = await test.postgres.query(asked, values);
+      if (asked.name === 'heartbeat') await new Promise<void>((resolve) => (letGo = resolve));
+      return rows;
+    };
+    const slow = Object.create(test.postgres, { query: { value: query } }) as typeof test.postgres;
+    const heartbeat = new Heartbeat(slow, test.config, systemClock);
+    const beating = heartbeat.onApplicationBootstrap();
+    await eventually(() => letGo, 'the heartbeat to be written');
+    await new LiveListeners(test.postgres, heartbeat).prepare();
+    letGo!();
+    await beating;
+    expect(heartbeat.isListenedTo).toBe(true);
+    await heartbeat.stop();
     await test.close();
     await prepared.release();
   });
