@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { CallerTurns } from '../caller-turns.js';
 import { connectionTurns } from './connection-turns.js';
+import { requestsInLine } from './postgres.metrics.js';
 
 const retryAfter = { headers: { 'retry-after': '5' } };
 const refused = { status: 429, code: 'too-many-requests', extra: retryAfter };
@@ -9,29 +10,33 @@ const unavailable = { status: 503, code: 'service_unavailable', extra: retryAfte
 describe('the turns of callers', () => {
   let turns: CallerTurns;
   let ends: (() => void)[];
-  beforeEach(() => {
+  let inLineBefore: number;
+  const inLine = async () => (await requestsInLine.get()).values[0]!.value;
+  beforeEach(async () => {
+    inLineBefore = await inLine();
     vi.useFakeTimers();
     turns = connectionTurns(8, 5000).searches;
     ends = [];
   });
-  afterEach(() => {
+  afterEach(async () => {
     vi.useRealTimers();
+    expect(await inLine(), 'who is in line still').toBe(inLineBefore);
   });
 
   /** Runs until `ends` is told. */
-  const run = (caller: string) => turns.run(caller, () => new Promise<void>((resolve) => ends.push(resolve)));
+  const run = (caller: string, among = turns) =>
+    among.run(caller, () => new Promise<void>((resolve) => ends.push(resolve)));
   const asItIs = (error: unknown) => error;
   const settle = () => vi.advanceTimersByTimeAsync(0);
 
   it('leave a quarter of the connections to others, and half of the rest to other callers', async () => {
-    const all = [...Array(10).fill('one'), ...Array(10).fill('two')].map(run);
+    const all = [...Array(10).fill('one'), ...Array(10).fill('two')].map((caller: string) => run(caller));
     await settle();
     expect(ends).toHaveLength(6);
     const alone = connectionTurns(8, 5000).changes;
-    let running = 0;
-    for (let nr = 0; nr < 10; nr++) void alone.run('one', () => new Promise<void>(() => running++));
+    for (let nr = 0; nr < 10; nr++) all.push(run('one', alone));
     await settle();
-    expect(running).toBe(3);
+    expect(ends).toHaveLength(6 + 3);
     while (ends.length > 0) {
       for (const end of ends.splice(0)) end();
       await settle();
