@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Counter, Gauge, Histogram, register, Registry } from 'prom-client';
 import { ageGauge } from '../infra/age-gauge.js';
 import { MetricTotals, type MetricSnapshot } from './metric-totals.js';
@@ -26,6 +26,8 @@ async function samples(totals: MetricTotals, scrape: number): Promise<Record<str
     }),
   );
 }
+
+afterEach(() => vi.restoreAllMocks());
 
 describe('the metrics of several processes', () => {
   it('are summed by label, unless a metric says otherwise', async () => {
@@ -67,7 +69,6 @@ describe('the metrics of several processes', () => {
     const totals = new MetricTotals();
     totals.tell(1, 1, await tell(90));
     totals.tell(2, 1, await tell(0.5));
-    now.mockRestore();
     for (const name of ['test_age', 'test_least_age']) register.removeSingleMetric(name);
     expect(await samples(totals, 1)).toEqual({
       'test_age{task="hand-out"}': 90,

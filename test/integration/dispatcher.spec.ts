@@ -123,6 +123,7 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     });
   });
   afterEach(async () => {
+    vi.restoreAllMocks();
     await process.queue.close();
     await queues?.remove();
   });
@@ -221,9 +222,8 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     expect(await process.handOutDue()).toBe(0);
     await insertWaiting(1, "now() - interval '1 hour'");
     expect(await process.handOutDue()).toBe(0);
-    const ledgerNow = vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(test.heartbeat.ledgerNow() + 60_000);
+    vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(test.heartbeat.ledgerNow() + 60_000);
     expect(await process.handOutDue()).toBe(1);
-    ledgerNow.mockRestore();
   });
 
   it('finds it within a minute while it hands out a backlog, too', async () => {
@@ -235,7 +235,6 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
       await insertWaiting(1, "now() - interval '1 hour'");
       ledgerNow.mockReturnValue(Date.now() + 61_000);
     });
-    ledgerNow.mockRestore();
     expect(handedOut).toBe(301);
   });
 
