@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
@@ -89,6 +89,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     onPause = async () => void (await test.sql(`UPDATE held_subscription SET look_at = now() + interval '5 minutes'`));
     subscription = await newSubscription();
   });
+  afterEach(() => vi.restoreAllMocks());
   afterAll(async () => {
     await test.heartbeat.stop();
     await test.close();
@@ -604,18 +605,12 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s'");
     await test.sql("UPDATE endpoint SET probing_until = now() + interval '1 minute' WHERE address LIKE '%9.example'");
     const query = vi.spyOn(test.postgres, 'query');
-    try {
-      const met = await Promise.all(
-        openEndpoints
-          .list()
-          .map(async (open) => `${open.address} ${await openEndpoints.claimProbe(open, subscription)}`),
-      );
-      const expected = addresses.map((address) => `${address} ${!address.endsWith('9.example')}`);
-      expect(met.toSorted()).toEqual(expected.toSorted());
-      expect(query.mock.calls.filter(([{ name }]) => name === 'claim-probes')).toHaveLength(1);
-    } finally {
-      vi.restoreAllMocks();
-    }
+    const met = await Promise.all(
+      openEndpoints.list().map(async (open) => `${open.address} ${await openEndpoints.claimProbe(open, subscription)}`),
+    );
+    const expected = addresses.map((address) => `${address} ${!address.endsWith('9.example')}`);
+    expect(met.toSorted()).toEqual(expected.toSorted());
+    expect(query.mock.calls.filter(([{ name }]) => name === 'claim-probes')).toHaveLength(1);
   });
 
   it('are released by endpoints that recover at the same time, which are closed in one statement but for one that asked for more time', async () => {
@@ -624,19 +619,15 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await openEndpoints.open('http://host-7.example', 'HTTP 503', 5, 120_000);
     const query = vi.spyOn(test.postgres, 'query');
     const report = vi.spyOn(events, 'report');
-    try {
-      const others = [...addresses, 'http://never-open.example'];
-      const closed = await Promise.all(others.map((address) => openEndpoints.close(address)));
-      expect(others.filter((_, nr) => !closed[nr])).toEqual(['http://host-7.example', 'http://never-open.example']);
-      expect(query.mock.calls.filter(([{ name }]) => name === 'close-endpoints')).toHaveLength(1);
-      expect(openEndpoints.list().map(({ address }) => address)).toEqual(['http://host-7.example']);
-      expect(report).toHaveBeenCalledTimes(99);
-      expect(report).toHaveBeenCalledWith(
-        expect.objectContaining({ event: 'endpoint.closed', address: addresses[0], by: 'probe' }),
-      );
-    } finally {
-      vi.restoreAllMocks();
-    }
+    const others = [...addresses, 'http://never-open.example'];
+    const closed = await Promise.all(others.map((address) => openEndpoints.close(address)));
+    expect(others.filter((_, nr) => !closed[nr])).toEqual(['http://host-7.example', 'http://never-open.example']);
+    expect(query.mock.calls.filter(([{ name }]) => name === 'close-endpoints')).toHaveLength(1);
+    expect(openEndpoints.list().map(({ address }) => address)).toEqual(['http://host-7.example']);
+    expect(report).toHaveBeenCalledTimes(99);
+    expect(report).toHaveBeenCalledWith(
+      expect.objectContaining({ event: 'endpoint.closed', address: addresses[0], by: 'probe' }),
+    );
   });
 
   it('leave no circuit breaker open of an endpoint that no subscription leads to: nothing would probe it', async () => {
@@ -706,20 +697,27 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
   it('probe an endpoint less often the longer it is open', async () => {
     await accept(1, 'endpoint-parked');
     await openEndpoints.open(url, 'HTTP 503', 5);
-    const pauses: number[] = [];
-    for (const openSeconds of [0, 10, 60, 200, 1200, 86_400]) {
+    for (const [openSeconds, pause] of [
+      [0, 1],
+      [10, 1],
+      [60, 3],
+      [200, 10],
+      [1200, 60],
+      [86_400, 60],
+    ] as const) {
       await test.sql(`UPDATE endpoint SET next_probe_at = now(), opened_at = now() - $1 * interval '1 s'`, [
         openSeconds,
       ]);
       await openEndpoints.refresh();
+      const [before] = await test.sql<{ now: Date }>('SELECT now()');
       expect(await openEndpoints.claimProbe(openEndpoints.of(callback)!, subscription)).toBe(true);
       await openEndpoints.endProbe(url, 0);
-      const [{ seconds }] = (await test.sql<{ seconds: number }>(
-        'SELECT round(extract(epoch FROM next_probe_at - now()))::int AS seconds FROM endpoint',
-      )) as [{ seconds: number }];
-      pauses.push(seconds);
+      const [after] = await test.sql<{ now: Date; next: Date }>('SELECT now(), next_probe_at AS next FROM endpoint');
+      // It was claimed between the two, on a busy machine long after the one, and long before the other.
+      const secondsFrom = ({ now }: { now: Date }) => (after!.next.getTime() - now.getTime()) / 1000;
+      expect(secondsFrom(before!)).toBeGreaterThanOrEqual(pause);
+      expect(secondsFrom(after!)).toBeLessThanOrEqual(pause + 0.5);
     }
-    expect(pauses).toEqual([1, 1, 3, 10, 60, 60]);
   });
 
   it('are not forgotten while one is held, and their subscription’s row goes long after the last', async () => {
@@ -786,7 +784,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
 
   it('make no look due where one comes soon anyway: another process may be making it', async () => {
     await accept(1, 'endpoint-busy');
-    await test.sql(`UPDATE held_subscription SET held_at = now() - interval '6 s', look_at = now() + interval '5 s'`);
+    await test.sql(`UPDATE held_subscription SET look_at = now() + interval '5 minutes'`);
     await accept(1, 'endpoint-busy');
     expect(await releaser.releaseHeld(running)).toBe(0);
   });
@@ -875,7 +873,6 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(await releaser.freeHeldTooLong(running)).toBe(0);
     at(24.01);
     expect(await releaser.freeHeldTooLong(running)).toBe(3);
-    vi.restoreAllMocks();
   });
 
   it('of an endpoint that is probed without a pause, since its calls take minutes, are too old when their policy says so', async () => {
@@ -889,7 +886,6 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     });
     vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + 24.01 * hourMs);
     expect(await releaser.freeHeldTooLong(running)).toBe(3);
-    vi.restoreAllMocks();
   });
 
   it('of an endpoint that asks to be left alone again and again are kept for a day more than their policy tries', async () => {
@@ -905,7 +901,6 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(await releaser.freeHeldTooLong(running)).toBe(0);
     await openFor(25);
     expect(await releaser.freeHeldTooLong(running)).toBe(3);
-    vi.restoreAllMocks();
   });
 
   it('of a parked endpoint are not too old for their retry policy because their subscription was paused for as long', async () => {
