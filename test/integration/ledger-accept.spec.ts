@@ -73,13 +73,14 @@ describe.each(stacks)('accepting on the $name stack', (stack) => {
       for (const each of [item, later]) decisions.push(...(await test.acceptAll([each], destination)).decisions);
       expect(decisions).toMatchObject([{ handedTo: 'worker' }, { handedTo: 'dispatcher' }]);
       const rows = await test.sql(
-        `SELECT state, process, queued_at, round(extract(epoch FROM next_at - now()) / 5) * 5 AS seconds FROM delivery
-         WHERE notification_id = ANY ($1::uuid[]) ORDER BY next_at`,
+        `SELECT state, process, queued_at, extract(epoch FROM next_at - accepted_at)::float8 AS lease_s, next_at = not_before AS is_scheduled
+         FROM delivery JOIN notification n ON n.id = notification_id
+         WHERE n.id = ANY ($1::uuid[]) ORDER BY next_at`,
         [[item.id, later.id]],
       );
       expect(rows).toEqual([
-        { state: 'queued', process: 'a process', queued_at: null, seconds: '15' },
-        { state: 'waiting', process: null, queued_at: null, seconds: '60' },
+        { state: 'queued', process: 'a process', queued_at: null, lease_s: 15, is_scheduled: null },
+        { state: 'waiting', process: null, queued_at: null, lease_s: expect.any(Number), is_scheduled: true },
       ]);
     },
   );
@@ -124,8 +125,8 @@ describe.each(stacks)('accepting on the $name stack', (stack) => {
       const { decisions } = await test.acceptAll([item, ...beside], destination);
       const deliveries = await test.sql(
         `SELECT to_jsonb(d) - '{notification_id, subscription_id, held_since, queued_at, next_at}'::text[] AS row,
-           held_since IS NULL AS is_not_held, queued_at IS NULL AS is_out, round(extract(epoch FROM next_at - now())) AS due
-         FROM delivery d WHERE notification_id = $1 ORDER BY state`,
+           held_since IS NULL AS is_not_held, queued_at IS NULL AS is_out, next_at - accepted_at AS due
+         FROM delivery d JOIN notification n ON n.id = notification_id WHERE n.id = $1 ORDER BY state`,
         [item.id],
       );
       const of = item.heldFor.keys().next().value;
