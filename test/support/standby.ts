@@ -4,15 +4,15 @@ import pg from 'pg';
 import { queryOnce } from './database.js';
 import { eventually } from './eventually.js';
 
-/** What `pg` speaks, below what its types tell. */
+/** A connection of `pg`, of which its types tell nothing. */
 interface Wire extends EventEmitter {
   sendCopyFromChunk(chunk: Buffer): void;
 }
 
 /**
- * Connects as a standby does that has `hot_standby_feedback` and no replication slot, whose queries may see what was
- * seen then. No vacuum of the server removes that meanwhile, in databases of other tests neither.
- * @param xmin of a snapshot
+ * Connects as a standby does that has `hot_standby_feedback` and no replication slot, whose queries may see what a
+ * snapshot did. No vacuum removes that meanwhile, nor in the databases of other tests: it should be there for a moment only.
+ * @param xmin of the snapshot
  * @returns ends it
  */
 export async function connectStandby(databaseUrl: string, xmin: string): Promise<() => Promise<void>> {
