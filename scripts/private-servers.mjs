@@ -33,7 +33,7 @@ const rabbitmqConf = new URL('../rabbitmq.conf', import.meta.url).pathname;
  * @param {(line: string) => void} [log]
  * @param {object} [options]
  * @param {boolean} [options.fsync] false: PostgreSQL does not wait for the disk. Its writes survive its own crash all the same,
- *   only not that of the machine: for tests, not for measurements
+ *   only not that of the machine; and it vacuums nothing of itself: for tests, not for measurements
  * @returns {Promise<PrivateServers>}
  */
 export async function startPrivateServers(log = () => {}, { fsync = true } = {}) {

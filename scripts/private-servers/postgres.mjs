@@ -53,6 +53,8 @@ export function postgres({ binaries, directory, port, fsync, tellGuardian }) {
       fsync: fsync ? 'on' : 'off',
       // Against pages that a failing disk wrote by halves, which is nothing for one that is not waited for.
       full_page_writes: fsync ? 'on' : 'off',
+      // It comes by one of the many databases of tests at any moment: the plans in one, and what a vacuum finds there, would depend on when.
+      autovacuum: fsync ? 'on' : 'off',
     };
     const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}\n`);
     appendFileSync(join(data, 'postgresql.conf'), lines.join(''));
