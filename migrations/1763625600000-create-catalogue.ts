@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The data that rarely change and every process keeps in memory. Each row carries the `version` (the catalogue version) of its
- * last change; rows are tombstoned, never deleted, so that "everything since version n" is one index scan.
- * New tables only: no lock on anything in use.
+ * The data that rarely change and every process keeps in memory. Each row carries the `version` (the catalogue version)
+ * of its last change; rows are tombstoned, never deleted, so that "everything since version n" is one index scan. New
+ * tables only: no lock on anything in use.
  */
 export class CreateCatalogue1763625600000 implements MigrationInterface {
   name = 'CreateCatalogue1763625600000';

@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Data of short life: locks and seals where there is no Redis, or it cannot be used, and which processes are alive. Most are unlogged: a crash of
- * Postgres empties them, which costs at most a duplicate with the same webhook-id (docs/decisions/0007).
- * New tables only: no lock on anything in use.
+ * Data of short life: locks and seals where there is no Redis, or it cannot be used, and which processes are alive.
+ * Most are unlogged: a crash of Postgres empties them, which costs at most a duplicate with the same webhook-id
+ * (docs/decisions/0007). New tables only: no lock on anything in use.
  */
 export class CreateMoment1763625600002 implements MigrationInterface {
   name = 'CreateMoment1763625600002';

@@ -1,15 +1,16 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The keys that deliveries are signed with. They are read together with their subscription, whose `version` each change of them
- * raises. A row goes when its key has ended: no secret is kept longer than it is of use.
- * A new table only: the foreign key takes a lock on `subscription` (SHARE ROW EXCLUSIVE) for a moment.
+ * The keys that deliveries are signed with. They are read together with their subscription, whose `version` each change
+ * of them raises. A row goes when its key has ended: no secret is kept longer than it is of use. A new table only: the
+ * foreign key takes a lock on `subscription` (SHARE ROW EXCLUSIVE) for a moment.
  */
 export class CreateSigningKeys1763625600003 implements MigrationInterface {
   name = 'CreateSigningKeys1763625600003';
 
   async up(queryRunner: QueryRunner): Promise<void> {
-    // Behind a backup it would keep every reader of the table waiting: it gives up, and is tried again (Postgres.migrate).
+    // Behind a backup it would keep every reader of the table waiting: it gives up, and is tried again
+    // (Postgres.migrate).
     await queryRunner.query(`SET LOCAL lock_timeout = '2s'`);
     await queryRunner.query(`
       CREATE TABLE signing_key (

@@ -1,15 +1,16 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * For secrets that are encrypted (docs/decisions/0032): which key each is encrypted with, under an index, so that those that are not
- * encrypted, or not with the current key, are found without reading the others. And a place for the credentials of receivers
- * (docs/decisions/0033).
+ * For secrets that are encrypted (docs/decisions/0032): which key each is encrypted with, under an index, so that those
+ * that are not encrypted, or not with the current key, are found without reading the others. And a place for the
+ * credentials of receivers (docs/decisions/0033).
  */
 export class ProtectSecrets1763625600004 implements MigrationInterface {
   name = 'ProtectSecrets1763625600004';
 
   async up(queryRunner: QueryRunner): Promise<void> {
-    // Behind a backup it would keep every reader of the table waiting: it gives up, and is tried again (Postgres.migrate).
+    // Behind a backup it would keep every reader of the table waiting: it gives up, and is tried again
+    // (Postgres.migrate).
     await queryRunner.query(`SET LOCAL lock_timeout = '2s'`);
     await queryRunner.query(`
       -- Plain text of before that looks encrypted: marked as what it is.

@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Every change of the configuration, and what operators do with deliveries, is noted here in its own transaction. Partitioned by month,
- * so that retention drops partitions; the program itself makes them (src/audit/months.ts).
- * New tables only: no lock on anything in use.
+ * Every change of the configuration, and what operators do with deliveries, is noted here in its own transaction.
+ * Partitioned by month, so that retention drops partitions; the program itself makes them (src/audit/months.ts). New
+ * tables only: no lock on anything in use.
  */
 export class CreateAuditLog1763625600005 implements MigrationInterface {
   name = 'CreateAuditLog1763625600005';

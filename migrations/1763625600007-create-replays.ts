@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Work that an operator asks for on a selection of deliveries: to send them again, to cancel them, or to close dead letters. The new
- * column has no default, so no row is written; its lock is held for an instant.
+ * Work that an operator asks for on a selection of deliveries: to send them again, to cancel them, or to close dead
+ * letters. The new column has no default, so no row is written; its lock is held for an instant.
  */
 export class CreateReplays1763625600007 implements MigrationInterface {
   name = 'CreateReplays1763625600007';

@@ -1,6 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** A nullable column without a default: no row is written, and the lock on the table and its partitions is over at once. */
+/**
+ * A nullable column without a default: no row is written, and the lock on the table and its partitions is over at once.
+ */
 export class AddTraceParent1763625600008 implements MigrationInterface {
   name = 'AddTraceParent1763625600008';
 

@@ -1,14 +1,15 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Troubles that operators and owners of subscriptions are told of. New tables, and two columns that are null at first: those take a lock on
- * `subscription` and `application` (ACCESS EXCLUSIVE) for a moment, and rewrite nothing.
+ * Troubles that operators and owners of subscriptions are told of. New tables, and two columns that are null at first:
+ * those take a lock on `subscription` and `application` (ACCESS EXCLUSIVE) for a moment, and rewrite nothing.
  */
 export class CreateAlerts1763625600009 implements MigrationInterface {
   name = 'CreateAlerts1763625600009';
 
   async up(queryRunner: QueryRunner): Promise<void> {
-    // Behind a backup it would keep every reader of the two tables waiting: it gives up, and is tried again (Postgres.migrate).
+    // Behind a backup it would keep every reader of the two tables waiting: it gives up, and is tried again
+    // (Postgres.migrate).
     await queryRunner.query(`SET LOCAL lock_timeout = '2s'`);
     await queryRunner.query(`
       -- where its owner is told of trouble with it; null: see its application

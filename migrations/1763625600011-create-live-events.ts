@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Events of this moment, for those who listen to `GET /admin/v1/events`: written only while somebody does, and kept for minutes.
- * New tables only: no lock on anything in use.
+ * Events of this moment, for those who listen to `GET /admin/v1/events`: written only while somebody does, and kept for
+ * minutes. New tables only: no lock on anything in use.
  */
 export class CreateLiveEvents1763625600011 implements MigrationInterface {
   name = 'CreateLiveEvents1763625600011';

@@ -1,14 +1,15 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The text of a notification may go before its row does: after BODY_RETENTION_DAYS, or because an operator has it erased
- * (docs/decisions/0048). No table is rewritten: `notification` is locked for a moment, to let its text be null.
+ * The text of a notification may go before its row does: after BODY_RETENTION_DAYS, or because an operator has it
+ * erased (docs/decisions/0048). No table is rewritten: `notification` is locked for a moment, to let its text be null.
  */
 export class CreateRetention1763625600012 implements MigrationInterface {
   name = 'CreateRetention1763625600012';
 
   async up(queryRunner: QueryRunner): Promise<void> {
-    // Behind a backup it would keep every reader of the table waiting: it gives up, and is tried again (Postgres.migrate).
+    // Behind a backup it would keep every reader of the table waiting: it gives up, and is tried again
+    // (Postgres.migrate).
     await queryRunner.query(`SET LOCAL lock_timeout = '2s'`);
     await queryRunner.query(`
       -- null: it was erased

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Users who are signed in, and the tickets by which an operator signs in at the machine itself (docs/decisions/0050). New tables; the
- * audit log is locked for a moment, to say how the user of a change had signed in.
+ * Users who are signed in, and the tickets by which an operator signs in at the machine itself (docs/decisions/0050).
+ * New tables; the audit log is locked for a moment, to say how the user of a change had signed in.
  */
 export class CreateSessions1763625600014 implements MigrationInterface {
   name = 'CreateSessions1763625600014';

@@ -1,6 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** Processes tell each other when they last delivered something as it was accepted. Locks the table `process` for an instant. */
+/**
+ * Processes tell each other when they last delivered something as it was accepted. Locks the table `process` for an
+ * instant.
+ */
 export class TellOfFresh1763625600019 implements MigrationInterface {
   name = 'TellOfFresh1763625600019';
 

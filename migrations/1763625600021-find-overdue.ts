@@ -9,7 +9,8 @@ export class FindOverdue1763625600021 implements MigrationInterface {
   name = 'FindOverdue1763625600021';
 
   async up(queryRunner: QueryRunner): Promise<void> {
-    // Behind a backup it would keep every reader of the table waiting: it gives up, and is tried again (Postgres.migrate).
+    // Behind a backup it would keep every reader of the table waiting: it gives up, and is tried again
+    // (Postgres.migrate).
     await queryRunner.query(`SET LOCAL lock_timeout = '2s'`);
     // The old one first: it needs the lock that a backup does not let it have, before anything was built in vain.
     await queryRunner.query(`

@@ -1,9 +1,9 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * Takes what receivers answered out of alerts and the notes about them: both are kept after the answers have gone from the ledger. Of `HTTP 422: text`
- * `HTTP 422` stays. A process of the version before may still write some until it ends; what it writes about an alert that stays open is written
- * anew in the next round. Row locks only, in two small tables.
+ * Takes what receivers answered out of alerts and the notes about them: both are kept after the answers have gone from
+ * the ledger. Of `HTTP 422: text` `HTTP 422` stays. A process of the version before may still write some until it ends;
+ * what it writes about an alert that stays open is written anew in the next round. Row locks only, in two small tables.
  */
 export class ForgetAnswersInAlerts1763625600031 implements MigrationInterface {
   name = 'ForgetAnswersInAlerts1763625600031';

@@ -25,7 +25,10 @@ import { RemoveChannels1763625600026 } from './1763625600026-remove-channels.js'
 import { ForgetAnswersInAlerts1763625600031 } from './1763625600031-forget-answers-in-alerts.js';
 import { FindScheduled1763625600032 } from './1763625600032-find-scheduled.js';
 
-/** In the order they run: TypeORM goes by the time in their names, whatever the order here. Plain SQL; a released one is never edited. */
+/**
+ * In the order they run: TypeORM goes by the time in their names, whatever the order here. Plain SQL; a released one is
+ * never edited.
+ */
 export const migrations = [
   CreateCatalogue1763625600000,
   CreateLedger1763625600001,

@@ -1,6 +1,6 @@
-// The question of CI to the registry: whether an advisory of level high or above is known for a package that an installed Heraut consists
-// of. Prints one line. Where the registry does not answer that question, as mirrors do not, the line says so and nothing fails:
-// a change is not worse because somebody else is out of reach.
+// The question of CI to the registry: whether an advisory of level high or above is known for a package that an
+// installed Heraut consists of. Prints one line. Where the registry does not answer that question, as mirrors do not,
+// the line says so and nothing fails: a change is not worse because somebody else is out of reach.
 import { spawnSync } from 'node:child_process';
 import { projectDirectory } from './ready-to-run.mjs';
 

@@ -1,5 +1,5 @@
-// `npm run bench:matching`: what subscriptions cost a process: its start, its memory, a change of one, and a notification.
-// docs/performance.md says how.
+// `npm run bench:matching`: what subscriptions cost a process: its start, its memory, a change of one, and a
+// notification. docs/performance.md says how.
 import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { median } from './bench/percentiles.mjs';

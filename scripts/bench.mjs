@@ -1,4 +1,5 @@
-// `npm run bench`: measures how fast Heraut is on this machine, and the cost of a delivery. docs/performance.md says how.
+// `npm run bench`: measures how fast Heraut is on this machine, and the cost of a delivery. docs/performance.md says
+// how.
 import { writeFileSync } from 'node:fs';
 import { isolationToJson, isolationToTable, missedIsolation } from './bench/isolation-report.mjs';
 import { IsolationMeasurements } from './bench/isolation.mjs';

@@ -1,5 +1,5 @@
-// Second step of `npm run build`: joins the programs that tsc has compiled, and the packages they import, into a few files:
-// to load the 1,300 that they are would take most of a start of Heraut. `dist/main.js`, `dist/dispatch-once.js`,
+// Second step of `npm run build`: joins the programs that tsc has compiled, and the packages they import, into a few
+// files: to load the 1,300 that they are would take most of a start of Heraut. `dist/main.js`, `dist/dispatch-once.js`,
 // `dist/rotate-keys.js`, `dist/move-to-postgres.js` and `dist/heraut.js` (the command line) begin, and
 // `dist/configuration-thread.js`, a thread of the first.
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -37,8 +37,9 @@ await esbuild.build({
   logLevel: 'warning',
   plugins: [
     {
-      // esbuild renames a class that refers to itself. A migration is known by the name of its class, and so are lines of the log.
-      // With `keepNames` esbuild would name each function as well, whenever it is made: six per cent of a delivery's CPU.
+      // esbuild renames a class that refers to itself. A migration is known by the name of its class, and so are lines
+      // of the log. With `keepNames` esbuild would name each function as well, whenever it is made: six per cent of a
+      // delivery's CPU.
       name: 'class-names',
       setup: (build) => {
         build.onLoad({ filter: /\/dist\/(src|migrations)\/.*\.js$/ }, ({ path }) => ({

@@ -1,5 +1,6 @@
 /**
- * The options a command was given. Says how the command is used, and ends it, when it is asked to or given anything else.
+ * The options a command was given. Says how the command is used, and ends it, when it is asked to or given anything
+ * else.
  * @template {{ help?: boolean | undefined }} T
  * @param {string} usage
  * @param {() => { values: T }} parse by `parseArgs`

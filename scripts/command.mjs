@@ -1,4 +1,5 @@
-// A command that starts processes: it ends them whatever happens, and says with its exit status whether all was as it should be.
+// A command that starts processes: it ends them whatever happens, and says with its exit status whether all was as it
+// should be.
 
 /**
  * @typedef {object} Run
@@ -8,8 +9,8 @@
  */
 
 /**
- * Does the work, ends what it started, and ends this process: with 0 when the work says true, with 1 when it says false or
- * fails, with 130 after a signal.
+ * Does the work, ends what it started, and ends this process: with 0 when the work says true, with 1 when it says false
+ * or fails, with 130 after a signal.
  * @param {(run: Run) => Promise<boolean>} work
  * @returns {Promise<never>}
  */

@@ -1,8 +1,9 @@
 import { appendFileSync } from 'node:fs';
 
 /**
- * For Vitest, whose reporter `json` has the errors of tests and of files, but not those of a `beforeAll` or `afterAll` of a `describe`.
- * Writes each as a line of JSON to the file that FAILED_HOOKS_FILE names: `FailedHook` of test-results.mjs.
+ * For Vitest, whose reporter `json` has the errors of tests and of files, but not those of a `beforeAll` or `afterAll`
+ * of a `describe`. Writes each as a line of JSON to the file that FAILED_HOOKS_FILE names: `FailedHook` of
+ * test-results.mjs.
  * @implements {Partial<import('vitest/node').Reporter>}
  */
 export default class FailedHooks {

@@ -1,5 +1,5 @@
-// `npm run faults`: breaks everything Heraut depends on, one scenario after the other, and counts lost and doubled deliveries.
-// docs/guarantees.md says what each scenario proves.
+// `npm run faults`: breaks everything Heraut depends on, one scenario after the other, and counts lost and doubled
+// deliveries. docs/guarantees.md says what each scenario proves.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { startChild } from './bench/child.mjs';

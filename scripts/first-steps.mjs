@@ -1,4 +1,5 @@
-// The next steps after `npm start`: a link to the console, and the commands that make a notification reach the demo receiver.
+// The next steps after `npm start`: a link to the console, and the commands that make a notification reach the demo
+// receiver.
 import { join } from 'node:path';
 import { compiled, projectDirectory } from './ready-to-run.mjs';
 
@@ -85,7 +86,8 @@ export async function firstSteps({ url, adminUrl, clientId, secret, isSecretConf
  * @param {string} server.adminUrl
  * @param {string} server.clientId of the superuser
  * @param {string} server.secret
- * @param {boolean} server.isSecretConfigured then no link that signs in is printed: what is printed may be kept as a log
+ * @param {boolean} server.isSecretConfigured then no link that signs in is printed: what is printed may be kept as a
+ *   log
  * @param {NodeJS.ProcessEnv} server.env that it was started with
  * @returns {Promise<string>}
  */

@@ -22,8 +22,8 @@ const readyWithinMs = 60_000;
  */
 
 /**
- * The built program in a process of its own, as an operator runs it. Its log goes to `<directory>/<name>.log`, appended to a log
- * that is there already.
+ * The built program in a process of its own, as an operator runs it. Its log goes to `<directory>/<name>.log`, appended
+ * to a log that is there already.
  * @param {object} what
  * @param {string} what.name
  * @param {string} what.directory

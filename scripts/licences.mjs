@@ -1,5 +1,5 @@
-// Writes docs/licences.md from the lock; with --check it only says whether the file is up to date. It fails in both cases where a
-// package comes under a licence that is not on the list below: somebody has to read it first.
+// Writes docs/licences.md from the lock; with --check it only says whether the file is up to date. It fails in both
+// cases where a package comes under a licence that is not on the list below: somebody has to read it first.
 import { writeOrCheck } from './generated.mjs';
 import { productionPackages } from './production-packages.mjs';
 

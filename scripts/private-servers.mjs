@@ -28,12 +28,12 @@ const guardianFile = new URL('./private-servers/guardian.mjs', import.meta.url).
 const rabbitmqConf = new URL('../rabbitmq.conf', import.meta.url).pathname;
 
 /**
- * Starts a PostgreSQL, a RabbitMQ and a Redis of our own on free loopback ports, with their data in a temporary directory.
- * However this process ends, they end with it.
+ * Starts a PostgreSQL, a RabbitMQ and a Redis of our own on free loopback ports, with their data in a temporary
+ * directory. However this process ends, they end with it.
  * @param {(line: string) => void} [log]
  * @param {object} [options]
- * @param {boolean} [options.fsync] false: PostgreSQL does not wait for the disk. Its writes survive its own crash all the same,
- *   only not that of the machine; and it vacuums nothing of itself: for tests, not for measurements
+ * @param {boolean} [options.fsync] false: PostgreSQL does not wait for the disk. Its writes survive its own crash all
+ *   the same, only not that of the machine; and it vacuums nothing of itself: for tests, not for measurements
  * @returns {Promise<PrivateServers>}
  */
 export async function startPrivateServers(log = () => {}, { fsync = true } = {}) {

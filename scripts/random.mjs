@@ -1,6 +1,7 @@
 /**
- * Numbers that look random and are the same for the same seed and name: a scenario run alone makes the same choices as among
- * the others. Names are hashed by FNV-1a, numbers made by mulberry32; both are small and good enough to choose victims.
+ * Numbers that look random and are the same for the same seed and name: a scenario run alone makes the same choices as
+ * among the others. Names are hashed by FNV-1a, numbers made by mulberry32; both are small and good enough to choose
+ * victims.
  */
 export class Random {
   #state;

@@ -82,7 +82,8 @@ function readPackages(lock) {
 }
 
 /**
- * Compiles `dist` and the console unless they were compiled from exactly these sources. Two at once: one compiles, the other waits.
+ * Compiles `dist` and the console unless they were compiled from exactly these sources. Two at once: one compiles, the
+ * other waits.
  * @param {(line: string) => void} log
  */
 export async function buildWhenNeeded(log) {

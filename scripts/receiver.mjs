@@ -1,4 +1,5 @@
-// A webhook to look at: it shows every delivery it gets. `npm run receiver [port]`, and part of the embedded `npm start`.
+// A webhook to look at: it shows every delivery it gets. `npm run receiver [port]`, and part of the embedded `npm
+// start`.
 import { createServer } from 'node:http';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';

@@ -1,5 +1,6 @@
-// `npm run replay`: sends many dead letters again at a rate, kills the dispatcher with SIGKILL on the way, and compares what each receiver
-// got with what it had missed. Then it counts a large ledger in a dry run, and the dead letters there in groups.
+// `npm run replay`: sends many dead letters again at a rate, kills the dispatcher with SIGKILL on the way, and compares
+// what each receiver got with what it had missed. Then it counts a large ledger in a dry run, and the dead letters
+// there in groups.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { describeMachine } from './bench/report.mjs';

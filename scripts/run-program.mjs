@@ -1,4 +1,5 @@
-// Runs one of the programs beside the broker, built if need be: the first word is its file in dist, the others are its own.
+// Runs one of the programs beside the broker, built if need be: the first word is its file in dist, the others are its
+// own.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { makeReady, projectDirectory } from './ready-to-run.mjs';

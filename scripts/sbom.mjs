@@ -1,5 +1,6 @@
-// `npm run sbom`: the bill of materials of an installed Heraut, as CycloneDX in JSON, on standard output or into the file named.
-// npm makes it, of all packages: with its own `--omit dev` it leaves out those that the tests need as well, Nest itself among them.
+// `npm run sbom`: the bill of materials of an installed Heraut, as CycloneDX in JSON, on standard output or into the
+// file named. npm makes it, of all packages: with its own `--omit dev` it leaves out those that the tests need as well,
+// Nest itself among them.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

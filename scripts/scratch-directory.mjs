@@ -4,7 +4,9 @@ import { makeGuardedDirectory } from './private-servers.mjs';
 
 /** A file system in memory, where the system has one. */
 const inMemory = '/dev/shm';
-/** Bytes. RabbitMQ blocks publishers below 1 GB (rabbitmq.conf); the databases and their logs need less than the rest. */
+/**
+ * Bytes. RabbitMQ blocks publishers below 1 GB (rabbitmq.conf); the databases and their logs need less than the rest.
+ */
 const enough = 4e9;
 
 /**
@@ -14,8 +16,8 @@ const enough = 4e9;
  */
 
 /**
- * Makes the directory in which this process, and those that it starts, keep their temporary files from now on. It is removed
- * however this process ends.
+ * Makes the directory in which this process, and those that it starts, keep their temporary files from now on. It is
+ * removed however this process ends.
  *
  * In memory if it fits: every database of a test is hundreds of small files, and to make a file on a disk can take a
  * millisecond of a processor.

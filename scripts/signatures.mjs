@@ -1,5 +1,5 @@
-// `npm run signatures`: has a running Heraut sign deliveries while its keys are rotated, has them verified by others, and tries
-// the examples of docs/receiving.md.
+// `npm run signatures`: has a running Heraut sign deliveries while its keys are rotated, has them verified by others,
+// and tries the examples of docs/receiving.md.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';

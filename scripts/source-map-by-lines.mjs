@@ -1,8 +1,9 @@
 import { decode, encode } from '@jridgewell/sourcemap-codec';
 
 /**
- * A source map that says only where the lines of the sources begin, which Node reads in half the time. It reads the map of a file when it first writes the stack of an error from
- * there, as it does when a socket is closed with an error, and nothing else happens in the process meanwhile.
+ * A source map that says only where the lines of the sources begin, which Node reads in half the time. It reads the map
+ * of a file when it first writes the stack of an error from there, as it does when a socket is closed with an error,
+ * and nothing else happens in the process meanwhile.
  * @template {{ mappings: string }} Map
  * @param {Map} map
  * @returns {Map} with no columns and no names

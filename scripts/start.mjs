@@ -1,6 +1,6 @@
-// `npm start`: installs and builds where needed, then runs Heraut. On the embedded default it also starts a receiver and
-// prints a link to the console, and the commands for a first delivery. package.json starts it with `exec`: npm passes a signal on to the shell it
-// started, and a shell in between would end without passing it on.
+// `npm start`: installs and builds where needed, then runs Heraut. On the embedded default it also starts a receiver
+// and prints a link to the console, and the commands for a first delivery. package.json starts it with `exec`: npm
+// passes a signal on to the shell it started, and a shell in between would end without passing it on.
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -34,7 +34,10 @@ import { noSiblings } from './supervision/siblings.js';
 import { startTracing } from './telemetry/start-tracing.js';
 import type { Tracer } from './telemetry/tracing.js';
 
-/** The dispatcher alone; where the queue is in this process's memory, with a worker, or no worker would take its deliveries. */
+/**
+ * The dispatcher alone; where the queue is in this process's memory, with a worker, or no worker would take its
+ * deliveries.
+ */
 @Module({})
 class DispatchOnceModule {
   static with(settings: Settings, postgres: Postgres, cipher: SecretCipher, tracer: Tracer | undefined): DynamicModule {
@@ -107,11 +110,13 @@ async function main(): Promise<void> {
 }
 
 /**
- * Nothing is in the queue, and nothing in hand: a delivery that ends passes its turn on to the next one about the same object, which is sent by this
- * process as well. Closing sooner would have each run send one of them; and it would cut a call that takes longer than closing may, in every run.
+ * Nothing is in the queue, and nothing in hand: a delivery that ends passes its turn on to the next one about the same
+ * object, which is sent by this process as well. Closing sooner would have each run send one of them; and it would cut
+ * a call that takes longer than closing may, in every run.
  */
 async function isAllSent(queue: DeliveryQueue, worker: Worker, turns: Turns): Promise<boolean> {
-  // In this order: what leaves the queue is in hand at once, and what gets a turn is in the queue before the turn counts as passed on.
+  // In this order: what leaves the queue is in hand at once, and what gets a turn is in the queue before the turn
+  // counts as passed on.
   return (await isEmpty(queue)) && worker.isIdle && turns.isIdle;
 }
 

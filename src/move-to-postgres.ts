@@ -9,7 +9,10 @@ import { KeyRingRefused } from './secrets/key-ring.js';
 /** Between two lines about the same table. */
 const quietMs = 2000;
 
-/** Copies everything from the embedded database in `DATA_DIR` to the Postgres of `DATABASE_URL`. Progress and result are for the person who runs it. */
+/**
+ * Copies everything from the embedded database in `DATA_DIR` to the Postgres of `DATABASE_URL`. Progress and result are
+ * for the person who runs it.
+ */
 async function main(): Promise<void> {
   if (process.argv.length > 2)
     throw new InvalidSettings(

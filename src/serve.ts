@@ -14,10 +14,12 @@ const longestShutdownMs = 14_500;
 const startGoesOnMs = 1000;
 
 /**
- * Does the work of this process' roles until a signal, or the end of its supervisor, stops it in good order. A signal that comes while it starts
- * ends it with status 0 as later. At once until the parts begin to work: it may be waiting for another process to migrate, for up to an hour, and a server
- * undoes what a connection that is gone had not committed. From then on it may have deliveries in hand: it is closed in order when the start has ended, unless
- * that waits for somebody. The embedded database waits for nobody and is always closed in order, because one that is being made would be left half made.
+ * Does the work of this process' roles until a signal, or the end of its supervisor, stops it in good order. A signal
+ * that comes while it starts ends it with status 0 as later. At once until the parts begin to work: it may be waiting
+ * for another process to migrate, for up to an hour, and a server undoes what a connection that is gone had not
+ * committed. From then on it may have deliveries in hand: it is closed in order when the start has ended, unless that
+ * waits for somebody. The embedded database waits for nobody and is always closed in order, because one that is being
+ * made would be left half made.
  */
 export async function serve(
   settings: Settings,

@@ -1,8 +1,8 @@
 type Stop = (reason: string) => void;
 
 /**
- * SIGTERM and SIGINT from the first moment on: the first process of a container gets neither while nobody listens, and would be killed in the
- * end. Their effect changes while the process starts.
+ * SIGTERM and SIGINT from the first moment on: the first process of a container gets neither while nobody listens, and
+ * would be killed in the end. Their effect changes while the process starts.
  */
 export class StopSignals {
   private came: string | undefined;

@@ -34,6 +34,25 @@ describe('the documentation', () => {
   });
 });
 
+describe('a comment', () => {
+  it('is no wider than the code: the formatter wraps that alone', () => {
+    const wide = [...others, ...sources].filter((name) => /\.(?:tsx?|mjs)$/.test(name)).flatMap(wideComments);
+    expect(wide).toEqual([]);
+  });
+});
+
+/** Those of types may be wider: they cannot be wrapped everywhere. */
+const wideComments = (from: string): string[] =>
+  read(from)
+    .split('\n')
+    .filter(
+      (line) =>
+        line.length > 120 &&
+        /^\s*(?:\/\/|\/?\*)/.test(line) &&
+        !/@(?:type|typedef|property|param|returns)\b/.test(line),
+    )
+    .map((line) => `${from}: ${line}`);
+
 interface Opening {
   from: string;
   sentence: string;
@@ -41,7 +60,10 @@ interface Opening {
 
 const fromPronoun = /(?<![\w$])W(?:ho|hat|ie|at)(?:ever)?(?![\w$])[^]*?(?:[.?!](?![\w/])|\n\s*\n|\*\/|$)/g;
 
-/** Sentences that open with a pronoun in place of a noun: their reader waits for the subject (CONTRIBUTING.md). The console is in Dutch too. */
+/**
+ * Sentences that open with a pronoun in place of a noun: their reader waits for the subject (CONTRIBUTING.md). The
+ * console is in Dutch too.
+ */
 const openingsWithoutNoun = (from: string): Opening[] =>
   [...read(from).matchAll(fromPronoun)].map(([sentence]) => ({ from, sentence }));
 

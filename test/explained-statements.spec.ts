@@ -8,7 +8,10 @@ const read = (name: string) => readFileSync(`${project}${name}`, 'utf8');
 const filesOf = (folder: string) =>
   readdirSync(`${project}${folder}`, { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`);
 const sources = filesOf('src').filter((name) => name.endsWith('.ts') && !name.endsWith('.spec.ts'));
-/** Those that have statements explained: with what they name or import, they show its plan or the pages that it looks at. */
+/**
+ * Those that have statements explained: with what they name or import, they show its plan or the pages that it looks
+ * at.
+ */
 const planSpecs = filesOf('test/integration').filter(
   (name) => name.endsWith('.spec.ts') && /\bEXPLAIN /.test(read(name)),
 );

@@ -28,9 +28,9 @@ function openingBefore(code: string, end: number): number | undefined {
   return undefined;
 }
 
-// https://www.postgresql.org/docs/current/sql-select.html (LIMIT, The Locking Clause): a subquery that is joined may be executed
-// once for each row of the other side, and then locks up to its LIMIT anew each time, passing over what the statement has changed. Such a
-// plan is made where the table has one row, and stays cached while it grows.
+// https://www.postgresql.org/docs/current/sql-select.html (LIMIT, The Locking Clause): a subquery that is joined may be
+// executed once for each row of the other side, and then locks up to its LIMIT anew each time, passing over what the
+// statement has changed. Such a plan is made where the table has one row, and stays cached while it grows.
 describe('a subquery that locks rows', () => {
   const found = files.flatMap((file) =>
     lockingSubqueries(readFileSync(join(sources, file), 'utf8')).map((before) => [file, before] as const),

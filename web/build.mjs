@@ -1,5 +1,5 @@
-// Builds the console into web/dist: the page and its files, each also compressed; and the types of the admin API from its document,
-// for an editor and a type check, which need the compiled program. `--page` or `--types`: only that.
+// Builds the console into web/dist: the page and its files, each also compressed; and the types of the admin API from
+// its document, for an editor and a type check, which need the compiled program. `--page` or `--types`: only that.
 import openapiTS, { astToString } from 'openapi-typescript';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -30,7 +30,8 @@ async function writeTypes() {
 }
 
 /**
- * The licences of the packages whose code is in the built files: they ask that their text goes along, and the image has no other copy.
+ * The licences of the packages whose code is in the built files: they ask that their text goes along, and the image has
+ * no other copy.
  * @param {any[]} results of the build
  */
 function writeLicences(results) {

@@ -16,11 +16,12 @@ export default defineConfig({
   use: {
     launchOptions: {
       executablePath: process.env['TEST_CHROMIUM'] ?? '/usr/bin/chromium',
-      // As root there is no sandbox, and /dev/shm of a container is small.
-      // Where a graphics card is missing, a program that plays one draws each frame; without either, pages are drawn the plain way.
+      // As root there is no sandbox, and /dev/shm of a container is small. Where a graphics card is missing, a program
+      // that plays one draws each frame; without either, pages are drawn the plain way.
       args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
     },
-    // One for all tests of a worker, emptied in between: it keeps the files of the console, and what V8 has compiled of them.
+    // One for all tests of a worker, emptied in between: it keeps the files of the console, and what V8 has compiled of
+    // them.
     reuseContext: true,
     contextOptions: { reducedMotion: 'reduce' },
     viewport: { width: 1280, height: 800 },

@@ -1,5 +1,5 @@
-// Calls every form of an address that may not be used, in every way that Heraut calls what strangers name, and counts the
-// connections that are made.
+// Calls every form of an address that may not be used, in every way that Heraut calls what strangers name, and counts
+// the connections that are made.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { watchConnects } from './connects.mjs';
@@ -48,8 +48,8 @@ const timesOfName = 4;
 
 /**
  * @param {Program} program
- * @returns {Promise<{ rows: Row[], control: Row }>} `control` is of the receiver, which may be called: it shows that what is
- *   counted is there to be counted
+ * @returns {Promise<{ rows: Row[], control: Row }>} `control` is of the receiver, which may be called: it shows that
+ *   what is counted is there to be counted
  */
 export async function examine(program) {
   const names = await startNameServer();

@@ -1,4 +1,5 @@
-// Every way to write an address that callbacks may not use (with CALLBACK_NETWORKS=public, unless it says `any`), or not through the proxy.
+// Every way to write an address that callbacks may not use (with CALLBACK_NETWORKS=public, unless it says `any`), or
+// not through the proxy.
 
 /** Where calls may go in these examinations: a receiver, and the egress proxy. */
 export const receiverAddress = '127.0.0.2';

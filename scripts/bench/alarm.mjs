@@ -1,5 +1,6 @@
-// Says when the notifications of an open loop are due, in a thread of its own. The timers of an event loop count whole milliseconds: a notification
-// was sent 0.6 ms late on an idle machine (p95 1.1), a third of what a lone one takes. A thread that waits for nothing else: 0.2 (p95 0.4).
+// Says when the notifications of an open loop are due, in a thread of its own. The timers of an event loop count whole
+// milliseconds: a notification was sent 0.6 ms late on an idle machine (p95 1.1), a third of what a lone one takes. A
+// thread that waits for nothing else: 0.2 (p95 0.4).
 import { once } from 'node:events';
 import { parentPort, workerData } from 'node:worker_threads';
 import { sharedNowMs } from './clock.mjs';

@@ -3,8 +3,9 @@ import { subscriptionOf } from './http-by-hand.mjs';
 import { readTail } from './notification.mjs';
 
 /**
- * The deliveries of one measurement that arrived, that is, were called and answered well. The delivery of notification `n` for
- * subscription `s` has index `n * subscriptions + s`; where subscriptions get the notifications in turn, that of `n` has index `n`.
+ * The deliveries of one measurement that arrived, that is, were called and answered well. The delivery of notification
+ * `n` for subscription `s` has index `n * subscriptions + s`; where subscriptions get the notifications in turn, that
+ * of `n` has index `n`.
  * @typedef {object} Arrivals
  * @property {number} subscriptions that each notification is for
  * @property {number} turns subscriptions that get the notifications in turn; 0: each gets all
@@ -26,7 +27,10 @@ export class ArrivalBook {
   /** Calls that fit no measurement. */
   strange = 0;
 
-  /** @param {{ run: number, notifications: number, subscriptions: number, turns?: number }} what at most that many notifications */
+  /**
+   * @param {{ run: number, notifications: number, subscriptions: number, turns?: number }} what at most that many
+   * notifications
+   */
   begin({ run, notifications, subscriptions, turns = 0 }) {
     const deliveries = notifications * subscriptions;
     this.#runs.set(run, {

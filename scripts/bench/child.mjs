@@ -32,7 +32,8 @@ import { fileURLToPath } from 'node:url';
 export async function startChild(file) {
   const child = fork(fileURLToPath(new URL(file, import.meta.url)), {
     serialization: 'advanced',
-    // Room for the requests in flight, so that they are not copied over and over: these two share the machine with Heraut.
+    // Room for the requests in flight, so that they are not copied over and over: these two share the machine with
+    // Heraut.
     execArgv: ['--max-semi-space-size=32'],
     detached: true, // a Ctrl-C at the terminal is for the benchmark itself
   });

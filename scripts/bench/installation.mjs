@@ -46,7 +46,8 @@ const shownOutput = 2000;
  * @param {string | undefined} how.processes as the setting `PROCESSES`: then they have every role
  * @param {string} how.guarantee of the subscriptions
  * @param {string | undefined} how.cpuProf
- * @param {((postgres: import('../private-servers.mjs').Controls) => Promise<void>) | undefined} how.prepareDatabase before Heraut starts
+ * @param {((postgres: import('../private-servers.mjs').Controls) => Promise<void>) | undefined} how.prepareDatabase
+ *   before Heraut starts
  * @param {string} how.directory for logs and the embedded database
  * @param {string[]} how.filters of the channels
  * @param {(stop: () => Promise<void>) => void} how.onStarted is given a function that ends each thing that was started

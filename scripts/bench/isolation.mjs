@@ -1,4 +1,5 @@
-// How much one healthy endpoint feels of others: of 400 notifications a second for other healthy ones, then for ones in trouble.
+// How much one healthy endpoint feels of others: of 400 notifications a second for other healthy ones, then for ones in
+// trouble.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sharedNowMs } from './clock.mjs';
 import { channels } from './notification.mjs';
@@ -42,7 +43,10 @@ const ratePerSecond = 400;
 const besideTimes = 2;
 const burstPerSecond = 1000;
 const burstPublishers = 128;
-/** After subscriptions were made: what that costs is not what their endpoints cost, and two hundred of them cost a second or two. */
+/**
+ * After subscriptions were made: what that costs is not what their endpoints cost, and two hundred of them cost a
+ * second or two.
+ */
 const subscribedBeforeMs = 3000;
 /** The neighbour of a burst is called from so long before it. */
 const beforeBurstMs = 2000;
@@ -181,7 +185,8 @@ export class IsolationMeasurements {
   }
 
   /**
-   * Publishes for the healthy endpoint and, as fast, for the others. Resolves when everything for the healthy one has arrived.
+   * Publishes for the healthy endpoint and, as fast, for the others. Resolves when everything for the healthy one has
+   * arrived.
    * @param {{ kind: string, endpoints: number }} row
    * @param {object} how
    * @param {number} how.seconds

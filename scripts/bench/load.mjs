@@ -30,7 +30,10 @@ import { notificationWriter } from './notification.mjs';
  */
 
 const maxTroubles = 5;
-/** Of an open loop. More than a server can take in one go (511, by default) would measure how Linux repeats refused connects. */
+/**
+ * Of an open loop. More than a server can take in one go (511, by default) would measure how Linux repeats refused
+ * connects.
+ */
 const manyConnections = 256;
 
 /** One call; when it has ended it calls `next`. */
@@ -163,8 +166,8 @@ const handlers = {
   },
 
   /**
-   * One notification after the other at fixed times, however long answers take. Times are counted from when each was to be
-   * sent: a server, or this process, that falls behind pays for it (no coordinated omission).
+   * One notification after the other at fixed times, however long answers take. Times are counted from when each was to
+   * be sent: a server, or this process, that falls behind pays for it (no coordinated omission).
    * @param {{ target: Target, ratePerSecond: number, seconds: number }} parameter
    */
   openLoop: async ({ target, ratePerSecond, seconds }) => {

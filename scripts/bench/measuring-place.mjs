@@ -17,7 +17,8 @@ import { Measurements } from './scenarios.mjs';
  * @param {string} [how.processes] as the setting `PROCESSES`
  * @param {string} how.guarantee of the subscriptions
  * @param {string} [how.cpuProf] directory for CPU profiles
- * @param {(postgres: import('../private-servers.mjs').Controls) => Promise<void>} [how.prepareDatabase] before Heraut starts
+ * @param {(postgres: import('../private-servers.mjs').Controls) => Promise<void>} [how.prepareDatabase] before Heraut
+ *   starts
  */
 export async function startMeasuringPlace(
   { log, onEnd },

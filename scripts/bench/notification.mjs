@@ -1,7 +1,7 @@
 /*
- * The notification of the benchmark: 1 KiB, written as Heraut itself writes it, so that receivers get the very bytes that were
- * published. It ends with `"source":"<run>-<number>-<microseconds>"}` in fixed widths: which measurement it belongs to, which
- * one it is, and when it was sent or should have been.
+ * The notification of the benchmark: 1 KiB, written as Heraut itself writes it, so that receivers get the very bytes
+ * that were published. It ends with `"source":"<run>-<number>-<microseconds>"}` in fixed widths: which measurement it
+ * belongs to, which one it is, and when it was sent or should have been.
  */
 const notificationBytes = 1024;
 const widths = { run: 4, number: 8, micros: 15 };

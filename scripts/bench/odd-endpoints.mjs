@@ -5,8 +5,8 @@ import { channels, organizationOf } from './notification.mjs';
 /** @typedef {import('./child.mjs').Child<import('./odd-receivers.mjs').OddReceiversHandlers>} OddReceivers */
 
 /**
- * The endpoints beside the healthy one, and what is the matter with them. `hanging-later`: they have answered well before.
- * `answering-late`: they answer well after most of the time that a call may take, so no breaker opens.
+ * The endpoints beside the healthy one, and what is the matter with them. `hanging-later`: they have answered well
+ * before. `answering-late`: they answer well after most of the time that a call may take, so no breaker opens.
  * @typedef {object} Row
  * @property {Kind} kind
  * @property {number} endpoints callback URLs

@@ -1,5 +1,5 @@
-// Receivers in trouble, in a process of their own: as many origins as are asked for, each with a port of its own, all of them with
-// the same behaviour. A delivery counts as arrived only when it was answered well.
+// Receivers in trouble, in a process of their own: as many origins as are asked for, each with a port of its own, all
+// of them with the same behaviour. A delivery counts as arrived only when it was answered well.
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { ArrivalBook } from './arrivals.mjs';
@@ -7,8 +7,8 @@ import { answerCalls } from './child.mjs';
 import { accepted, failed, refused, serve } from './http-by-hand.mjs';
 
 /**
- * well: 204 at once. hang: 204 after 15 seconds. late: 204 after 8 seconds. reset: the connection is reset in place of an answer.
- * fail: 500 at once. away: its ports are closed, so connections are refused.
+ * well: 204 at once. hang: 204 after 15 seconds. late: 204 after 8 seconds. reset: the connection is reset in place of
+ * an answer. fail: 500 at once. away: its ports are closed, so connections are refused.
  * @typedef {'well' | 'hang' | 'late' | 'reset' | 'fail' | 'away'} Behaviour
  */
 

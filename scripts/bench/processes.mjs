@@ -22,7 +22,8 @@ export function cpuMicrosOfTree(root) {
   for (const name of readdirSync('/proc')) {
     const fields = /^\d+$/.test(name) ? statOf(name) : undefined;
     if (!fields) continue;
-    // Counted from the state, which is field 3: 4 ppid, 14 utime, 15 stime, 16 cutime, 17 cstime (of children waited for).
+    // Counted from the state, which is field 3: 4 ppid, 14 utime, 15 stime, 16 cutime, 17 cstime (of children waited
+    // for).
     const [, parent = 0] = fields;
     const ticks = fields.slice(11, 15).reduce((sum, value) => sum + value, 0);
     all.set(Number(name), { parent, ticks });

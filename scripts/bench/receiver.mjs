@@ -1,5 +1,5 @@
-// The receiver of the benchmark, in a process of its own and as cheap as it can be. It answers 401 without `Authorization` and
-// 204 with, and keeps of every delivery how often it came, under which webhook-id, and when.
+// The receiver of the benchmark, in a process of its own and as cheap as it can be. It answers 401 without
+// `Authorization` and 204 with, and keeps of every delivery how often it came, under which webhook-id, and when.
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { ArrivalBook } from './arrivals.mjs';

@@ -4,8 +4,8 @@
 const shown = 5;
 
 /**
- * Compares the deliveries that arrived with the notifications accepted: each once (or more often, if it may be repeated), under
- * the id the publisher was told.
+ * Compares the deliveries that arrived with the notifications accepted: each once (or more often, if it may be
+ * repeated), under the id the publisher was told.
  * @param {Run} run
  * @param {Arrivals} arrivals
  * @returns {string[]} faults, in sentences

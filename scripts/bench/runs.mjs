@@ -81,9 +81,11 @@ export class Runs {
   }
 
   /**
-   * Compares what was accepted with what arrived, and forgets both, here and in the receiver: a measurement that lasts for hours
-   * needs no more memory than one of minutes. A delivery that comes later fits no measurement, and is counted as that.
-   * @param {{ except: number }} how the last so many runs are kept: a delivery that comes twice may do so a little later
+   * Compares what was accepted with what arrived, and forgets both, here and in the receiver: a measurement that lasts
+   * for hours needs no more memory than one of minutes. A delivery that comes later fits no measurement, and is counted
+   * as that.
+   * @param {{ except: number }} how the last so many runs are kept: a delivery that comes twice may do so a little
+   *   later
    */
   async reckon({ except }) {
     for (const run of this.#kept.splice(0, Math.max(0, this.#kept.length - except))) {

@@ -195,7 +195,8 @@ export class Measurements {
 
 /**
  * @param {Installation} installation
- * @param {{ run: number, channel: string, turns?: number, headers?: Record<string, string> }} how `headers`: beside the usual ones
+ * @param {{ run: number, channel: string, turns?: number, headers?: Record<string, string> }} how `headers`: beside the
+ *   usual ones
  * @returns {import('./load.mjs').Target}
  */
 export function apiAsTarget({ url, token }, { run, channel, turns, headers }) {

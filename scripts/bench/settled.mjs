@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** The database of the ledger. @typedef {{ query: (text: string, values?: unknown[]) => Promise<any[]> }} Ledger */
 
 /**
- * An outcome is written within moments of its call. Less than a lease (15 s): one that ends would have the delivery called once more, and so
- * hide that its first outcome was never written.
+ * An outcome is written within moments of its call. Less than a lease (15 s): one that ends would have the delivery
+ * called once more, and so hide that its first outcome was never written.
  */
 const settledWithinMs = 10_000;
 

@@ -7,8 +7,9 @@ import { paceOf } from './pace.mjs';
 /** Deliveries queued a second time although the queue had them all along: more than this would be a storm. */
 const superfluousShare = 0.01;
 /**
- * After the return of an empty RabbitMQ, the time in which everything that was in it must arrive; longer on a machine that takes longer for as many
- * deliveries when nothing is wrong, which is told by the rate of the run: half of what it delivers at most.
+ * After the return of an empty RabbitMQ, the time in which everything that was in it must arrive; longer on a machine
+ * that takes longer for as many deliveries when nothing is wrong, which is told by the rate of the run: half of what it
+ * delivers at most.
  */
 const drainedWithin = { leastMs: 15_000, noticedMs: 5000 };
 

@@ -5,8 +5,8 @@ const publishers = 96;
 const seconds = 8;
 
 /**
- * Notifications a second that this machine accepts and delivers to both subscriptions when nothing is broken and publishers
- * never wait.
+ * Notifications a second that this machine accepts and delivers to both subscriptions when nothing is broken and
+ * publishers never wait.
  * @param {import('./stage.mjs').Environment} environment
  * @returns {Promise<number>}
  */

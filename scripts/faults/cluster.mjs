@@ -182,8 +182,8 @@ export class Cluster {
   }
 
   /**
-   * How often each event was logged, the rules of the dispatcher that have found something, and the lines a process printed that are no events: then it has
-   * crashed.
+   * How often each event was logged, the rules of the dispatcher that have found something, and the lines a process
+   * printed that are no events: then it has crashed.
    * @returns {Promise<{ events: Map<string, number>, rules: Set<string>, output: string[] }>}
    */
   async readLogs() {

@@ -18,8 +18,8 @@ export function inTurn(stage) {
 }
 
 /**
- * They stand still while it is looked up what they have in flight: what they send, and what others take over from them, is the same before and
- * after the look.
+ * They stand still while it is looked up what they have in flight: what they send, and what others take over from them,
+ * is the same before and after the look.
  * @param {Stage} stage
  * @param {Member[]} victims
  */

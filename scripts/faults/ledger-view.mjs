@@ -27,7 +27,10 @@ export class LedgerView {
     return new Map(rows.map(({ notification_id, state, generation }) => [notification_id, { state, generation }]));
   }
 
-  /** How many of a subscription have arrived, as far as the ledger knows. @param {string} subscriptionId @returns {Promise<number>} */
+  /**
+   * How many of a subscription have arrived, as far as the ledger knows. @param {string} subscriptionId @returns
+   * {Promise<number>}
+   */
   async delivered(subscriptionId) {
     const [row] = await this.#query(
       "SELECT count(*)::int AS count FROM delivery WHERE subscription_id = $1 AND state = 'delivered'",
@@ -111,8 +114,8 @@ export class LedgerView {
   }
 
   /**
-   * @returns {Promise<Map<string, number>>} by former state: waiting, which the queue had lost, or held, for which no endpoint
-   * had room
+   * @returns {Promise<Map<string, number>>} by former state: waiting, which the queue had lost, or held, for which no
+   *   endpoint had room
    */
   async handOuts() {
     const rows = await this.#query('SELECT state::text, count(*)::int AS count FROM handed_out GROUP BY state');

@@ -1,6 +1,8 @@
 import { Redis } from 'ioredis';
 
-/** A value that begins with L is a lock, one that begins with S a seal; all are counted in one step, at the same time. */
+/**
+ * A value that begins with L is a lock, one that begins with S a seal; all are counted in one step, at the same time.
+ */
 const countScript = `
 local locked = 0
 for _, key in ipairs(redis.call('KEYS', 'i9y:delivery:*')) do

@@ -16,8 +16,8 @@ import { Stage } from './stage.mjs';
 const strategies = ['at-least-once', 'at-most-once'];
 const channel = 'faults';
 /**
- * As short as the checks at start allow, so that everything that ends by itself does so within seconds. A recovery by the end
- * of a lease lasts as long as the lease: with the defaults three minutes.
+ * As short as the checks at start allow, so that everything that ends by itself does so within seconds. A recovery by
+ * the end of a lease lasts as long as the lease: with the defaults three minutes.
  */
 const hurriedSettings = {
   TTL_LOCK_TIME_LIMIT_MS: '3000',

@@ -10,8 +10,9 @@ const committing =
   /\0(accept|accept-some-held|accept-on-terms|settle|claim-sending|hold|release|line-up|pass-turns|hand-out-due|end-sending|free-[a-z-]+|put-back|keep-in-hand|leave-to-holder)(?: \d+)?\0|COMMIT/;
 
 /**
- * Where a connection is cut: `asked`, when the commit has gone to Postgres, which may or may not come to read it; `answered`,
- * when it has committed and its answer does not get through. `held`: it has committed something, and its answer is kept back until the client ends.
+ * Where a connection is cut: `asked`, when the commit has gone to Postgres, which may or may not come to read it;
+ * `answered`, when it has committed and its answer does not get through. `held`: it has committed something, and its
+ * answer is kept back until the client ends.
  * @typedef {'nowhere' | 'asked' | 'answered' | 'held'} Cut
  */
 
@@ -21,8 +22,8 @@ const committing =
  */
 
 /**
- * The way to Postgres: it can be made slow, and it can be cut at the worst time, when Postgres has been told to commit and
- * the client has not learnt that it did.
+ * The way to Postgres: it can be made slow, and it can be cut at the worst time, when Postgres has been told to commit
+ * and the client has not learnt that it did.
  */
 export class PostgresProxy {
   /** Milliseconds that every message takes, each way. */
@@ -145,7 +146,8 @@ export class PostgresProxy {
 /** @param {Pair} pair */
 function end({ client, server }) {
   for (const socket of [client, server]) {
-    // One that is shutting down cannot be reset: Node would neither close it nor ever come to an end itself (TCPWrap::Reset).
+    // One that is shutting down cannot be reset: Node would neither close it nor ever come to an end itself
+    // (TCPWrap::Reset).
     if (socket.writableEnded) socket.destroy();
     else socket.resetAndDestroy();
   }
@@ -154,8 +156,8 @@ function end({ client, server }) {
 const [dataRow, readyForQuery] = ['D', 'Z'].map((letter) => letter.charCodeAt(0));
 
 /**
- * Messages of Postgres, each of which begins with a letter and its length: when the last one says that it is ready for the next query, what it was asked
- * before has committed.
+ * Messages of Postgres, each of which begins with a letter and its length: when the last one says that it is ready for
+ * the next query, what it was asked before has committed.
  * @param {Buffer} bytes from the beginning of an answer on
  * @returns {{ rows: number, isWhole: boolean }}
  */

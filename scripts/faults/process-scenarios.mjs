@@ -16,7 +16,8 @@ export const processes = [
   { name: 'api-killed', learnsAll: true, ...recovery, breakThings: (stage) => killOneByOne(stage, 'api') },
   { name: 'worker-killed', ...recovery, breakThings: (stage) => killOneByOne(stage, 'worker') },
   {
-    // Now and then, and each time when it has committed what it hands out and not yet published it: what is due again after a failure.
+    // Now and then, and each time when it has committed what it hands out and not yet published it: what is due again
+    // after a failure.
     name: 'dispatcher-killed',
     learnsAll: true,
     viaProxy: true,
@@ -74,7 +75,8 @@ export const processes = [
     breakThings: (stage) => killOneByOne(stage, 'worker'),
   },
   {
-    // By hours, and by more than the partitions that are made ahead: the id of a notification must not come from that clock.
+    // By hours, and by more than the partitions that are made ahead: the id of a notification must not come from that
+    // clock.
     name: 'api-clock-off',
     learnsAll: true,
     ...recovery,

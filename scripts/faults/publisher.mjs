@@ -1,5 +1,6 @@
-// The publisher, in a process of its own: it publishes at a fixed rate and repeats, under the same Idempotency-Key, the requests
-// that were not answered or answered with a 5xx, so that it knows in the end of every notification whether it was accepted.
+// The publisher, in a process of its own: it publishes at a fixed rate and repeats, under the same Idempotency-Key, the
+// requests that were not answered or answered with a 5xx, so that it knows in the end of every notification whether it
+// was accepted.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { answerCalls } from '../bench/child.mjs';
@@ -199,7 +200,9 @@ const handlers = {
 
   accepted: () => current().ids.filter((id) => id !== '').length,
 
-  /** Publishes nothing new; resolves when it is known of every notification whether it was accepted, or after a minute. */
+  /**
+   * Publishes nothing new; resolves when it is known of every notification whether it was accepted, or after a minute.
+   */
   finish: () => current().finish(),
 };
 

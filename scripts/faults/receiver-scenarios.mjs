@@ -104,8 +104,8 @@ export const order = [
     },
   },
   {
-    // Beside a worker that is well: what the frozen one has taken comes to it when RabbitMQ has missed two to three heartbeats, of ten seconds each. All the
-    // time counts, none as broken.
+    // Beside a worker that is well: what the frozen one has taken comes to it when RabbitMQ has missed two to three
+    // heartbeats, of ten seconds each. All the time counts, none as broken.
     name: 'order-and-worker-frozen',
     ...inOrder,
     recoversWithinMs: 38_000,
@@ -135,7 +135,8 @@ export const order = [
 async function isClosedAgain(stage) {
   const open = await stage.ledger.openEndpoints();
   if (open.length > 0) stage.wrong.push(`in the end these are still parked: ${open.join(', ')}`);
-  // The process that parked it may have been killed before its log was written. An endpoint that was closed had been parked.
+  // The process that parked it may have been killed before its log was written. An endpoint that was closed had been
+  // parked.
   const wasParked = (await stage.hasLogged('endpoint.opened')) || (await stage.hasLogged('endpoint.closed'));
   if (!wasParked) stage.wrong.push('no endpoint was ever parked');
 }

@@ -1,5 +1,6 @@
-// The checking receiver, in a process of its own: it answers like a subscriber, counts per notification and subscription how
-// often it arrived and under which webhook-id, and goes down when a scenario says so. It never forgets its counts.
+// The checking receiver, in a process of its own: it answers like a subscriber, counts per notification and
+// subscription how often it arrived and under which webhook-id, and goes down when a scenario says so. It never forgets
+// its counts.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { answerCalls } from '../bench/child.mjs';

@@ -30,7 +30,8 @@
  * @param {Arrivals} facts.arrivals
  * @param {Map<string, LedgerEntry>} facts.ledger by notification
  * @param {Fault[]} facts.faults
- * @param {Map<string, number>} facts.again how often each notification may come again, at least once; at most once none may
+ * @param {Map<string, number>} facts.again how often each notification may come again, at least once; at most once none
+ *   may
  * @param {number} facts.inFlight so many more may come again, whichever they are
  * @param {boolean} [facts.isInOrder] those about the same object must come in order
  * @param {boolean} [facts.mayBeUnknown] whether something was broken by which the outcome of a call is never learnt

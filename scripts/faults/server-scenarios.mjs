@@ -9,7 +9,10 @@ import { paceOf, roundsOf } from './pace.mjs';
 const goesOnShare = 0.25;
 /** Fewer commits cut would show too little. */
 const enoughCuts = 10;
-/** At each of these, once at least: a publication (each has an Idempotency-Key), an outcome, and a claim after which a call is made once or never. */
+/**
+ * At each of these, once at least: a publication (each has an Idempotency-Key), an outcome, and a claim after which a
+ * call is made once or never.
+ */
 const cutForSure = ['accept-on-terms', 'settle', 'claim-sending'];
 
 /** @type {Scenario[]} */
@@ -175,7 +178,8 @@ export const postgres = [
 ];
 
 /**
- * For longer than Heraut waits for Redis. A worker is killed while locks are in Postgres, and another when they are in Redis again.
+ * For longer than Heraut waits for Redis. A worker is killed while locks are in Postgres, and another when they are in
+ * Redis again.
  * @param {Stage} stage
  * @param {() => Promise<void>} begin
  * @param {() => Promise<void>} end

@@ -4,7 +4,9 @@ import { withRedis } from './locks.mjs';
 
 /** @typedef {import('../private-servers.mjs').PrivateServers} PrivateServers */
 
-/** The servers of a run, each of which a scenario may break and must heal, and a fresh place on them for every scenario. */
+/**
+ * The servers of a run, each of which a scenario may break and must heal, and a fresh place on them for every scenario.
+ */
 export class FaultyServers {
   #places = 0;
 

@@ -1,5 +1,5 @@
-// Loaded before Heraut with `--import`: in this process it is another time, as on a machine whose clock is wrong. Functions that
-// measure durations (performance.now, timers) still run as they should.
+// Loaded before Heraut with `--import`: in this process it is another time, as on a machine whose clock is wrong.
+// Functions that measure durations (performance.now, timers) still run as they should.
 const offsetMs = Number(process.env.CLOCK_OFFSET_MS ?? 0);
 const RealDate = Date;
 

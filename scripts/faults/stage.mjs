@@ -1,5 +1,5 @@
-// Where a scenario is played: a fresh Heraut with two subscriptions of one receiver, one for each strategy, a publisher, and
-// the parts that can be broken.
+// Where a scenario is played: a fresh Heraut with two subscriptions of one receiver, one for each strategy, a
+// publisher, and the parts that can be broken.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sharedNowMs } from '../bench/clock.mjs';
 import { countKeys, countLocked, lockedBy } from './locks.mjs';
@@ -71,7 +71,10 @@ const latecomersMs = 2000;
 export class Stage {
   /** @type {import('./reckoning.mjs').Fault[]} */
   faults = [];
-  /** At-least-once deliveries that were in flight when a fault struck for all: so many may come again, whichever they are. */
+  /**
+   * At-least-once deliveries that were in flight when a fault struck for all: so many may come again, whichever they
+   * are.
+   */
   inFlight = 0;
   /** Those that a process had in flight that was killed or stood still, by notification: how often each may come again. @type {Map<string, number>} */
   again = new Map();
@@ -111,7 +114,10 @@ export class Stage {
     return this.environment.servers;
   }
 
-  /** Everything until `work` is through counts as broken; it breaks something and heals it. @param {() => Promise<void>} work */
+  /**
+   * Everything until `work` is through counts as broken; it breaks something and heals it. @param {() => Promise<void>}
+   * work
+   */
   async whileBroken(work) {
     if (this.#breaking === 0) this.faults.push({ fromMs: sharedNowMs(), toMs: Infinity });
     this.#breaking += 1;
@@ -122,8 +128,8 @@ export class Stage {
   }
 
   /**
-   * To be called at a fault that ends the locks of all: a delivery that a worker has locked and not sealed may be on its
-   * way, or have arrived without a record of it.
+   * To be called at a fault that ends the locks of all: a delivery that a worker has locked and not sealed may be on
+   * its way, or have arrived without a record of it.
    */
   async noteLocked() {
     const isInRedis = (await this.ledger.locksAreIn()) === 'redis';
@@ -131,8 +137,9 @@ export class Stage {
   }
 
   /**
-   * Of processes that stand still, and are killed perhaps: what each of them has locked and not sealed. One that was handed over has no
-   * lock at first, but is in the hand of its process. Deliveries that others have in flight must not come again because of that.
+   * Of processes that stand still, and are killed perhaps: what each of them has locked and not sealed. One that was
+   * handed over has no lock at first, but is in the hand of its process. Deliveries that others have in flight must not
+   * come again because of that.
    * @param {number[]} pids
    * @returns {Promise<Held>}
    */

@@ -63,7 +63,8 @@ export class SupervisedProcesses {
 
 /**
  * @param {string[]} lines of a supervisor's log; the last may be half a line
- * @returns {{ listening: number[], ended: EndedProcess[] }} pids of those that have said that they listen and have not ended, the oldest first
+ * @returns {{ listening: number[], ended: EndedProcess[] }} pids of those that have said that they listen and have not
+ *   ended, the oldest first
  */
 export function readProcesses(lines) {
   const told = lines

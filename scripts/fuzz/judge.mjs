@@ -4,8 +4,8 @@
 /**
  * The content of an answer.
  * @param {Answer} answer
- * @returns {{ mediaType: string | undefined, body: any, isBroken: boolean }} body: undefined, there is none; isBroken: it is
- *   announced as JSON, and is none
+ * @returns {{ mediaType: string | undefined, body: any, isBroken: boolean }} body: undefined, there is none; isBroken:
+ *   it is announced as JSON, and is none
  */
 export function read({ headers, body }) {
   const mediaType = headers.get('content-type')?.split(';', 1)[0]?.trim();

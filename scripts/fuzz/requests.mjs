@@ -26,12 +26,16 @@ import { asHeader, encode, fittingValue, nastyTexts, toJson, uuid } from './valu
  * @property {readonly string[]} bad
  */
 
-/** Bytes of a head that may be refused for its length, at 16 KiB, and headers that may be refused for their number, above 100. */
+/**
+ * Bytes of a head that may be refused for its length, at 16 KiB, and headers that may be refused for their number,
+ * above 100.
+ */
 const [longHead, manyHeaders] = [16_000, 95];
 
 /**
- * Whether the connection is not to be used again. Node 20 takes no notice of a broken request after one that asked for an
- * upgrade, and cuts the connection when its time is over (`requestTimeout`, 30 to 60 s): that is no hang, but takes as long.
+ * Whether the connection is not to be used again. Node 20 takes no notice of a broken request after one that asked for
+ * an upgrade, and cuts the connection when its time is over (`requestTimeout`, 30 to 60 s): that is no hang, but takes
+ * as long.
  * @param {FuzzedRequest} request
  */
 export const closesAfter = ({ twists }) => twists.includes('an upgrade');

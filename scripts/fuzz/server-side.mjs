@@ -63,7 +63,8 @@ export async function fuzzServer(
     const last = Math.min(first + together, requests);
     /** @type {import('./accounts.mjs').Outcome[]} */
     const outcomes = [];
-    // Each connection has its own share, made in its own order: what it sends depends on nothing but the seed and what was seen.
+    // Each connection has its own share, made in its own order: what it sends depends on nothing but the seed and what
+    // was seen.
     await Promise.all(
       lines.map(async (line, share) => {
         for (let nr = first + share; nr < last; nr += connections) outcomes.push(...(await sendOne(nr, line)));

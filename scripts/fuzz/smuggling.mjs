@@ -1,6 +1,8 @@
 /** @typedef {import('../random.mjs').Random} Random */
 
-/** A channel of such a name exists only where the server carried out a request that was hidden in another one's body. */
+/**
+ * A channel of such a name exists only where the server carried out a request that was hidden in another one's body.
+ */
 export const smuggledName = 'smuggled-';
 
 /**

@@ -133,7 +133,10 @@ function answerText(random) {
 /** @param {Random} random */
 const maybeHeader = (random) => (random.next() < 0.3 ? `${random.oneOf(headerLines)}\r\n` : '');
 
-/** One that any client understands: the connection stays, and the next call meets what was left on it. @param {Random} random */
+/**
+ * One that any client understands: the connection stays, and the next call meets what was left on it. @param {Random}
+ * random
+ */
 function plainAnswer(random) {
   const status = random.oneOf([200, 204, 400, 404, 500, 503]);
   const body = status === 204 ? '' : 'x'.repeat(random.oneOf([0, 10, 5000, 300_000]));

@@ -53,7 +53,8 @@ export function postgres({ binaries, directory, port, fsync, tellGuardian }) {
       fsync: fsync ? 'on' : 'off',
       // Against pages that a failing disk wrote by halves, which is nothing for one that is not waited for.
       full_page_writes: fsync ? 'on' : 'off',
-      // It comes by one of the many databases of tests at any moment: the plans in one, and what a vacuum finds there, would depend on when.
+      // It comes by one of the many databases of tests at any moment: the plans in one, and what a vacuum finds there,
+      // would depend on when.
       autovacuum: fsync ? 'on' : 'off',
     };
     const lines = Object.entries(settings).map(([name, value]) => `${name} = ${value}\n`);
@@ -62,8 +63,8 @@ export function postgres({ binaries, directory, port, fsync, tellGuardian }) {
 }
 
 /**
- * Line 8 of postmaster.pid says whether connections are accepted; it is what `pg_ctl -w` waits for. Line 1 is the pid: after a
- * crash the file is still that of the process before.
+ * Line 8 of postmaster.pid says whether connections are accepted; it is what `pg_ctl -w` waits for. Line 1 is the pid:
+ * after a crash the file is still that of the process before.
  * @param {string} data
  * @param {number | undefined} pid
  */

@@ -123,7 +123,9 @@ function isDebianAsRoot() {
   return process.getuid?.() === 0 && existsSync('/etc/debian_version') && onPath('apt-get') !== undefined;
 }
 
-/** Debian starts a server when it installs one; this file is how one tells it not to (deb-systemd-invoke, invoke-rc.d). */
+/**
+ * Debian starts a server when it installs one; this file is how one tells it not to (deb-systemd-invoke, invoke-rc.d).
+ */
 const startPolicy = '/usr/sbin/policy-rc.d';
 
 /** @param {string[]} packages */

@@ -23,7 +23,8 @@ const verifyFile = fileURLToPath(new URL('verify.py', import.meta.url));
 
 /**
  * @param {string} directory for files of OpenSSL
- * @returns {{ verifiers: Verifier[], absent: string[], stop: () => Promise<void> }} `absent`: what is not installed here
+ * @returns {{ verifiers: Verifier[], absent: string[], stop: () => Promise<void> }} `absent`: what is not installed
+ *   here
  */
 export function startVerifiers(directory) {
   /** @type {Verifier[]} */

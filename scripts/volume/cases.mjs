@@ -1,8 +1,8 @@
 // The volumes that are measured. A case is deliveries in the ledger, or subscriptions in the catalogue.
 
 /**
- * Rows of the ledger, one notification for each delivery, spread evenly over days. The values are SQL, computed from `n` (1 to
- * the rows of a day), `published` (when the notification was accepted) and `subscriptions` (an array of ids).
+ * Rows of the ledger, one notification for each delivery, spread evenly over days. The values are SQL, computed from
+ * `n` (1 to the rows of a day), `published` (when the notification was accepted) and `subscriptions` (an array of ids).
  * @typedef {object} Deliveries
  * @property {number} days up to and including today
  * @property {string} subscription
@@ -70,7 +70,8 @@ export const volumeCases = [
       subscription: oneReceiver,
       columns: { state: "'held'", held_for: "'endpoint-busy'" },
       attempt: undefined,
-      // Or they would be released: the receiver is well. A look further ahead than ten minutes counts as never planned, and is due.
+      // Or they would be released: the receiver is well. A look further ahead than ten minutes counts as never planned,
+      // and is due.
       nextLook: "now() + interval '9 min'",
     },
   },

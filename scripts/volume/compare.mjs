@@ -126,8 +126,8 @@ async function measure(seconds, { database, statementLog, measurements }) {
 }
 
 /**
- * A process that has just started looks at everything, and does what others do each minute, hour or day: a loop of seconds sees little of
- * that.
+ * A process that has just started looks at everything, and does what others do each minute, hour or day: a loop of
+ * seconds sees little of that.
  * @param {Parameters<typeof compare>[2]} place
  * @returns {Promise<Once>}
  */

@@ -17,7 +17,8 @@ export class Database {
       // Rows that are lost when the server crashes now are not missed.
       options: '-c synchronous_commit=off',
     });
-    // A connection that the server ends fails its query, if it has one; without listeners this process would end as well.
+    // A connection that the server ends fails its query, if it has one; without listeners this process would end as
+    // well.
     this.pool.on('error', () => {});
     this.pool.on('connect', (client) => client.on('error', () => {}));
   }

@@ -1,5 +1,6 @@
-// Days of the ledger that are filled aside, in a schema of their own, and then exchanged for those of the running ledger in an
-// instant: the empty ledger and the full one are measured right after each other, on the same servers and processes.
+// Days of the ledger that are filled aside, in a schema of their own, and then exchanged for those of the running
+// ledger in an instant: the empty ledger and the full one are measured right after each other, on the same servers and
+// processes.
 import { channels } from '../bench/notification.mjs';
 import { compiled } from '../ready-to-run.mjs';
 
@@ -74,7 +75,9 @@ export class FilledDays {
     this.log(`filled: ${size} in ${((performance.now() - startedAt) / 1000).toFixed(0)} s`);
   }
 
-  /** Puts the filled days into the running ledger, and those that were there aside; the next time, the other way round. */
+  /**
+   * Puts the filled days into the running ledger, and those that were there aside; the next time, the other way round.
+   */
   async exchange() {
     const [live, aside] = [await this.#tablesIn('public'), await this.#tablesIn('aside')];
     const lock = `LOCK TABLE ${tables.map((table) => `public.${table}`).join(', ')} IN ACCESS EXCLUSIVE MODE`;
@@ -82,8 +85,9 @@ export class FilledDays {
   }
 
   /**
-   * Writes one digest, without bits, of all notifications but those of the last minutes, as an installation that runs for long has
-   * digests of them. Otherwise the dispatcher would write one for each thousand notifications while it is measured.
+   * Writes one digest, without bits, of all notifications but those of the last minutes, as an installation that runs
+   * for long has digests of them. Otherwise the dispatcher would write one for each thousand notifications while it is
+   * measured.
    */
   async digest() {
     const { lowestIdAt } = await ledgerPartitions();

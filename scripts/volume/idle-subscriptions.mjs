@@ -3,8 +3,9 @@
 /** @typedef {import('./database.mjs').Database} Database */
 
 /**
- * As the service changes its catalogue: the version is raised first, and each row is given it (src/catalogue). A row that is no
- * longer there would be one that the processes never hear of again: those of a case stay, deleted, under an owner of their own.
+ * As the service changes its catalogue: the version is raised first, and each row is given it (src/catalogue). A row
+ * that is no longer there would be one that the processes never hear of again: those of a case stay, deleted, under an
+ * owner of their own.
  */
 const raiseVersion = 'UPDATE catalogue SET version = version + 1';
 const version = '(SELECT version FROM catalogue)';

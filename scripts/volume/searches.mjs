@@ -1,4 +1,5 @@
-// The times of searches of the admin API on a full ledger: every parameter by itself, and combinations that no index serves.
+// The times of searches of the admin API on a full ledger: every parameter by itself, and combinations that no index
+// serves.
 import { setTimeout as pause } from 'node:timers/promises';
 import { emptyLedger, FilledDays, idleSubscriptions } from './filled-days.mjs';
 

@@ -1,5 +1,5 @@
-// The times of the statements of Heraut, from PostgreSQL's own log: it knows the names of prepared statements, needs no extension,
-// and counts the time in the server alone.
+// The times of the statements of Heraut, from PostgreSQL's own log: it knows the names of prepared statements, needs no
+// extension, and counts the time in the server alone.
 import { applicationName } from './database.mjs';
 
 /** @typedef {{ name: string, ms: number }} Call */

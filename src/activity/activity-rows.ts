@@ -20,7 +20,10 @@ const tallied = rowsOf<Tallied>('tallied', {
 
 const columns = ['accepted', 'duplicates', 'delivered', 'failed_attempts', 'gave_up'];
 
-/** Each is counted in every length of buckets that is read of its kind. In the order of the key: several processes do it at once. */
+/**
+ * Each is counted in every length of buckets that is read of its kind. In the order of the key: several processes do it
+ * at once.
+ */
 export const addItems = statement(
   'add-activity',
   `INSERT INTO activity (bucket_seconds, kind, id, at, ${columns.join(', ')}, last_at, last_delivered_at)
@@ -69,7 +72,9 @@ export interface Subject {
   id: string;
 }
 
-/** @returns by the beginning of the bucket, in milliseconds since 1970; those in which nothing happened are not there */
+/**
+ * @returns by the beginning of the bucket, in milliseconds since 1970; those in which nothing happened are not there
+ */
 export async function readSeries(
   postgres: Postgres,
   { kind, id }: Subject,
@@ -119,7 +124,10 @@ export const sweepItems = statement(
    ))`,
 );
 
-/** Upkeep: removes what is kept no longer, up to `limit` buckets of each length. @returns how many of the length with most */
+/**
+ * Upkeep: removes what is kept no longer, up to `limit` buckets of each length. @returns how many of the length with
+ * most
+ */
 export async function sweepActivity(postgres: Postgres, limit: number): Promise<number> {
   let most = 0;
   for (const { seconds, keptSeconds } of granularities)

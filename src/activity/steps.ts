@@ -1,6 +1,6 @@
 /*
- * Times are counted by steps, four to a doubling: what is read back of them is right to a fifth, from a millisecond to days, and takes
- * a hundred numbers.
+ * Times are counted by steps, four to a doubling: what is read back of them is right to a fifth, from a millisecond to
+ * days, and takes a hundred numbers.
  */
 
 const stepsToADoubling = 4;
@@ -17,7 +17,8 @@ export function stepOf(ms: number): number {
 const endOf = (step: number): number => 2 ** (step / stepsToADoubling);
 
 /**
- * The time that a part of the counted ones took no longer than, in milliseconds; between the two ends of a step by proportion.
+ * The time that a part of the counted ones took no longer than, in milliseconds; between the two ends of a step by
+ * proportion.
  * @param counts how many, by step
  * @param part 0.95: nineteen of twenty
  * @returns undefined: none was counted

@@ -12,9 +12,9 @@ const shortestMs = 1000;
 const together = 1000;
 
 /**
- * Adds what this process has counted to the table `activity`, every ten seconds and at its end. A process that is killed takes up to
- * ten seconds of it along, and what is written while the connection is lost may be counted twice: it tells how much goes on, and no
- * decision depends on it.
+ * Adds what this process has counted to the table `activity`, every ten seconds and at its end. A process that is
+ * killed takes up to ten seconds of it along, and what is written while the connection is lost may be counted twice: it
+ * tells how much goes on, and no decision depends on it.
  */
 @Injectable()
 export class TallyWriter implements OnApplicationBootstrap, BeforeApplicationShutdown {
@@ -48,7 +48,10 @@ export class TallyWriter implements OnApplicationBootstrap, BeforeApplicationShu
     await this.write();
   }
 
-  /** Writes the counts until now, in the bucket of the middle of the time since the last one. Does not throw: it is tried again. */
+  /**
+   * Writes the counts until now, in the bucket of the middle of the time since the last one. Does not throw: it is
+   * tried again.
+   */
   async write(): Promise<void> {
     const now = this.heartbeat.ledgerNow();
     const at = ((this.writtenAt ?? now) + now) / 2;

@@ -5,7 +5,10 @@ import { longestStep, stepOf } from './steps.js';
 export interface Counts {
   /** Notifications. */
   accepted: number;
-  /** Notifications that were accepted and are not delivered, because a rule of their channel found them equal to earlier ones. */
+  /**
+   * Notifications that were accepted and are not delivered, because a rule of their channel found them equal to earlier
+   * ones.
+   */
   duplicates: number;
   /** Deliveries. */
   delivered: number;
@@ -28,8 +31,8 @@ export interface Tallied {
 export const noCounts = (): Counts => ({ accepted: 0, duplicates: 0, delivered: 0, failedAttempts: 0, gaveUp: 0 });
 
 /**
- * Adds up what this process does, in memory: a notification pays for a few increments. There is an entry for each channel, application
- * and subscription that something happened to since it was last emptied.
+ * Adds up what this process does, in memory: a notification pays for a few increments. There is an entry for each
+ * channel, application and subscription that something happened to since it was last emptied.
  */
 @Injectable()
 export class Tally {

@@ -21,9 +21,9 @@ export const sendEveryMs = 5000;
 const firstAfterMs = 3000;
 
 /**
- * Evaluates the rules and sends notes, in every process, whatever its roles: if only dispatchers did, nobody would be told that there
- * is none. One process at a time has a round, and one has each note. A server that hangs delays the notes of its
- * channel, and neither those of the other one nor a round.
+ * Evaluates the rules and sends notes, in every process, whatever its roles: if only dispatchers did, nobody would be
+ * told that there is none. One process at a time has a round, and one has each note. A server that hangs delays the
+ * notes of its channel, and neither those of the other one nor a round.
  */
 @Injectable()
 export class AlertLoop implements OnApplicationBootstrap, OnModuleDestroy, BeforeApplicationShutdown {

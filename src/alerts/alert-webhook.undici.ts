@@ -19,8 +19,8 @@ export class AlertWebhook {
   constructor(settings: Settings) {
     this.url = settings.ALERT_WEBHOOK_URL!;
     this.key = new SigningKey('alerts', 'v1', settings.ALERT_WEBHOOK_SECRET!, null);
-    // The operator has named this URL, not a subscriber, so it may be on a private network. To open that network for callbacks
-    // instead would open it to everybody who may subscribe. Addresses that hand out credentials stay closed.
+    // The operator has named this URL, not a subscriber, so it may be on a private network. To open that network for
+    // callbacks instead would open it to everybody who may subscribe. Addresses that hand out credentials stay closed.
     this.outbound = new Outbound({
       ...settings,
       CALLBACK_NETWORKS: 'any',
@@ -30,7 +30,10 @@ export class AlertWebhook {
     });
   }
 
-  /** @param at milliseconds since 1970, by the ledger's clock: a receiver refuses what is signed at another time than its own */
+  /**
+   * @param at milliseconds since 1970, by the ledger's clock: a receiver refuses what is signed at another time than
+   * its own
+   */
   async send({ id, content }: NoteToSend, at: number, stopping: AbortSignal): Promise<SendResult> {
     const body = Buffer.from(webhookPayload(content, new Date(at)));
     const time = new CallTime();

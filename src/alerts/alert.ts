@@ -1,8 +1,8 @@
 import type { RuleName } from './alert-rules.js';
 
 /**
- * Details of the trouble, by rule. They are stored, shown to operators, and sent: nothing in them is secret. Times are ISO 8601. A
- * callback URL may hold a key, so only its origin (`receiver`) is here.
+ * Details of the trouble, by rule. They are stored, shown to operators, and sent: nothing in them is secret. Times are
+ * ISO 8601. A callback URL may hold a key, so only its origin (`receiver`) is here.
  */
 export interface DetailsOf {
   'dead-letters': {

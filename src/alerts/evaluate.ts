@@ -122,8 +122,8 @@ const isWithin = ({ after, upTo }: Part<unknown>, subject: string): boolean =>
   (after === undefined || subject > subjectOf(after)) && (upTo === undefined || subject <= subjectOf(upTo));
 
 /**
- * Those that are open already, and so many others that there are not more than may be open of a rule. A round sees a part of the
- * subscriptions, and one after the other could open more.
+ * Those that are open already, and so many others that there are not more than may be open of a rule. A round sees a
+ * part of the subscriptions, and one after the other could open more.
  * @param findings of one rule
  */
 function asManyAsMayBeOpen(findings: Finding[], open: ReadonlySet<string>): Finding[] {
@@ -192,7 +192,8 @@ function backlogFound(
   const at = now.getTime();
   const isLongEnough = at - first.at >= forSeconds * 1000;
   const isMore = dueCount >= mostDue;
-  // Two numbers that are both as large as was counted cannot be compared; then the age of the oldest one grows with the backlog.
+  // Two numbers that are both as large as was counted cannot be compared; then the age of the oldest one grows with the
+  // backlog.
   const grownLateMs = at - (oldestDue?.since.getTime() ?? at) - (first.at - first.dueSince);
   const hasGrown =
     isMore && first.count >= mostDue ? grownLateMs > (forSeconds * 1000) / samples : dueCount > first.count;

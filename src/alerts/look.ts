@@ -122,11 +122,12 @@ const mostTriedAt = 100;
 const unsent = `state BETWEEN 'waiting' AND 'held' AND subscription_id IS NOT NULL`;
 
 /**
- * Subscriptions of which a delivery has failed for some time and none has succeeded since, in the order of their ids; and the last one
- * that was looked at, where there may be others behind it (`at_end`). From each to the next by one look into the index
- * `delivery_unsent`, however many of its deliveries are held or wait. Of those that wait, the oldest are looked at: a receiver that refuses
- * all calls has refused these too, unless they are scheduled for later. That something was delivered is known from what is counted: a
- * process that was killed may have taken ten seconds of that along.
+ * Subscriptions of which a delivery has failed for some time and none has succeeded since, in the order of their ids;
+ * and the last one that was looked at, where there may be others behind it (`at_end`). From each to the next by one
+ * look into the index `delivery_unsent`, however many of its deliveries are held or wait. Of those that wait, the
+ * oldest are looked at: a receiver that refuses all calls has refused these too, unless they are scheduled for later.
+ * That something was delivered is known from what is counted: a process that was killed may have taken ten seconds of
+ * that along.
  */
 export const findFailing = statement(
   'alert-subscriptions-failing',

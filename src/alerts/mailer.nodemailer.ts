@@ -38,7 +38,8 @@ export class Mailer {
       host: host!,
       port,
       secure: port === tlsFromTheStart,
-      // Otherwise a server, or somebody on the way, that does not offer TLS is sent the password and the mail in plain text.
+      // Otherwise a server, or somebody on the way, that does not offer TLS is sent the password and the mail in plain
+      // text.
       requireTLS: settings.EMAIL_USE_TLS,
       ignoreTLS: !settings.EMAIL_USE_TLS,
       tls: authority === undefined ? {} : { ca: authority },
@@ -64,7 +65,8 @@ export class Mailer {
         from: this.sender,
         to: { name: '', address },
         date: new Date(at),
-        // The same where it is sent again because nobody saw that it was sent: the reader's program may show one of them.
+        // The same where it is sent again because nobody saw that it was sent: the reader's program may show one of
+        // them.
         messageId: `<${id}@${domain}>`,
         signal: AbortSignal.any([stopping, AbortSignal.timeout(this.longest)]),
         headers: { 'Auto-Submitted': 'auto-generated' },

@@ -84,8 +84,8 @@ export const forgetNotes = statement(
 );
 
 /**
- * Those of operators. The address of an owner may be wrong, or be meant to do harm: that is no trouble of this installation. By the index
- * `alert_note_given_up`.
+ * Those of operators. The address of an owner may be wrong, or be meant to do harm: that is no trouble of this
+ * installation. By the index `alert_note_given_up`.
  */
 const isOfOperator = "content ->> 'audience' = 'operator'";
 

@@ -27,8 +27,9 @@ export class NoteSender {
   }
 
   /**
-   * Sends what is due by one channel, until nothing is. A channel that fails is left alone until the next call: a server that hangs would
-   * keep each note waiting. A note that was sent and not written as sent, because this process died in between, is sent once more.
+   * Sends what is due by one channel, until nothing is. A channel that fails is left alone until the next call: a
+   * server that hangs would keep each note waiting. A note that was sent and not written as sent, because this process
+   * died in between, is sent once more.
    * @returns how many were sent
    */
   async sendDue(channel: NoteChannel, stopping: AbortSignal): Promise<number> {

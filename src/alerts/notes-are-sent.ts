@@ -4,7 +4,10 @@ import { findTrouble } from './note-rows.js';
 /** The rules are evaluated four times a minute. */
 const lateSeconds = 120;
 
-/** Why operators are perhaps not told of what happens; undefined: they are. In words for everybody, without names; for health checks. */
+/**
+ * Why operators are perhaps not told of what happens; undefined: they are. In words for everybody, without names; for
+ * health checks.
+ */
 export async function troubleWithAlerts(postgres: Postgres): Promise<string | undefined> {
   const [row] = (await postgres.checks.query(findTrouble.text)) as [
     { is_late: boolean; is_given_up: boolean; round_seconds: number | null },

@@ -21,8 +21,8 @@ export interface Due<Known extends StoredAlert = StoredAlert> {
 }
 
 /**
- * Which alerts somebody is to be told of. One that came back within 24 hours is not told of again before that, nor its end; one that
- * came and went before a note was written not at all.
+ * Which alerts somebody is to be told of. One that came back within 24 hours is not told of again before that, nor its
+ * end; one that came and went before a note was written not at all.
  * @param alerts those that are open, and those whose end nobody was told of
  * @param lastNoteAt when a note was last written: others that come up soon after it wait, and come together
  */
@@ -92,7 +92,8 @@ const newsOf = ({ alert, kind }: Due, audience: Audience): News =>
     resolvedAt: alert.resolvedAt?.toISOString() ?? null,
     rule: alert.rule,
     subject: shownSubject(alert),
-    // Why a call failed, its owner is not told: it would make of this server a scanner of the ports of its own networks.
+    // Why a call failed, its owner is not told: it would make of this server a scanner of the ports of its own
+    // networks.
     details: audience === 'owner' && 'reason' in alert.details ? { ...alert.details, reason: null } : alert.details,
   }) as News;
 

@@ -5,8 +5,8 @@ const [shortestMs, longestMs] = [15_000, 900_000];
 const refusedMs = 3_600_000;
 
 /**
- * Milliseconds until a note that could not be sent is tried again: 15 s, twice as long each time, at most a quarter of an hour; an hour
- * where its recipient was refused. Null: it is given up.
+ * Milliseconds until a note that could not be sent is tried again: 15 s, twice as long each time, at most a quarter of
+ * an hour; an hour where its recipient was refused. Null: it is given up.
  * @param attempts that were made
  * @param ageMs since the note was written
  */

@@ -39,7 +39,10 @@ interface Outcome {
   resolved: Alert[];
 }
 
-/** Evaluates the rules: what is found is opened as an alert, what is over is resolved, and notes of both are written to be sent. */
+/**
+ * Evaluates the rules: what is found is opened as an alert, what is over is resolved, and notes of both are written to
+ * be sent.
+ */
 @Injectable()
 export class AlertRounds {
   private readonly logger = new Logger('Alerts');

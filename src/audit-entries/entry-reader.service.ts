@@ -50,8 +50,8 @@ export class EntryReader {
   constructor(private readonly postgres: Postgres) {}
 
   /**
-   * Newest first. A page may be short, or empty, although `next` says that the list goes on: then a limited range was searched,
-   * which contained no more of them.
+   * Newest first. A page may be short, or empty, although `next` says that the list goes on: then a limited range was
+   * searched, which contained no more of them.
    * @param rangeRows entries that one call searches where no index serves the whole filter
    */
   async list(filter: EntryFilter, limit: number, rangeRows = 10_000): Promise<EntryPage> {

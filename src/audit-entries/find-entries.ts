@@ -31,8 +31,8 @@ const columns = `(extract(epoch FROM at) * 1000000)::bigint AS at_us, nr, at, cl
   subject, before, after, changed_secrets`;
 
 /**
- * Whether entries that the index of one condition finds still have to be compared with another one. There may be any number of
- * them, so a limited range of the list is searched.
+ * Whether entries that the index of one condition finds still have to be compared with another one. There may be any
+ * number of them, so a limited range of the list is searched.
  */
 export const needsRange = (filter: EntryFilter): boolean =>
   names.filter((name) => filter[name] !== undefined).length > 1;

@@ -50,7 +50,8 @@ const insertEntries = statement(
 
 export const AuditLog = {
   /**
-   * Notes a change as that of the author of the request that is being carried out, or of Heraut itself where there is none.
+   * Notes a change as that of the author of the request that is being carried out, or of Heraut itself where there is
+   * none.
    * @param transaction that of the change: where this fails, the change does not happen
    */
   note(transaction: Transaction, change: Change): Promise<void> {

@@ -20,8 +20,8 @@ export async function actingFor<T>(author: Author, work: () => Promise<T>): Prom
   try {
     return await authors.run(author, work);
   } finally {
-    // Before Node 24 each promise of the process costs more for as long as this is switched on. Publishing uses none of it, and
-    // changes are rare; the next one switches it on again.
+    // Before Node 24 each promise of the process costs more for as long as this is switched on. Publishing uses none of
+    // it, and changes are rare; the next one switches it on again.
     if (--requestsUnderWay === 0) authors.disable();
   }
 }

@@ -6,7 +6,10 @@ import type { Postgres } from '../infra/postgres/postgres.js';
 import { createMonth, endOfMonth, monthsBetween, type Month } from './months.js';
 
 const dayMs = 86_400_000;
-/** Without the partition of the month nothing could be changed: a month ahead, for a dispatcher that is down over a holiday. */
+/**
+ * Without the partition of the month nothing could be changed: a month ahead, for a dispatcher that is down over a
+ * holiday.
+ */
 const daysAhead = 31;
 /** A clock of Postgres that is set back at the beginning of a month. */
 const daysBehind = 1;
@@ -14,7 +17,10 @@ const daysBehind = 1;
 const making = 727_275;
 const dropping = 727_276;
 
-/** Makes the partitions of this month and the next one. Must have run before anything is changed. Any number of processes may. */
+/**
+ * Makes the partitions of this month and the next one. Must have run before anything is changed. Any number of
+ * processes may.
+ */
 export async function makeMonthsAhead(postgres: Postgres): Promise<void> {
   const { dataSource, upkeep } = postgres;
   if ((await missingMonths(dataSource)).length === 0) return;

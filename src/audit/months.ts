@@ -25,7 +25,10 @@ export function endOfMonth(name: string): number | undefined {
   return stamp ? Date.UTC(Number(stamp[1]), Number(stamp[2])) : undefined;
 }
 
-/** Attached after it is made, as the partitions of the ledger are. A trigger for TRUNCATE is not inherited, one for rows is. */
+/**
+ * Attached after it is made, as the partitions of the ledger are. A trigger for TRUNCATE is not inherited, one for rows
+ * is.
+ */
 export const createMonth = ({ name, from, to }: Month): string =>
   `CREATE TABLE ${name} (LIKE audit_entry INCLUDING DEFAULTS);
    CREATE TRIGGER no_truncate BEFORE TRUNCATE ON ${name}

@@ -1,7 +1,8 @@
 import { isIP } from 'node:net';
 
 /**
- * The address of a caller as refusals are counted under it: of IPv6 the network, because a caller has 2⁶⁴ addresses in its own.
+ * The address of a caller as refusals are counted under it: of IPv6 the network, because a caller has 2⁶⁴ addresses in
+ * its own.
  * @param text as the socket has it, or as a proxy writes it into `X-Forwarded-For`, some with a port
  * @returns `unknown` for what is no address, so that no caller can make up keys
  */

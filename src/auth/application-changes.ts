@@ -28,8 +28,8 @@ export interface ChangesOfApplication {
 export type MustFit = (current: ApplicationEntity) => void;
 
 /**
- * All that can be done to applications, within one change of the catalogue that may be about several of them. Each is noted in the
- * audit log.
+ * All that can be done to applications, within one change of the catalogue that may be about several of them. Each is
+ * noted in the audit log.
  */
 export class ApplicationChanges {
   constructor(

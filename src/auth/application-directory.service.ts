@@ -55,7 +55,10 @@ export class ApplicationDirectory implements CatalogueDirectory, OnApplicationBo
     catalogue.register(this);
   }
 
-  /** Short secrets go on working, so that an upgrade stops nobody; but their tokens can be forged by whoever guesses them. */
+  /**
+   * Short secrets go on working, so that an upgrade stops nobody; but their tokens can be forged by whoever guesses
+   * them.
+   */
   async onApplicationBootstrap(): Promise<void> {
     await this.catalogue.refresh();
     const isShort = ({ key }: Application) => key !== undefined && key.symmetricKeySize! < this.secretMinBytes;
@@ -92,7 +95,10 @@ export class ApplicationDirectory implements CatalogueDirectory, OnApplicationBo
     }
   }
 
-  /** Empty where it cannot be decrypted, since it is encrypted with a key that other processes have: its tokens are refused here. */
+  /**
+   * Empty where it cannot be decrypted, since it is encrypted with a key that other processes have: its tokens are
+   * refused here.
+   */
   private secretOf({ id, client_id, secret }: ApplicationRow): string {
     try {
       return this.cipher.decrypt(secret, secretPlace(id));

@@ -5,8 +5,8 @@ export interface Application {
   readonly id: string;
   readonly clientId: string;
   /**
-   * For HS256; none where the secret is empty: then every token is refused. Given a text, the library makes a key for each token:
-   * 260 µs.
+   * For HS256; none where the secret is empty: then every token is refused. Given a text, the library makes a key for
+   * each token: 260 µs.
    */
   readonly key: KeyObject | undefined;
   readonly scopes: ReadonlySet<string>;

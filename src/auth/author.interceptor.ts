@@ -10,7 +10,9 @@ const requestIdPattern = /^[!-~]{1,128}$/;
 /** An IP address with a port and more; behind a proxy it may be any text. */
 const maxAddressLength = 64;
 
-/** The changes of a request are noted in the audit log as its caller's. The answer has the `X-Request-Id` of the entry. */
+/**
+ * The changes of a request are noted in the audit log as its caller's. The answer has the `X-Request-Id` of the entry.
+ */
 export class AuthorInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     const http = context.switchToHttp();

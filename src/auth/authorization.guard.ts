@@ -15,8 +15,8 @@ import { UserSessions, type SessionUser } from './user-sessions.js';
 export const Needs = Reflector.createDecorator<Requirement>();
 
 /**
- * Of routes that store only what their caller may still do by the version of the catalogue that the ledger finds: publications.
- * They need no look at it before.
+ * Of routes that store only what their caller may still do by the version of the catalogue that the ledger finds:
+ * publications. They need no look at it before.
  */
 export const ChecksCallerAsItStores = Reflector.createDecorator<true>();
 
@@ -38,7 +38,10 @@ export const userOf = (request: FastifyRequest): SessionUser | undefined => user
 
 /** Depends on the clock: this process may be behind, until it compares its own with Postgres'. */
 const liesAhead = 'jwt-immaturesignatureerror';
-/** Refusals that depend on the catalogue, or the clock: they are checked again with the latest one before they are answered. */
+/**
+ * Refusals that depend on the catalogue, or the clock: they are checked again with the latest one before they are
+ * answered.
+ */
 const mayBeOutdated = new Set(['invalid-client-identifier', 'invalid-jwt-signature', 'permission_denied', liesAhead]);
 
 @Injectable()
@@ -78,7 +81,10 @@ export class AuthorizationGuard implements CanActivate {
     return admit(request, standInFor(user));
   }
 
-  /** As `authorize`, and by what is committed: another process may just have taken from the application what memory still gives it. */
+  /**
+   * As `authorize`, and by what is committed: another process may just have taken from the application what memory
+   * still gives it.
+   */
   private async authorizeChange(request: FastifyRequest, requirement: Requirement): Promise<Application> {
     await this.authorize(request, requirement);
     await lookedUp(this.catalogue.refresh());
@@ -108,7 +114,10 @@ export class AuthorizationGuard implements CanActivate {
     return this.lookAgain(request, token, requirement);
   }
 
-  /** Another process may just have made the application, given it a new secret, or a scope; or the machine was suspended. */
+  /**
+   * Another process may just have made the application, given it a new secret, or a scope; or the machine was
+   * suspended.
+   */
   private async lookAgain(request: FastifyRequest, token: string, requirement: Requirement): Promise<Application> {
     await lookedUp(this.catalogue.refresh());
     let result = this.authorization.identify(request, token, requirement);

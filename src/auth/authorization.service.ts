@@ -51,8 +51,8 @@ export class Authorization {
   }
 
   /**
-   * Why an application that was authorized may no longer do this; undefined: it may. Costs nothing as long as the application
-   * has not been changed. Of a user in a session it knows nothing (docs/decisions/0083).
+   * Why an application that was authorized may no longer do this; undefined: it may. Costs nothing as long as the
+   * application has not been changed. Of a user in a session it knows nothing (docs/decisions/0083).
    */
   refusalNow(
     request: FastifyRequest,

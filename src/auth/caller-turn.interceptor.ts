@@ -23,7 +23,7 @@ class CallerTurnInterceptor implements NestInterceptor {
 }
 
 /**
- * Of operations that may read for seconds: so many of one caller are carried out at once, and the others wait, or are refused. Not for those that change
- * the catalogue, which waits for a turn of its own.
+ * Of operations that may read for seconds: so many of one caller are carried out at once, and the others wait, or are
+ * refused. Not for those that change the catalogue, which waits for a turn of its own.
  */
 export const ReadsMuch = () => applyDecorators(UseInterceptors(CallerTurnInterceptor));

@@ -35,10 +35,16 @@ export function readTimeClaims(payload: Record<string, unknown>): TimeClaims | T
   return { iat, exp, nbf };
 }
 
-/** Seconds beyond the leeway that `iat` may lie ahead: clocks drift, and to refuse every token of one that does would break clients. */
+/**
+ * Seconds beyond the leeway that `iat` may lie ahead: clocks drift, and to refuse every token of one that does would
+ * break clients.
+ */
 const furthestAheadSeconds = 60;
 
-/** Compares the times of a token with the clock. In the order of Open Notificaties, because a token may be wrong in two ways. */
+/**
+ * Compares the times of a token with the clock. In the order of Open Notificaties, because a token may be wrong in two
+ * ways.
+ */
 export function checkTimes({ iat, exp, nbf }: TimeClaims, now: number, rules: TimeRules): TokenRefusal | undefined {
   const { expirySeconds, leewaySeconds } = rules;
   if (nbf !== undefined && nbf > now + leewaySeconds) return 'jwt-immaturesignatureerror';

@@ -18,9 +18,9 @@ interface Count {
 export type Share = (key: string, minute: number, count: number) => Promise<number>;
 
 /**
- * Counts refusals by key, in minutes of the clock: all that is counted ends with the minute, for every process at once. Of the
- * others a process learns when it tells its own count, at each tenth of the limit, so that to count costs nothing but that, and
- * no request waits for it; all together may exceed the limit by a tenth for each process.
+ * Counts refusals by key, in minutes of the clock: all that is counted ends with the minute, for every process at once.
+ * Of the others a process learns when it tells its own count, at each tenth of the limit, so that to count costs
+ * nothing but that, and no request waits for it; all together may exceed the limit by a tenth for each process.
  */
 export class RefusalCounts {
   private minute = 0;
@@ -51,7 +51,9 @@ export class RefusalCounts {
     return this.hasReachedLimit(key);
   }
 
-  /** Counts one refusal under each key. @returns whether one of them had used up its refusals before: then under none */
+  /**
+   * Counts one refusal under each key. @returns whether one of them had used up its refusals before: then under none
+   */
   add(keys: readonly string[]): boolean {
     this.beginMinute();
     if (keys.some((key) => this.hasReachedLimit(key))) return true;

@@ -14,9 +14,9 @@ export interface Caller {
 }
 
 /**
- * Limits requests that are refused for their credentials, by address and by application. A request that is not refused is never
- * asked about, so that neither somebody who shares an address with a faulty client, a proxy's for example, nor an application whose
- * client id somebody else misuses, is kept out (docs/decisions/0036).
+ * Limits requests that are refused for their credentials, by address and by application. A request that is not refused
+ * is never asked about, so that neither somebody who shares an address with a faulty client, a proxy's for example, nor
+ * an application whose client id somebody else misuses, is kept out (docs/decisions/0036).
  */
 @Injectable()
 export class RefusalLimit {
@@ -53,8 +53,8 @@ export class RefusalLimit {
   }
 
   /**
-   * The seconds to wait where this address has sent too many tokens of the application with wrong signatures: the next is not even
-   * checked, or a secret that is short could be found by trying.
+   * The seconds to wait where this address has sent too many tokens of the application with wrong signatures: the next
+   * is not even checked, or a secret that is short could be found by trying.
    */
   waitAsGuesser(caller: Caller, application: Application): number | undefined {
     if (this.counts.isQuiet) return undefined;

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { Settings } from '../config/settings.js';
 
 /**
- * The configured secret. With the embedded database and none configured, one is made at the first start and kept beside the
- * data, so that a first start needs no configuration, and still no two installations share a secret.
+ * The configured secret. With the embedded database and none configured, one is made at the first start and kept beside
+ * the data, so that a first start needs no configuration, and still no two installations share a secret.
  */
 export function superuserSecret(settings: Settings): string | undefined {
   if (settings.SUPERUSER_SECRET || settings.DATABASE_URL) return settings.SUPERUSER_SECRET;

@@ -25,10 +25,10 @@ export class Refusal {
 }
 
 /**
- * Tells which application sent a token, or why the token is refused. Signatures that were right are remembered: checking
- * one costs more than accepting a notification. A remembered signature counts only for the application object it was checked
- * with, and the time claims are checked every time; so a changed secret or a removed application
- * takes effect as soon as it is in memory.
+ * Tells which application sent a token, or why the token is refused. Signatures that were right are remembered:
+ * checking one costs more than accepting a notification. A remembered signature counts only for the application object
+ * it was checked with, and the time claims are checked every time; so a changed secret or a removed application takes
+ * effect as soon as it is in memory.
  */
 @Injectable()
 export class TokenVerifier {
@@ -64,7 +64,8 @@ export class TokenVerifier {
 
   private checkSignature(token: string, caller: Caller): VerifiedToken | Refusal {
     const decoded = decode(token);
-    // RFC 7515 §4.1.11: a token with extensions that must be understood is refused by those that do not understand them.
+    // RFC 7515 §4.1.11: a token with extensions that must be understood is refused by those that do not understand
+    // them.
     if (!decoded || 'crit' in decoded.header) return new Refusal('jwt-decode-error');
     const { header, payload } = decoded;
     if (!('client_id' in payload)) return new Refusal('missing-client-identifier');

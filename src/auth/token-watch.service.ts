@@ -14,8 +14,8 @@ interface Watched {
 }
 
 /**
- * Tells where the token of a request that goes on for long would be refused by now, because its application was deleted, given another
- * secret, or lost what it may do. It compares what is in memory, and asks nobody.
+ * Tells where the token of a request that goes on for long would be refused by now, because its application was
+ * deleted, given another secret, or lost what it may do. It compares what is in memory, and asks nobody.
  */
 @Injectable()
 export class TokenWatch implements OnModuleDestroy {

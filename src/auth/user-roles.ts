@@ -3,7 +3,10 @@ import { METHOD_METADATA } from '@nestjs/common/constants.js';
 import { Reflector } from '@nestjs/core';
 import { ApiExtension } from '@nestjs/swagger';
 
-/** The rights of a user of a session, each with everything of the one before: look; mend deliveries and subscriptions; change everything. */
+/**
+ * The rights of a user of a session, each with everything of the one before: look; mend deliveries and subscriptions;
+ * change everything.
+ */
 export const userRoles = ['viewer', 'operator', 'administrator'] as const;
 
 export type UserRole = (typeof userRoles)[number];
@@ -12,8 +15,8 @@ export const hasRole = (role: UserRole, needed: UserRole): boolean =>
   userRoles.indexOf(role) >= userRoles.indexOf(needed);
 
 /**
- * The least role of a user who carries out this operation of the admin API in a session. Where it is not said: `viewer` for what
- * only reads (GET), `administrator` for everything else.
+ * The least role of a user who carries out this operation of the admin API in a session. Where it is not said: `viewer`
+ * for what only reads (GET), `administrator` for everything else.
  */
 export const NeedsUserRole = Reflector.createDecorator<UserRole>();
 

@@ -1,7 +1,10 @@
 import type { FastifyRequest } from 'fastify';
 import type { UserRole } from './user-roles.js';
 
-/** How a user signed in: at the provider of OpenID Connect, with a superuser's secret, or by a ticket that was made with one. */
+/**
+ * How a user signed in: at the provider of OpenID Connect, with a superuser's secret, or by a ticket that was made with
+ * one.
+ */
 export type WayIn = 'oidc' | 'password' | 'ticket';
 
 /** Somebody who is signed in to the console. */
@@ -28,8 +31,8 @@ export abstract class UserSessions {
   abstract userOf(request: FastifyRequest): Promise<SessionUser>;
 
   /**
-   * The same of a request that changes something for others, by all that is committed: another process may just have taken away the secret that
-   * the session began with (docs/decisions/0083).
+   * The same of a request that changes something for others, by all that is committed: another process may just have
+   * taken away the secret that the session began with (docs/decisions/0083).
    * @throws {UnavailableProblem} where that cannot be looked up
    */
   abstract userWhoChanges(request: FastifyRequest): Promise<SessionUser>;

@@ -26,9 +26,9 @@ class NothingToChange extends Error {}
 /**
  * The data that rarely change and every process needs all the time, kept in memory under one version.
  *
- * Every change raises the version in its own transaction, and the row lock of that update makes changes commit in the order of
- * their versions. Code that must not act on an outdated catalogue compares versions: the accepting statement does
- * (docs/decisions/0004), and a chunk of deliveries names the version it was matched with.
+ * Every change raises the version in its own transaction, and the row lock of that update makes changes commit in the
+ * order of their versions. Code that must not act on an outdated catalogue compares versions: the accepting statement
+ * does (docs/decisions/0004), and a chunk of deliveries names the version it was matched with.
  */
 @Injectable()
 export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
@@ -46,7 +46,10 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
     return this.known;
   }
 
-  /** Another number whenever something else was read into memory, also where the database went back and came to the same version again. */
+  /**
+   * Another number whenever something else was read into memory, also where the database went back and came to the same
+   * version again.
+   */
   get edition(): number {
     return this.looksWithNews;
   }
@@ -80,9 +83,9 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   /**
-   * Runs `work` in a transaction that raises the version; each row it touches must be given that `version`. Resolves when
-   * the change is committed and in this process's memory. A throw in `work` changes nothing. After a deadlock `work` runs
-   * again, so it must change nothing but the database.
+   * Runs `work` in a transaction that raises the version; each row it touches must be given that `version`. Resolves
+   * when the change is committed and in this process's memory. A throw in `work` changes nothing. After a deadlock
+   * `work` runs again, so it must change nothing but the database.
    * @param committed is told of the result as soon as it is committed, also where this process cannot read it then
    * @throws {TooManyRequestsProblem} where too many changes of the author of the request wait already
    * @throws {UnavailableProblem} where those of others are carried out first, for too long
@@ -109,7 +112,8 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   /**
-   * As `change`, for one that may turn out to change nothing: where `work` returns undefined, all of it is undone, and the version stays as it is.
+   * As `change`, for one that may turn out to change nothing: where `work` returns undefined, all of it is undone, and
+   * the version stays as it is.
    */
   async changeIfNeeded<T>(
     work: (manager: EntityManager, version: number) => Promise<T | undefined>,
@@ -132,8 +136,9 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
     const rows = await this.postgres.query<{ version: string }>(readVersion);
     const version = Number(rows[0]!.version);
     if (version < this.known) {
-      // Behind a restored backup or a standby that had not got everything: changes that memory has are not there, and other
-      // ones may come to the same versions. At 0, nothing is accepted by this memory until all is read again (docs/decisions/0077).
+      // Behind a restored backup or a standby that had not got everything: changes that memory has are not there, and
+      // other ones may come to the same versions. At 0, nothing is accepted by this memory until all is read again
+      // (docs/decisions/0077).
       this.logger.warn({ event: 'catalogue.went-back', from: this.known, to: version });
       this.known = 0;
     }

@@ -15,7 +15,10 @@ export interface LongList<Item> {
 /** Of one edition: callers use one base URL, as a rule, and one of the two APIs. */
 const mostKept = 4;
 const keptUnusedMs = 10_000;
-/** To be made. Where any `Host` is allowed, a caller chooses how many base URLs there are, and each list takes up to half a second. */
+/**
+ * To be made. Where any `Host` is allowed, a caller chooses how many base URLs there are, and each list takes up to
+ * half a second.
+ */
 const mostInLine = 8;
 const retryAfterSeconds = 5;
 /** Presented in one go. */
@@ -27,8 +30,8 @@ interface Kept {
 }
 
 /**
- * Long lists of what the catalogue has in memory: each is made once for all who ask for it while nothing changes, in parts, and all are
- * answered with the same bytes (docs/decisions/0089).
+ * Long lists of what the catalogue has in memory: each is made once for all who ask for it while nothing changes, in
+ * parts, and all are answered with the same bytes (docs/decisions/0089).
  */
 @Injectable()
 export class KeptLists implements OnModuleDestroy {

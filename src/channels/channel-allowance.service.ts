@@ -11,8 +11,9 @@ interface ShareRefusal {
 }
 
 /**
- * Keeps all channels together within the settings, or one publisher could fill the memory of every process with them, until none can start. Where
- * there are more already, they may become smaller, and stay as they are otherwise (docs/decisions/0088).
+ * Keeps all channels together within the settings, or one publisher could fill the memory of every process with them,
+ * until none can start. Where there are more already, they may become smaller, and stay as they are otherwise
+ * (docs/decisions/0088).
  */
 @Injectable()
 export class ChannelAllowance {
@@ -23,7 +24,8 @@ export class ChannelAllowance {
   }
 
   /**
-   * Runs a change of channels within one of the catalogue: no other is under way then, so of two at once the second finds the first.
+   * Runs a change of channels within one of the catalogue: no other is under way then, so of two at once the second
+   * finds the first.
    * @throws {ConflictProblem} where there would be more than there may be
    */
   async within<T>(manager: EntityManager, work: () => Promise<T>): Promise<T> {

@@ -14,8 +14,8 @@ export type ChannelRules = Partial<Pick<Channel, 'deduplication' | 'maxAgeSecond
 export type ChangesOfChannel = Partial<Omit<ChannelInput, 'name'>> & ChannelRules;
 
 /**
- * All that can be done to channels, within one change of the catalogue that may be about several of them. Each is noted in the audit
- * log.
+ * All that can be done to channels, within one change of the catalogue that may be about several of them. Each is noted
+ * in the audit log.
  */
 export class ChannelChanges {
   constructor(
@@ -24,8 +24,8 @@ export class ChannelChanges {
   ) {}
 
   /**
-   * A channel that was removed is made again under the id that it had: notifications name it. Their bodies are kept as long as it said, unless the
-   * input says otherwise: a publisher, who may make it, could keep what is to be erased.
+   * A channel that was removed is made again under the id that it had: notifications name it. Their bodies are kept as
+   * long as it said, unless the input says otherwise: a publisher, who may make it, could keep what is to be erased.
    * @returns its id
    * @throws a unique violation when there is a channel of this name
    */

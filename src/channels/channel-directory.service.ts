@@ -12,7 +12,10 @@ const changedSince = statement(
    FROM channel WHERE version > $known ORDER BY version`,
 );
 
-/** Every channel, in memory. They never change their names, and one that is removed and made again has the id that it had. */
+/**
+ * Every channel, in memory. They never change their names, and one that is removed and made again has the id that it
+ * had.
+ */
 @Injectable()
 export class ChannelDirectory implements CatalogueDirectory {
   private readonly byName = new Map<string, Channel>();

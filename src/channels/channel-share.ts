@@ -9,7 +9,8 @@ export interface ChannelShare {
   readonly bytes: number;
 }
 
-// Measured, as docs/decisions/0088 tells: the object of a channel in its two indexes, and that of a filter in the list and in the set.
+// Measured, as docs/decisions/0088 tells: the object of a channel in its two indexes, and that of a filter in the list
+// and in the set.
 const bytesOfChannel = 1000;
 const bytesOfFilter = 150;
 /** The name of a filter as it was registered, and as it is compared. */

@@ -4,9 +4,9 @@ const maxKnown = 10_000;
 const maxKnownLength = 100;
 
 /**
- * The form in which the names of filters and characteristics are compared: snake_case in lower case. Publishers register
- * `object_type` and send `objectType`; both, and `ObjectType`, are `object_type` here. An underscore beside a digit does
- * not count, because older clients put it in different places (`a1B2` is their `a_1b_2`).
+ * The form in which the names of filters and characteristics are compared: snake_case in lower case. Publishers
+ * register `object_type` and send `objectType`; both, and `ObjectType`, are `object_type` here. An underscore beside a
+ * digit does not count, because older clients put it in different places (`a1B2` is their `a_1b_2`).
  */
 export function canonicalName(name: string): string {
   let canonical = known.get(name);
@@ -25,8 +25,8 @@ export function canonicalName(name: string): string {
 }
 
 /**
- * Whether the names given are consistent with the names a channel knows: a subset, or a superset, of them. So a channel that
- * knows none accepts any, and an unknown name is accepted only together with all the known ones.
+ * Whether the names given are consistent with the names a channel knows: a subset, or a superset, of them. So a channel
+ * that knows none accepts any, and an unknown name is accepted only together with all the known ones.
  */
 export function areNamesConsistent(names: Names, channelNames: ReadonlySet<string>): boolean {
   return isSubset(names, channelNames) || isSubset(channelNames, names);

@@ -21,7 +21,7 @@ const allBodyDays = statement(
 export const readAllBodyDays = (query: Query) => query<BodyDays & { isRemoved: boolean }>(allBodyDays);
 
 /**
- * As they are committed, not as the directory has them in memory: for whoever is about to erase what cannot be brought back, in the
- * transaction of `query`. A channel that is not there is missing.
+ * As they are committed, not as the directory has them in memory: for whoever is about to erase what cannot be brought
+ * back, in the transaction of `query`. A channel that is not there is missing.
  */
 export const readBodyDays = (query: Query, names: readonly string[]) => query<BodyDays>(bodyDaysOf, { names });

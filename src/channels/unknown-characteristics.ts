@@ -5,8 +5,8 @@ import { nameOfCharacteristic } from './channels-io.js';
 import { canonicalName, listedNames } from './filter-names.js';
 
 /**
- * The fields of a deduplication that name no filter of the channel. A misspelt name would be absent from every notification, and so
- * make notifications the same that are not.
+ * The fields of a deduplication that name no filter of the channel. A misspelt name would be absent from every
+ * notification, and so make notifications the same that are not.
  */
 export function unknownCharacteristics(
   fields: readonly string[],
@@ -23,8 +23,8 @@ export function unknownCharacteristics(
 
 /**
  * @param before as it is; of a new channel, without names and rules
- * @throws {ValidationProblem} when the changes leave a deduplication that names no filter of the channel. One that does so already may stay:
- * publishers can take away filters.
+ * @throws {ValidationProblem} when the changes leave a deduplication that names no filter of the channel. One that does
+ *   so already may stay: publishers can take away filters.
  */
 export function refuseUnknown(changes: ChangesOfChannel, before: Pick<Channel, 'filters' | 'deduplication'>): void {
   if (changes.filters === undefined && changes.deduplication === undefined) return;

@@ -9,8 +9,8 @@ const mayYetWork = (error: unknown): boolean =>
   isPassing(error) || (error instanceof AdminRefusal && error.code === 'idempotency-key-in-flight');
 
 /**
- * Asks for what must not be done twice. Each try has the same key, so one that was carried out, although its answer was lost, is answered
- * with what it did.
+ * Asks for what must not be done twice. Each try has the same key, so one that was carried out, although its answer was
+ * lost, is answered with what it did.
  * @param onGivenUp before the last failure is thrown, where it may have been carried out all the same
  */
 export async function askOnce<Answer>(

@@ -61,7 +61,10 @@ function judgeHealth(url: string, status: number, date: string | null, body: Hea
 
 const settingOf = { rabbitmq: 'AMQP_URL', redis: 'REDIS_URL' } as const;
 
-/** In a shell without the settings of a process all looks well, because other servers are looked at: those of the embedded default. */
+/**
+ * In a shell without the settings of a process all looks well, because other servers are looked at: those of the
+ * embedded default.
+ */
 function compareSettings({ url, environment }: Session, { parts }: Health): Finding[] {
   const unset = (['rabbitmq', 'redis'] as const).filter((part) => parts[part] && !environment[settingOf[part]]);
   if (unset.length === 0) return [];

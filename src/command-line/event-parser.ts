@@ -5,15 +5,18 @@ export interface ServerSentEvent {
 }
 
 /**
- * Reads a stream of server-sent events, however it is cut into pieces. Lines end in `\n` or `\r\n`; comments are passed over. The console
- * is built with it too, so it imports nothing.
+ * Reads a stream of server-sent events, however it is cut into pieces. Lines end in `\n` or `\r\n`; comments are passed
+ * over. The console is built with it too, so it imports nothing.
  */
 export class EventParser {
   private rest = '';
   private id: string | undefined;
   private event = '';
   private data: string[] = [];
-  /** Where a lost connection goes on: of the last event that was complete, or of a position without one, such as comes while nothing happens. */
+  /**
+   * Where a lost connection goes on: of the last event that was complete, or of a position without one, such as comes
+   * while nothing happens.
+   */
   lastId: string | undefined;
   /** Milliseconds after which the server wants a lost connection made again. */
   retryMs: number | undefined;

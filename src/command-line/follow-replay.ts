@@ -13,8 +13,8 @@ const isOver = ({ state }: Replay): boolean => state !== 'scheduled' && state !=
 const pathOf = ({ id }: { id: string }): string => `/admin/v1/replays/${id}`;
 
 /**
- * Shows how far it is until it is over. Ctrl-C pauses it, as one who stops looking may have seen something: what it would still do can
- * be resumed.
+ * Shows how far it is until it is over. Ctrl-C pauses it, as one who stops looking may have seen something: what it
+ * would still do can be resumed.
  */
 export async function followReplay(session: Session, started: Replay): Promise<void> {
   if (started.state === 'scheduled' && started.startAt !== null)

@@ -1,8 +1,8 @@
 import { createHmac } from 'node:crypto';
 
 /**
- * A token as clients of the Notificaties API make them (HS256). The server accepts it until `JWT_EXPIRY` seconds after its `iat`, if
- * it does not say itself that it ends sooner.
+ * A token as clients of the Notificaties API make them (HS256). The server accepts it until `JWT_EXPIRY` seconds after
+ * its `iat`, if it does not say itself that it ends sooner.
  */
 export function makeToken(clientId: string, secret: string, nowMs: number, validSeconds?: number): string {
   const iat = Math.floor(nowMs / 1000);

@@ -45,8 +45,8 @@ export function noteEnd(session: Session, { nextCursor, searchedTo }: End): void
 }
 
 /**
- * From as many pages as it takes. Pages may be short, or empty, although the list goes on; where one says how far it has looked, it is the
- * last, as to look further is for the caller to decide.
+ * From as many pages as it takes. Pages may be short, or empty, although the list goes on; where one says how far it
+ * has looked, it is the last, as to look further is for the caller to decide.
  */
 async function readPages<Item>(client: AdminClient, { path, key, query, limit }: List): Promise<Page<Item>> {
   const items: Item[] = [];

@@ -1,6 +1,7 @@
 /**
- * Control characters, and those that change the direction of text. Operators are shown texts of receivers and publishers
- * (errors, URLs, bodies): as it is, such a text could move the cursor, change what was printed before, or set the title of the window.
+ * Control characters, and those that change the direction of text. Operators are shown texts of receivers and
+ * publishers (errors, URLs, bodies): as it is, such a text could move the cursor, change what was printed before, or
+ * set the title of the window.
  */
 // eslint-disable-next-line no-control-regex
 const unprintable = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;

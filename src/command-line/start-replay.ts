@@ -57,7 +57,8 @@ const paths: Record<ReplayKind, string> = {
 
 /**
  * Says what a selection means, asks, and has it done.
- * @returns the replay that was made; undefined: none was, because it was a dry run, or means nothing, or somebody said no
+ * @returns the replay that was made; undefined: none was, because it was a dry run, or means nothing, or somebody said
+ *   no
  */
 export async function startReplay(session: Session, wanted: Wanted): Promise<Replay | undefined> {
   for (;;) {
@@ -71,7 +72,10 @@ export async function startReplay(session: Session, wanted: Wanted): Promise<Rep
   }
 }
 
-/** @throws {AdminRefusal} `selection-not-confirmed`, where the selection means another number by the time that somebody has said yes */
+/**
+ * @throws {AdminRefusal} `selection-not-confirmed`, where the selection means another number by the time that somebody
+ * has said yes
+ */
 async function startOnce(session: Session, wanted: Wanted): Promise<Replay | undefined> {
   const { kind, selection, onlyMissed, body, isDry, isConfirmed } = wanted;
   const missed = onlyMissed === undefined ? {} : { onlyMissed };

@@ -37,8 +37,8 @@ export class Terminal {
   }
 
   /**
-   * Standard input to its end. Only as a stream: `process.stdin` has made its descriptor one that does not wait, so that a call that reads a file
-   * fails with EAGAIN wherever the writer of the pipe is slower.
+   * Standard input to its end. Only as a stream: `process.stdin` has made its descriptor one that does not wait, so
+   * that a call that reads a file fails with EAGAIN wherever the writer of the pipe is slower.
    */
   readAll(): Promise<string> {
     return text(this.streams.stdin);

@@ -13,8 +13,9 @@ const ticks: readonly [number, string][] = [
 ];
 
 /**
- * A line of time with a mark for each of `seconds`, and an axis below. Its scale is logarithmic, as delays grow: on an even one all
- * tries but the last ones would be one mark. Where marks fall together, their number is shown (`+` for ten and more).
+ * A line of time with a mark for each of `seconds`, and an axis below. Its scale is logarithmic, as delays grow: on an
+ * even one all tries but the last ones would be one mark. Where marks fall together, their number is shown (`+` for ten
+ * and more).
  * @param width of a line, in characters
  */
 export function timeline(seconds: readonly number[], width: number): string {

@@ -21,8 +21,8 @@ export const needs = [
 const leaseSlackMs = 10_000;
 
 /**
- * A call takes less than so many milliseconds: the lease of its delivery outlasts a lock that was left behind and the call, or the
- * delivery could be sent twice.
+ * A call takes less than so many milliseconds: the lease of its delivery outlasts a lock that was left behind and the
+ * call, or the delivery could be sent twice.
  */
 export const callMsBound = (settings: { DELIVERY_LEASE_MS: number; TTL_LOCK_TIME_LIMIT_MS: number }): number =>
   settings.DELIVERY_LEASE_MS - settings.TTL_LOCK_TIME_LIMIT_MS - leaseSlackMs;

@@ -6,8 +6,8 @@ import { serverSettings } from './server-settings.js';
 import { checkTogether, needs } from './settings-together.js';
 
 /**
- * Every setting Heraut reads, in the order in which an operator needs them. `docs/configuration.md` is generated from the
- * descriptions, so each says unit and consequence. An empty value counts as not set.
+ * Every setting Heraut reads, in the order in which an operator needs them. `docs/configuration.md` is generated from
+ * the descriptions, so each says unit and consequence. An empty value counts as not set.
  */
 export const settingsSchema = z
   .object({ ...serverSettings, ...accessSettings, ...deliverySettings, ...outerSettings })
@@ -18,8 +18,8 @@ export type Settings = z.output<typeof settingsSchema>;
 export class InvalidSettings extends Error {}
 
 /**
- * @throws {InvalidSettings} naming every wrong setting at once, but for those that are wrong only beside another one's value: they are
- * compared when each is right by itself
+ * @throws {InvalidSettings} naming every wrong setting at once, but for those that are wrong only beside another one's
+ *   value: they are compared when each is right by itself
  */
 export function readSettings(environment: Record<string, string | undefined>): Settings {
   const set = Object.fromEntries(

@@ -4,7 +4,10 @@ import { queryOf } from '../infra/postgres/query-of.js';
 import { fieldsThatDiffer, type Shown } from './fields-that-differ.js';
 import { nothingPlanned, oneByOne, type Planned, type Planning, type Section, type Step } from './planning.js';
 
-/** The rules for alerts. A field that is left out stays as it is, also inside a rule: by the call to replace them it would get its default. */
+/**
+ * The rules for alerts. A field that is left out stays as it is, also inside a rule: by the call to replace them it
+ * would get its default.
+ */
 export const alertRulesSection: Section = {
   async plan({ manager, configuration: { alertRules: wanted } }: Planning): Promise<Planned> {
     if (!wanted) return nothingPlanned;

@@ -10,8 +10,8 @@ import type { Entry } from './read-configuration.js';
 const atOnce = 4;
 
 /**
- * Whether new and changed callbacks may be called: schemes, ports and addresses, as when an abonnement is made. The callbacks are not called: a
- * receiver that is down must not keep a file from being applied.
+ * Whether new and changed callbacks may be called: schemes, ports and addresses, as when an abonnement is made. The
+ * callbacks are not called: a receiver that is down must not keep a file from being applied.
  */
 @Injectable()
 export class CallbackRules {

@@ -17,8 +17,8 @@ const mostLogged = 50;
 const turnPauseMs = 1000;
 
 /**
- * Applies the file of `CONFIG_FILE` before this process does anything else. Of processes that start together one makes the changes. All
- * that the file does not name stays.
+ * Applies the file of `CONFIG_FILE` before this process does anything else. Of processes that start together one makes
+ * the changes. All that the file does not name stays.
  */
 @Injectable()
 export class ConfigurationAtStart implements OnModuleInit {
@@ -55,8 +55,8 @@ export class ConfigurationAtStart implements OnModuleInit {
   }
 
   /**
-   * Another process may be applying a large file, for longer than anybody waits for a lock. When it has ended, a new plan finds what is left
-   * to change.
+   * Another process may be applying a large file, for longer than anybody waits for a lock. When it has ended, a new
+   * plan finds what is left to change.
    */
   private async applyInTurn(configuration: unknown): Promise<Plan> {
     for (;;) {

@@ -19,8 +19,8 @@ import { longestCallbackUrl } from '../subscriptions/subscription-limits.js';
 import { subscriptionSettingsInput } from '../subscriptions/subscriptions-io.js';
 
 /*
- * The form of a configuration, once its references are resolved. A field that the admin API has too has the same name and limits here.
- * A field that is left out stays as it is, and of what is new it gets the default.
+ * The form of a configuration, once its references are resolved. A field that the admin API has too has the same name
+ * and limits here. A field that is left out stays as it is, and of what is new it gets the default.
  */
 
 export const applicationEntry = applicationChangesInput

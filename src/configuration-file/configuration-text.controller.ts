@@ -40,7 +40,9 @@ export class ConfigurationTextController {
     return { text: await toYamlInParts(await this.exported.read()) };
   }
 
-  /** Whether a secret is the one that is stored can be seen from a plan, so it is nothing for those who may only look. */
+  /**
+   * Whether a secret is the one that is stored can be seen from a plan, so it is nothing for those who may only look.
+   */
   @Post('plan')
   @AdminOperation({
     id: 'configuration_text_plan',

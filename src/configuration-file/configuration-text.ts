@@ -33,7 +33,9 @@ export const asLine =
   ({ line, column, field, said }: Remark): string =>
     `${file}:${line}:${column} ${field === '' ? said : `${field}: ${said}`}`;
 
-/** Reads a configuration: Heraut's own, or that of Open Notificaties' `setup_configuration`, which is known by its keys. */
+/**
+ * Reads a configuration: Heraut's own, or that of Open Notificaties' `setup_configuration`, which is known by its keys.
+ */
 export function readConfigurationText(text: string, sources: Sources): ConfigurationText {
   const yaml = new YamlText(text);
   if (yaml.troubles.length > 0) {

@@ -57,15 +57,17 @@ export class ConfigurationService {
   }
 
   /**
-   * Makes the changes, in one transaction. Several processes may do so at once: one makes the changes, and the others find nothing left to change.
-   * @param seen `confirm`: how many are removed, as somebody has seen it; needed where any are. `mustFit` throws where these changes are
-   * not to be made
+   * Makes the changes, in one transaction. Several processes may do so at once: one makes the changes, and the others
+   * find nothing left to change.
+   * @param seen `confirm`: how many are removed, as somebody has seen it; needed where any are. `mustFit` throws where
+   *   these changes are not to be made
    * @returns the changes that were made
    * @throws {ValidationProblem} with all that is wrong; then nothing was changed
    * @throws {ConflictProblem} when another number would be removed; then nothing was changed
    */
   async apply(input: unknown, isPruning: boolean, { confirm, mustFit }: Seen = {}): Promise<Plan> {
-    // Names of callbacks are looked up before the transaction: for as long as that lasts, nobody else can change anything.
+    // Names of callbacks are looked up before the transaction: for as long as that lasts, nobody else can change
+    // anything.
     const before = await this.plan(input, isPruning);
     if (before.changes.length === 0) return before;
     mustFit?.(before);
@@ -116,7 +118,10 @@ function planOf(planned: Record<SectionName, Planned>): Plan {
   };
 }
 
-/** An empty list in a file, or one that was cut off, prunes all there is. Where others have removed some before, all must have gone. */
+/**
+ * An empty list in a file, or one that was cut off, prunes all there is. Where others have removed some before, all
+ * must have gone.
+ */
 function requireConfirmed({ changes }: Plan, confirm: number | undefined): void {
   const count = changes.filter(({ action }) => action === 'remove').length;
   if (count === 0 || count === confirm) return;

@@ -7,7 +7,10 @@ type Schema = Record<string, unknown>;
 const reference = { $ref: '#/definitions/Reference' };
 const scalarTypes = new Set(['string', 'number', 'integer', 'boolean']);
 
-/** JSON Schema (draft 7) of a configuration file: in the place of each scalar there may be a reference, or a number for a text. */
+/**
+ * JSON Schema (draft 7) of a configuration file: in the place of each scalar there may be a reference, or a number for
+ * a text.
+ */
 export function editorSchema(): Schema {
   const own = z.toJSONSchema(configurationSchema, { io: 'input', target: 'draft-7' }) as Schema;
   const { definitions = {}, ...root } = withReferences(own) as Schema & { definitions?: Schema };

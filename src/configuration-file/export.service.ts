@@ -13,7 +13,9 @@ import type { Subscription } from '../subscriptions/subscription.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { SecretNames, type SecretReference } from './secret-names.js';
 
-/** The present state, as a file: with references in the places of secrets, and without fields that have their default. */
+/**
+ * The present state, as a file: with references in the places of secrets, and without fields that have their default.
+ */
 @Injectable()
 export class Export {
   constructor(

@@ -14,8 +14,9 @@ const booleans: Readonly<Record<string, boolean>> = {
 };
 
 /**
- * Gives scalars the type that the schema wants: a variable of the environment is a text where a number is wanted, and `007` without quotes is
- * a number where a text is wanted. A scalar that fits no better stays as it is, for the schema to refuse.
+ * Gives scalars the type that the schema wants: a variable of the environment is a text where a number is wanted, and
+ * `007` without quotes is a number where a text is wanted. A scalar that fits no better stays as it is, for the schema
+ * to refuse.
  * @param sourceOf a value as it is written, by its path with dots
  */
 export function fitScalars(

@@ -3,7 +3,8 @@ import { atMost } from '../infra/http/at-most.js';
 import { mostDemands } from '../subscriptions/subscription-limits.js';
 
 /*
- * The YAML of Open Notificaties' `setup_configuration` (1.16), as far as it has a counterpart here. The names are theirs.
+ * The YAML of Open Notificaties' `setup_configuration` (1.16), as far as it has a counterpart here. The names are
+ * theirs.
  */
 
 const text = z.string();
@@ -47,7 +48,10 @@ const abonnement = z.strictObject({
     .default([]),
 });
 
-/** Namespaces with a counterpart here: the flag that enables each, and the form of one of its items, or of all of it where it has none. */
+/**
+ * Namespaces with a counterpart here: the flag that enables each, and the form of one of its items, or of all of it
+ * where it has none.
+ */
 export const namespaces = {
   vng_api_common_credentials: { flag: 'vng_api_common_credentials_config_enable', item: credential },
   notifications_kanalen_config: { flag: 'notifications_kanalen_config_enable', item: kanaal },

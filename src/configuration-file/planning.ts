@@ -11,7 +11,10 @@ export type SectionName = (typeof sectionNames)[number];
 export interface PlannedChange {
   section: SectionName;
   action: 'create' | 'change' | 'remove';
-  /** Client id of an application, name of a channel, id of a subscription, `general` of the retry policy and of the alert rules. */
+  /**
+   * Client id of an application, name of a channel, id of a subscription, `general` of the retry policy and of the
+   * alert rules.
+   */
   key: string;
   /** For people, where the key alone says little to them. */
   about: string | null;

@@ -5,7 +5,10 @@ import type { InvalidParam } from '../infra/http/problem.js';
 import { readConfigurationText, type ConfigurationText, type Remark } from './configuration-text.js';
 import { sourcesBeside, sourcesGiven, type GivenValues } from './sources.js';
 
-/** The parser of YAML takes 1.8 s of CPU for a megabyte, and cannot be interrupted. A text that is shorter than this takes 30 ms, less than a thread takes to begin. */
+/**
+ * The parser of YAML takes 1.8 s of CPU for a megabyte, and cannot be interrupted. A text that is shorter than this
+ * takes 30 ms, less than a thread takes to begin.
+ */
 const longestHere = 16_384;
 
 /** The whole program, built: a thread begins with a file of its own, wherever the build has put this one. */
@@ -26,7 +29,10 @@ export interface TextReadAside extends ReadParts {
   remarksOn: (found: readonly InvalidParam[]) => Promise<Remark[]>;
 }
 
-/** Reads a configuration as `readConfigurationText` does, and does not keep the event loop of this process from its work. */
+/**
+ * Reads a configuration as `readConfigurationText` does, and does not keep the event loop of this process from its
+ * work.
+ */
 export async function readConfigurationAside(text: string, from: Reading['from']): Promise<TextReadAside> {
   if (text.length <= longestHere) {
     const { remarksOn, ...parts } = readConfigurationText(text, sourcesOf(from));

@@ -7,8 +7,8 @@ export interface Sources {
   /** @throws errors of the file system */
   file(path: string): string;
   /**
-   * Whether they are not those of the place that the text is for. Then a field whose reference leads to nothing is left out, whatever
-   * default it has: there it may lead to something, and what is there stays.
+   * Whether they are not those of the place that the text is for. Then a field whose reference leads to nothing is left
+   * out, whatever default it has: there it may lead to something, and what is there stays.
    */
   isPartial?: boolean;
 }

@@ -7,7 +7,10 @@ import { SubscriptionChanges } from '../subscriptions/subscription-changes.js';
 import { SubscriptionWrites } from '../subscriptions/subscription-writes.js';
 import type { SigningKeyChanges } from './want-signing-keys.js';
 
-/** Changes of some subscriptions, within one change of the catalogue: what they write is written together, except signing keys, which are written for each subscription by itself. */
+/**
+ * Changes of some subscriptions, within one change of the catalogue: what they write is written together, except
+ * signing keys, which are written for each subscription by itself.
+ */
 export class SubscriptionBatch {
   /** Its changes are written by `write`. */
   readonly changing: SubscriptionChanges;

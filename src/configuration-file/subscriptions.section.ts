@@ -14,7 +14,10 @@ import { mostUnnamed, nothingPlanned, type Planned, type Planning, type Section 
 import { SubscriptionBatch } from './subscription-batch.js';
 import { living, SubscriptionPlan, type StoredSubscription, type SubscriptionStep } from './subscription-plan.js';
 
-/** So many are written together, or fewer large ones: a round trip costs little for each of them, and a statement ends soon. */
+/**
+ * So many are written together, or fewer large ones: a round trip costs little for each of them, and a statement ends
+ * soon.
+ */
 const mostTogether = 250;
 
 type Unnamed = Pick<SubscriptionEntity, 'id' | 'callbackUrl'>;

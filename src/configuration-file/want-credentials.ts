@@ -9,7 +9,8 @@ type Wanted = Pick<ConfiguredSubscription, 'authorization' | 'tls' | 'headers'>;
 type WantedTls = Wanted['tls'];
 
 /**
- * The changes of credentials that the configuration wants, with the secrets that it leaves out taken from those that are there.
+ * The changes of credentials that the configuration wants, with the secrets that it leaves out taken from those that
+ * are there.
  * @param parts those there are; undefined: there are none, or they cannot be decrypted
  * @returns undefined: something is wrong
  */

@@ -77,7 +77,8 @@ export class YamlText {
     };
     let repeated: Trouble[];
     try {
-      // Unique keys it would compare each with each: minutes for a megabyte of them, in which this process does nothing else.
+      // Unique keys it would compare each with each: minutes for a megabyte of them, in which this process does nothing
+      // else.
       const options = { lineCounter: this.lines, prettyErrors: false, merge: true, uniqueKeys: false };
       this.document = parseDocument(text, options);
       repeated = this.repeatedKeys();

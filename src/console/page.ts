@@ -15,8 +15,8 @@ export function pageFor(template: string, path: string, nonce: string): string {
 }
 
 /**
- * The policy of that page (CSP level 3): scripts, styles, images and calls of this server only; no script in the page. The component
- * library writes style elements, which have the nonce.
+ * The policy of that page (CSP level 3): scripts, styles, images and calls of this server only; no script in the page.
+ * The component library writes style elements, which have the nonce.
  */
 export const pagePolicy = (nonce: string): string =>
   [

@@ -22,7 +22,8 @@ export class Authorizations implements OnModuleDestroy {
   constructor(outbound: Outbound, clock: Clock, heartbeat: Heartbeat) {
     // Not by a clock of this machine, which may be hours off: a receiver compares the time in a token with its own.
     this.zgw = new ZgwTokens(() => heartbeat.ledgerNow());
-    // While its machine is suspended, the clock of a process stands still, and the ledger's is known again only after a heartbeat.
+    // While its machine is suspended, the clock of a process stands still, and the ledger's is known again only after a
+    // heartbeat.
     const others = [() => heartbeat.ledgerNow(), () => Date.now()];
     this.oauth2 = new OAuth2Tokens(outbound, () => clock.now(), others);
   }

@@ -10,7 +10,10 @@ import { clientAuthentications, type CredentialParts, type Credentials } from '.
 
 export const maxAuthLength = 16_384;
 const [maxUrlLength, maxPemLength, mostHeaders] = [2048, 65_536, 50];
-/** The length that servers mostly take of headers in all; and all of it is looked for in what a receiver answers (docs/decisions/0091). */
+/**
+ * The length that servers mostly take of headers in all; and all of it is looked for in what a receiver answers
+ * (docs/decisions/0091).
+ */
 const maxHeadersLength = 16_384;
 
 /** Headers of a subscription's own, by their names. */
@@ -22,7 +25,9 @@ const text = (max: number) => z.string().max(max).check(storable);
 const secret = () => text(4096).min(1).meta({ writeOnly: true });
 const pem = () => z.string().max(maxPemLength);
 
-/** Schemas that may be null have no name: OpenAPI 3.0 wants a type where there is `nullable`, and a reference has none. */
+/**
+ * Schemas that may be null have no name: OpenAPI 3.0 wants a type where there is `nullable`, and a reference has none.
+ */
 export const identityInput = z.strictObject({
   certificate: pem().optional().describe('In PEM, its intermediates after it.'),
   key: pem()

@@ -21,8 +21,8 @@ const sameTroubleMs = 600_000;
 const replacedAfterMs = 30_000;
 
 /**
- * While a token endpoint has not answered for so long, calls that need its token are postponed at once: thousands of deliveries would wait in the
- * lines that all receivers share.
+ * While a token endpoint has not answered for so long, calls that need its token are postponed at once: thousands of
+ * deliveries would wait in the lines that all receivers share.
  */
 const patienceMs = 1000;
 
@@ -39,8 +39,8 @@ interface Known {
 }
 
 /**
- * Tokens of OAuth 2.0 client credentials, in memory. Each is fetched once for all that wait for it, and the next one before its
- * end.
+ * Tokens of OAuth 2.0 client credentials, in memory. Each is fetched once for all that wait for it, and the next one
+ * before its end.
  */
 export class OAuth2Tokens {
   private readonly logger = new Logger('Credentials');
@@ -50,7 +50,8 @@ export class OAuth2Tokens {
 
   /**
    * @param now milliseconds since 1970, and what all pauses are counted by
-   * @param others clocks that go on where that one stands still; a token is as old as the one says by which most time has passed
+   * @param others clocks that go on where that one stands still; a token is as old as the one says by which most time
+   *   has passed
    */
   constructor(
     private readonly outbound: Outbound,

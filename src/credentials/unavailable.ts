@@ -3,8 +3,8 @@ export interface Unavailable {
   /** In words an operator understands; no secret is in it. */
   reason: string;
   /**
-   * The credentials are refused, or cannot be right: trying again is as with a receiver that refuses. Otherwise it is the trouble of
-   * somebody else than the receiver, and costs it no attempt.
+   * The credentials are refused, or cannot be right: trying again is as with a receiver that refuses. Otherwise it is
+   * the trouble of somebody else than the receiver, and costs it no attempt.
    */
   isRefused: boolean;
   /** How long it has been so. */

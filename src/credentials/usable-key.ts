@@ -2,8 +2,8 @@ import { createPrivateKey, type KeyObject } from 'node:crypto';
 import type { TlsIdentity } from '../outbound/outbound.service.js';
 
 /**
- * A signature is made at each new connection, and while it is made the process does nothing else. With 4096 bits that takes 4 ms,
- * with 8192 already 32, and each doubling eight times as long (docs/decisions/0091).
+ * A signature is made at each new connection, and while it is made the process does nothing else. With 4096 bits that
+ * takes 4 ms, with 8192 already 32, and each doubling eight times as long (docs/decisions/0091).
  */
 const mostRsaBits = 4096;
 const curves: ReadonlyMap<string, string> = new Map([

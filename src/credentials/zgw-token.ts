@@ -2,7 +2,10 @@ import { createSecretKey } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import type { ZgwAuthorization } from './credentials.js';
 
-/** Receivers refuse a token by its age in hours, and some whose `iat` is not exactly now or before: a few seconds serve both. */
+/**
+ * Receivers refuse a token by its age in hours, and some whose `iat` is not exactly now or before: a few seconds serve
+ * both.
+ */
 const keptMs = 10_000;
 
 /** Tokens as the clients of the Notificaties API make them, each for the deliveries of some seconds. */

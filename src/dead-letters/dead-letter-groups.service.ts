@@ -61,7 +61,10 @@ const usual: GroupLimits = { rows: 200_000, rowsOfChannel: 40_000, heads: 5000, 
 
 /** Rows of one statement. */
 const together = 20_000;
-/** Of each subscription, day and state in the first round; each round after it ten times as many: the small groups are counted first. */
+/**
+ * Of each subscription, day and state in the first round; each round after it ten times as many: the small groups are
+ * counted first.
+ */
 const firstRound = 100;
 /** A transaction takes on no further statement after this time: embedded there is one connection for everything. */
 const transactionMs = 25;
@@ -75,7 +78,10 @@ interface Head {
   before: string | undefined;
 }
 
-/** Counts dead letters by what they died of. However many there are, it looks at a limited number, at first at some of each subscription. */
+/**
+ * Counts dead letters by what they died of. However many there are, it looks at a limited number, at first at some of
+ * each subscription.
+ */
 @Injectable()
 export class DeadLetterGroups {
   constructor(private readonly postgres: Postgres) {}

@@ -4,8 +4,8 @@ import { perDay } from '../ledger/per-day.js';
 import type { DeadState } from '../operational-events/operational-events.service.js';
 
 /*
- * Dead letters are grouped day by day, through the index that has them by subscription and state. First which subscriptions there are,
- * one step of the index for each; then what those died of, a limited number of rows at a time.
+ * Dead letters are grouped day by day, through the index that has them by subscription and state. First which
+ * subscriptions there are, one step of the index for each; then what those died of, a limited number of rows at a time.
  */
 
 const areDead = `state IN (${deadStates.map((state) => `'${state}'`).join(', ')})`;
@@ -15,7 +15,10 @@ export interface HeadRow {
   state: DeadState;
 }
 
-/** The subscriptions that have dead letters of a day, and in which states; at most `$most`. Each costs one look into the index. */
+/**
+ * The subscriptions that have dead letters of a day, and in which states; at most `$most`. Each costs one look into the
+ * index.
+ */
 export const findHeads = perDay(
   'dead-letter-heads',
   (of) => `
@@ -47,7 +50,10 @@ export interface WalkedRow {
   last_error: string | null;
 }
 
-/** Of each subscription and state that is given, the next `$each` rows, from the newest to the oldest, by what they died of. */
+/**
+ * Of each subscription and state that is given, the next `$each` rows, from the newest to the oldest, by what they died
+ * of.
+ */
 const walk = (name: string, ofChannels: boolean) =>
   perDay(
     name,

@@ -2,7 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { DeadLetterGroups, type FoundGroups, type Sought } from './dead-letter-groups.service.js';
 
-/** An answer that took some time to find serves for so many times as long, so that all who look at it take a twentieth of a core. */
+/**
+ * An answer that took some time to find serves for so many times as long, so that all who look at it take a twentieth
+ * of a core.
+ */
 const keptTimes = 20;
 const longestKeptMs = 10_000;
 const mostKept = 100;

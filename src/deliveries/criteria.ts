@@ -117,7 +117,8 @@ export const isAboutDelivery = (criteria: AboutDelivery): boolean => deliveryCon
 
 /**
  * SQL: whether what is looked for may be among the notifications of a row of `digest`; undefined: digests do not tell.
- * @param owned ids of the subscriptions that the owner has, if one is looked for; undefined: they are too many to ask for each
+ * @param owned ids of the subscriptions that the owner has, if one is looked for; undefined: they are too many to ask
+ *   for each
  */
 export function digestCondition(criteria: Criteria, owned?: readonly string[]): string | undefined {
   const { characteristics = [] } = criteria;

@@ -151,8 +151,8 @@ export class DeliveriesController {
   }
 
   /**
-   * Of a delivery whose day is away: whether it is there cannot be seen, and what is retried would be sent when the day is back, if it
-   * comes back.
+   * Of a delivery whose day is away: whether it is there cannot be seen, and what is retried would be sent when the day
+   * is back, if it comes back.
    */
   private async refuseAway({ notificationId }: DeliveryKey): Promise<void> {
     const day = dayOfId(notificationId);

@@ -59,8 +59,8 @@ export class DeliveryReader {
   ) {}
 
   /**
-   * Newest notification first. A page may be short, or empty, although `next` says that the list goes on: then a limited
-   * range was searched, which contained no more of them.
+   * Newest notification first. A page may be short, or empty, although `next` says that the list goes on: then a
+   * limited range was searched, which contained no more of them.
    */
   async list(
     criteria: Criteria,

@@ -16,7 +16,10 @@ export const errorClasses = [
 ] as const;
 export type ErrorClass = (typeof errorClasses)[number];
 
-/** How an error begins that is no answer of the receiver; Postgres reads these patterns as JavaScript does. The first one that fits. */
+/**
+ * How an error begins that is no answer of the receiver; Postgres reads these patterns as JavaScript does. The first
+ * one that fits.
+ */
 const beginnings: readonly (readonly [ErrorClass, string])[] = [
   ['timeout', '(?:no answer within|ETIMEDOUT|UND_ERR_(?:CONNECT|HEADERS|BODY)_TIMEOUT)'],
   ['refused-address', '(?:ADDRESS_REFUSED|URL_REFUSED|the callback URL is not valid)'],

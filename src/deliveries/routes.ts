@@ -2,8 +2,8 @@ import { deadStates, type DeliveryState } from '../ledger/delivery.js';
 import type { Criteria } from './criteria.js';
 
 /*
- * By which index deliveries are found. Those that somebody works on, and dead letters, have indexes by their state; an index on every
- * delivery would make accepting slower.
+ * By which index deliveries are found. Those that somebody works on, and dead letters, have indexes by their state; an
+ * index on every delivery would make accepting slower.
  */
 
 interface StateIndex {

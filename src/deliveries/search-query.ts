@@ -5,7 +5,10 @@ import { lowestIdAt } from '../ledger/partitions.js';
 import type { Criteria } from './criteria.js';
 import { errorClasses } from './error-class.js';
 
-/** A notification may have one as long as a body; here the head of the request bounds it, which is answered 431 where it is longer. */
+/**
+ * A notification may have one as long as a body; here the head of the request bounds it, which is answered 431 where it
+ * is longer.
+ */
 const anyText = () => z.string().min(1).check(storable);
 const text = (maxLength: number) => anyText().max(maxLength);
 

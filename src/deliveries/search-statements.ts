@@ -5,8 +5,8 @@ import { deliveryConditions, notificationConditions, type Conditions, type Crite
 import { fromStateIndex, type Scope } from './routes.js';
 
 /*
- * Statements that find deliveries, or notifications, newest first. All use the one order of the lists, so that each page costs the
- * same, however far from the start. They find keys; the rest is read by those (find-deliveries.ts).
+ * Statements that find deliveries, or notifications, newest first. All use the one order of the lists, so that each
+ * page costs the same, however far from the start. They find keys; the rest is read by those (find-deliveries.ts).
  */
 
 /** `notification`: those of a list of notifications, each once. */
@@ -60,7 +60,10 @@ function deliveryBounds(criteria: Criteria, part: Part): Conditions {
   return { texts, values };
 }
 
-/** The last delivery of the range to search, if the list is longer than that. Reads one index, of which the scope is a part. */
+/**
+ * The last delivery of the range to search, if the list is longer than that. Reads one index, of which the scope is a
+ * part.
+ */
 export function rangeEnd(scope: Scope, criteria: Criteria, part: Part, rows: number): Ready {
   const [bounds, own] = [deliveryBounds(criteria, part), deliveryConditions(scope)];
   const text = `SELECT notification_id, subscription_id FROM delivery ${where(bounds.texts, own.texts)}
@@ -147,8 +150,8 @@ export function notificationRangeEnd({ from, to }: Window, rows: number): Ready 
 }
 
 /**
- * The ids of the subscriptions that an application has now, and of those that it had and of which the ledger may have a delivery: deleted rows stay for
- * ever, and would in the end be more than a digest is asked for.
+ * The ids of the subscriptions that an application has now, and of those that it had and of which the ledger may have a
+ * delivery: deleted rows stay for ever, and would in the end be more than a digest is asked for.
  * @param oldestMs milliseconds since 1970, when the oldest day of the ledger began
  */
 export const ownedBy = (clientId: string, oldestMs: number, limit: number): Ready => [
@@ -167,7 +170,10 @@ export const digested = statement(
    FROM (SELECT from_id FROM digest ORDER BY from_id LIMIT 1) first, (SELECT to_id FROM digest ORDER BY from_id DESC LIMIT 1) last`,
 );
 
-/** Where the search of digests stops, if the window has more than so many. By the index alone: each row of the table is a page. */
+/**
+ * Where the search of digests stops, if the window has more than so many. By the index alone: each row of the table is
+ * a page.
+ */
 export function digestRangeEnd({ from, to }: Window, digests: number): Ready {
   const text = `SELECT from_id FROM digest WHERE from_id <= $to_id AND from_id >= $from_id
     ORDER BY from_id DESC OFFSET ${digests - 1} LIMIT 1`;
@@ -175,8 +181,9 @@ export function digestRangeEnd({ from, to }: Window, digests: number): Ready {
 }
 
 /**
- * The blocks of notifications that may have what is looked for, newest first. Of those that begin before the window only the last one
- * reaches into it: without the bound on `from_id`, for which there is an index, all older ones would be read too.
+ * The blocks of notifications that may have what is looked for, newest first. Of those that begin before the window
+ * only the last one reaches into it: without the bound on `from_id`, for which there is an index, all older ones would
+ * be read too.
  */
 export function candidates(condition: string, { from, to }: Window, limit: number): Ready {
   const text = `SELECT from_id AS from, to_id AS to FROM digest

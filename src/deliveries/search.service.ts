@@ -26,7 +26,9 @@ export interface FoundPage {
 
 /** How much one call searches: some tens of milliseconds. */
 export interface SearchBounds {
-  /** Deliveries of a range in which no index tells which ones are sought; and notifications of which there is no digest. */
+  /**
+   * Deliveries of a range in which no index tells which ones are sought; and notifications of which there is no digest.
+   */
   rows: number;
   /** Blocks of notifications that may have what is sought. */
   blocks: number;
@@ -41,14 +43,20 @@ const usualBounds: SearchBounds = { rows: 36_000, blocks: 32, digests: 30_000, o
 const fewOfRange = 0.2;
 /** Likewise, where the notification of each delivery of a range has to be looked up. */
 const lookedUpOfRange = 0.2;
-/** Likewise, of an index of a state: its rows lie far apart in the table, each on a page that may have to come from the disk. */
+/**
+ * Likewise, of an index of a state: its rows lie far apart in the table, each on a page that may have to come from the
+ * disk.
+ */
 const scatteredOfRange = 0.125;
 /** Of the notifications without a digest, as many are searched at a time. */
 const chunkOfRange = 0.1;
 /** Blocks that are searched at a time; the first may have enough for a page. */
 const mostTogether = 16;
 
-/** Finds deliveries and notifications, by an index where there is one, by the digests of notifications, or else in a limited range. */
+/**
+ * Finds deliveries and notifications, by an index where there is one, by the digests of notifications, or else in a
+ * limited range.
+ */
 @Injectable()
 export class LedgerSearch {
   constructor(private readonly postgres: Postgres) {}
@@ -223,7 +231,10 @@ function asPage(found: DeliveryKey[], limit: number, end: DeliveryKey | undefine
   return { keys, next: end, searchedTo: end && new Date(timeOfId(end.notificationId)) };
 }
 
-/** A list of notifications goes on behind the whole one at which the range ends, so all of that one's deliveries are in the range. */
+/**
+ * A list of notifications goes on behind the whole one at which the range ends, so all of that one's deliveries are in
+ * the range.
+ */
 const endOfRange = (sought: Sought, { notificationId, subscriptionId }: DeliveryKey): DeliveryKey => ({
   notificationId,
   subscriptionId: sought === 'delivery' ? subscriptionId : lowestId,

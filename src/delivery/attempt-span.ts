@@ -7,8 +7,8 @@ import { parseUrl } from './parsed-url.js';
 import type { WebhookResponse } from './webhook-client.js';
 
 /**
- * The span of a call to a receiver, if its publication is traced: within that of the publication, however much later. A further attempt is
- * linked to the first.
+ * The span of a call to a receiver, if its publication is traced: within that of the publication, however much later. A
+ * further attempt is linked to the first.
  */
 export function beginAttempt(tracer: Tracer, delivery: Loaded, { callbackUrl }: Subscription): OpenSpan | undefined {
   const { traceParent: parent, notificationId, subscriptionId, attempts } = delivery;

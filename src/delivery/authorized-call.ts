@@ -11,13 +11,16 @@ import type { WebhookClient, WebhookRequest, WebhookResponse } from './webhook-c
 export interface Caller {
   /** The receiver is called now. */
   begun(): void;
-  /** Is asked where the call had to wait for a token, which may be for as long as half of its time. @param tooLate ends the question */
+  /**
+   * Is asked where the call had to wait for a token, which may be for as long as half of its time. @param tooLate ends
+   * the question
+   */
   isStillWanted(tooLate: AbortSignal): Promise<boolean>;
 }
 
 /**
- * One call with all that its subscription has: an authorization that may have to be made first, a certificate, which may have ended,
- * own headers, and signatures. Never rejects.
+ * One call with all that its subscription has: an authorization that may have to be made first, a certificate, which
+ * may have ended, own headers, and signatures. Never rejects.
  * @param at milliseconds since 1970, by the ledger's clock
  */
 export async function postAuthorized(

@@ -14,9 +14,10 @@ export interface BodyShares {
 export type Share = Pick<Semaphore, 'acquire' | 'release'>;
 
 /**
- * The memory of a worker that its large texts may have: all together, those of the calls to one origin, and those of the calls to
- * endpoints that are not proven. An endpoint that hangs keeps the texts of its calls for as long as these may take, and without a bound of
- * their own such endpoints would keep those of all others waiting. A text that is larger than a share has it alone.
+ * The memory of a worker that its large texts may have: all together, those of the calls to one origin, and those of
+ * the calls to endpoints that are not proven. An endpoint that hangs keeps the texts of its calls for as long as these
+ * may take, and without a bound of their own such endpoints would keep those of all others waiting. A text that is
+ * larger than a share has it alone.
  */
 export class BodyMemory {
   /** For a text, however many calls send it. */
@@ -33,7 +34,10 @@ export class BodyMemory {
     this.ofUnprovenOrigins = new SharePerOrigin(shares.unprovenOrigin);
   }
 
-  /** For a text that is sent to that origin. One that goes to several counts for each: which of them keeps it longest is not known before. */
+  /**
+   * For a text that is sent to that origin. One that goes to several counts for each: which of them keeps it longest is
+   * not known before.
+   */
   of(origin: string, isProven: boolean): Share {
     return (isProven ? this.ofOrigins : this.ofUnprovenOrigins).of(origin);
   }

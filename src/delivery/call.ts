@@ -16,9 +16,14 @@ const keptBytes = 4096;
 const readBytes = 262_144;
 /** Nor is one that takes longer than this after the head. */
 const bodyWithinMs = 1000;
-/** Before a call is tried again for which the egress proxy or this machine failed; the longer that goes on, the later. */
+/**
+ * Before a call is tried again for which the egress proxy or this machine failed; the longer that goes on, the later.
+ */
 const postponedMs = 1000;
-/** Of a request, the part that its call has to know. Not its body: of that, the memory is counted elsewhere, and only until it is answered. */
+/**
+ * Of a request, the part that its call has to know. Not its body: of that, the memory is counted elsewhere, and only
+ * until it is answered.
+ */
 export type Asked = Pick<WebhookRequest, 'timeoutMs' | 'keepsAnswer' | 'tls'>;
 
 /** Of whom a call without an answer says nothing: see WebhookResponse. */
@@ -46,9 +51,9 @@ export interface SharedByCalls {
 }
 
 /**
- * One call, whichever connection carries it: waiting → sent → answered → over. The answer of a 2xx that is not to be kept is told
- * when its head is there, whatever its body does. Any other answer is told when as much of its body is there as is kept, or when no
- * more can be had. All that comes after that is read and thrown away, within bounds.
+ * One call, whichever connection carries it: waiting → sent → answered → over. The answer of a 2xx that is not to be
+ * kept is told when its head is there, whatever its body does. Any other answer is told when as much of its body is
+ * there as is kept, or when no more can be had. All that comes after that is read and thrown away, within bounds.
  */
 export class Call {
   /** By `runningNow`; moves when the head of the answer is there. */
@@ -157,8 +162,8 @@ export class Call {
   closed(reason = 'the connection was closed'): void {
     if (this.isOver) return;
     const hasAsked = this.connection?.hasAskedForCertificate ?? false;
-    // Servers refuse a certificate that way too, or the lack of one. With TLS 1.2 it is while the connection is being made, so that
-    // nobody can tell whether the receiver has asked for one.
+    // Servers refuse a certificate that way too, or the lack of one. With TLS 1.2 it is while the connection is being
+    // made, so that nobody can tell whether the receiver has asked for one.
     const isUntrusted = !this.hasFirstByte && (hasAsked || this.showsCertificate);
     this.fail(hasAsked && isUntrusted ? `${reason}, after it was asked for a client certificate` : reason, {
       isUntrusted,
@@ -188,7 +193,10 @@ export class Call {
     this.end();
   }
 
-  /** The egress proxy, or this machine, failed before anything was sent: like any other trouble of ours, it costs the receiver no attempt. */
+  /**
+   * The egress proxy, or this machine, failed before anything was sent: like any other trouble of ours, it costs the
+   * receiver no attempt.
+   */
   private postpone(reason: string, forMs: number): void {
     if (this.isOver) return;
     this.tell({ kind: 'postponed', reason, forMs, againInMs: postponedMs, wasSent: false, ...this.facts() });

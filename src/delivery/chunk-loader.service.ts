@@ -11,8 +11,8 @@ import { BodyMemory } from './body-memory.js';
 import { LargeBodies } from './large-bodies.js';
 
 /**
- * Milliseconds. A delivery that has waited for longer, as a chunk behind others or in the line of its endpoint, may have been cancelled meanwhile, or
- * handed out again: the ledger is asked.
+ * Milliseconds. A delivery that has waited for longer, as a chunk behind others or in the line of its endpoint, may
+ * have been cancelled meanwhile, or handed out again: the ledger is asked.
  */
 export const freshMs = 1000;
 
@@ -67,7 +67,10 @@ export class ChunkLoader {
     return notificationIds.map((id) => bodies.get(id));
   }
 
-  /** The deliveries of a chunk that are still queued; from then on subscriptions that were deleted before now are known to be. */
+  /**
+   * The deliveries of a chunk that are still queued; from then on subscriptions that were deleted before now are known
+   * to be.
+   */
   private async stillToSend(chunk: Chunk): Promise<Chunk['deliveries']> {
     const { deliveries, catalogueVersion } = await stillQueued(this.postgres, chunk.deliveries);
     await this.catalogue.reach(catalogueVersion);

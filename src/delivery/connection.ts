@@ -5,8 +5,9 @@ import { authorityOf } from '../outbound/host.js';
 import { AddressRefused } from '../outbound/refused.js';
 
 /**
- * Connections that nobody waits for any more are closed with this error. There is one for all, and its stack is written already: Node writes the stack of each error
- * that closes a socket, for which it first reads a source map, and hundreds of calls may end at once.
+ * Connections that nobody waits for any more are closed with this error. There is one for all, and its stack is written
+ * already: Node writes the stack of each error that closes a socket, for which it first reads a source map, and
+ * hundreds of calls may end at once.
  */
 export const callIsOver = Object.assign(new Error('the call is over'), { stack: 'Error: the call is over' });
 
@@ -25,9 +26,9 @@ export class Connection {
   madeAt: number | null = null;
   calls = 0;
   /**
-   * Once it is made: the receiver has asked for a client certificate. It may refuse the one that it got, or the lack of one, by closing the
-   * connection: with TLS 1.3 only after this side takes the connection for made, and often without a word. Not where it
-   * resumes a session that the receiver has accepted before.
+   * Once it is made: the receiver has asked for a client certificate. It may refuse the one that it got, or the lack of
+   * one, by closing the connection: with TLS 1.3 only after this side takes the connection for made, and often without
+   * a word. Not where it resumes a session that the receiver has accepted before.
    */
   hasAskedForCertificate = false;
   /** The attempt to connect; once that has succeeded, its socket. */
@@ -93,5 +94,8 @@ export class Connection {
   }
 }
 
-/** A server that asks for a certificate says with which algorithms it may be signed, and only then does a client know any that both have. */
+/**
+ * A server that asks for a certificate says with which algorithms it may be signed, and only then does a client know
+ * any that both have.
+ */
 const wasAskedForCertificate = (socket: TLSSocket): boolean => (socket.getSharedSigalgs() ?? []).length > 0;

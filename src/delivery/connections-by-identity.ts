@@ -14,8 +14,8 @@ interface Connections {
 const mostIdentities = 1000;
 
 /**
- * For each TLS identity connections of its own: over one that was made with it, no call is sent that has another, or none.
- * Calls without one, nearly all, share theirs.
+ * For each TLS identity connections of its own: over one that was made with it, no call is sent that has another, or
+ * none. Calls without one, nearly all, share theirs.
  */
 export class ConnectionsByIdentity {
   private readonly plain: Connections;

@@ -205,7 +205,9 @@ describe('a call that could not be made, by no fault of its receiver', () => {
     expect(outcome).toMatchObject({ state: 'failed', attempt: { status: null, error: 'no token' } });
   });
 
-  /** Each call by a process that has just found the trouble. @returns seconds between these calls, until it is given up */
+  /**
+   * Each call by a process that has just found the trouble. @returns seconds between these calls, until it is given up
+   */
   function delaysOfOld(changes: Partial<Circumstances> = {}): number[] {
     const delays: number[] = [];
     const tried = () => postpone(0, { acceptedAt: now - spanMs, ...changes, failures: delays.length });

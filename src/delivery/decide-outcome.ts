@@ -75,8 +75,9 @@ export function decideOutcome(response: WebhookResponse, circumstances: Circumst
 const spanMs = ({ policy }: Circumstances): number => longestParkedSeconds(policy) * 1000;
 
 /**
- * As long as its notification is younger than the span of the policy. After that each process knows only how long the trouble has lasted before its own eyes, and
- * one that sees it seldom, or was started again, would never give it up (docs/decisions/0075).
+ * As long as its notification is younger than the span of the policy. After that each process knows only how long the
+ * trouble has lasted before its own eyes, and one that sees it seldom, or was started again, would never give it up
+ * (docs/decisions/0075).
  */
 const costsNoAttempt = ({ forMs }: Postponed, circumstances: Circumstances): boolean =>
   forMs === null || circumstances.nowMs - circumstances.acceptedAt < spanMs(circumstances);
@@ -88,8 +89,8 @@ function isFinal(response: WebhookResponse, circumstances: Circumstances): boole
 }
 
 /**
- * It costs the receiver no attempt, which has no part in it. The longer it takes, the more deliveries wait: they come back more
- * seldom, and not together.
+ * It costs the receiver no attempt, which has no part in it. The longer it takes, the more deliveries wait: they come
+ * back more seldom, and not together.
  */
 function postponed({ reason, forMs, againInMs }: Postponed, { expiresAt, nowMs, random }: Circumstances): Outcome {
   const delayMs = Math.max(againInMs, Math.min((forMs ?? 0) / 4, longestPostponedMs)) + random * spreadMs;
@@ -112,8 +113,8 @@ function attemptOf(response: WebhookResponse, { number, startedAt }: Circumstanc
 }
 
 /**
- * Nobody asks what a receiver said that took its delivery; of any other one, everything. Whether a call without an answer was sent counts where
- * the subscription is switched to at most once before the next one.
+ * Nobody asks what a receiver said that took its delivery; of any other one, everything. Whether a call without an
+ * answer was sent counts where the subscription is switched to at most once before the next one.
  */
 function detailsOf(response: WebhookResponse): AttemptDetails | null {
   const { address } = response;

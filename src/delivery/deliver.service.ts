@@ -36,7 +36,10 @@ export interface Surroundings {
   /** One of them has its place. */
   onBegun: () => void;
   stopping: AbortSignal;
-  /** They have just been accepted, by this process or for it by a sibling, and the ledger says that they are in its hand: nobody else sends them. */
+  /**
+   * They have just been accepted, by this process or for it by a sibling, and the ledger says that they are in its
+   * hand: nobody else sends them.
+   */
   isHandedOver: boolean;
   /** Their message may have been taken before. */
   isRedelivered: boolean;
@@ -128,8 +131,9 @@ export class DeliverService {
   }
 
   /**
-   * lock → send → leave → decide → seal → settle. A later message that finds the seal is not sent. While locks move to another store
-   * (docs/decisions/0062) it waits for seconds, in which an operator may have cancelled it or changed its subscription.
+   * lock → send → leave → decide → seal → settle. A later message that finds the seal is not sent. While locks move to
+   * another store (docs/decisions/0062) it waits for seconds, in which an operator may have cancelled it or changed its
+   * subscription.
    */
   private async atLeastOnce(task: Task, longestMs: number): Promise<'stale' | void> {
     const { delivery, subscription, place, stopping } = task;
@@ -145,15 +149,16 @@ export class DeliverService {
       if (outcome.state === 'waiting') onReleased = this.toRelease.add(delivery);
       await this.records.settle(delivery, outcome, 'queued', stopping, subscription);
     } finally {
-      // Not before the ledger has the outcome: another message of it would find it queued, and send it. Of a sealed one it does nothing.
+      // Not before the ledger has the outcome: another message of it would find it queued, and send it. Of a sealed one
+      // it does nothing.
       await key.lock.release();
       onReleased?.();
     }
   }
 
   /**
-   * send → leave → decide → settle. The ledger says that it is in the hand of this process, which no other one takes for dead yet: nobody
-   * else may send it. So it gets a lock, and a seal, only if it takes long (docs/decisions/0062).
+   * send → leave → decide → settle. The ledger says that it is in the hand of this process, which no other one takes
+   * for dead yet: nobody else may send it. So it gets a lock, and a seal, only if it takes long (docs/decisions/0062).
    */
   private async underLease(task: Task): Promise<void> {
     const { delivery, subscription, stopping } = task;
@@ -173,8 +178,8 @@ export class DeliverService {
 
   /**
    * claim → send → leave → decide → settle. The claim is committed before the call, and given once: no other call will
-   * follow. A process that stood still after its claim may call when the delivery was given up as `unknown`: late is better than never, but not
-   * where the next delivery about the same object may have been sent.
+   * follow. A process that stood still after its claim may call when the delivery was given up as `unknown`: late is
+   * better than never, but not where the next delivery about the same object may have been sent.
    */
   private async atMostOnce(task: Task): Promise<void> {
     const { delivery, subscription, stopping } = task;
@@ -188,8 +193,9 @@ export class DeliverService {
   }
 
   /**
-   * It was handed out before, and its subscription may have been at least once then: a call that may have arrived is not repeated. Its key knows
-   * what the ledger has missed, and keeps out a worker that has not heard of the change; the ledger knows the calls that were to be repeated.
+   * It was handed out before, and its subscription may have been at least once then: a call that may have arrived is
+   * not repeated. Its key knows what the ledger has missed, and keeps out a worker that has not heard of the change;
+   * the ledger knows the calls that were to be repeated.
    */
   private async atMostOnceAgain(task: Task): Promise<void> {
     const { delivery, stopping, place } = task;
@@ -220,7 +226,10 @@ export class DeliverService {
     };
   }
 
-  /** After a wait for a token, which may take half the time of a call. By then it may be cancelled, and its subscription changed, paused or deleted. */
+  /**
+   * After a wait for a token, which may take half the time of a call. By then it may be cancelled, and its subscription
+   * changed, paused or deleted.
+   */
   private async isStillWanted(
     { delivery, subscription, place }: Task,
     guarantee: DeliveryGuarantee,
@@ -248,8 +257,8 @@ export class DeliverService {
   }
 
   /**
-   * A retry may be here before the attempt that it follows has released its lock. That is a moment; left to its holder, which is done with it, it
-   * would wait for a whole lease.
+   * A retry may be here before the attempt that it follows has released its lock. That is a moment; left to its holder,
+   * which is done with it, it would wait for a whole lease.
    */
   private async lock(delivery: Delivery, stopping: AbortSignal): Promise<Acquired<SealedOutcome>> {
     await this.toRelease.beforeSending(delivery);
@@ -257,8 +266,8 @@ export class DeliverService {
   }
 
   /**
-   * Sealed: the ledger may have missed that outcome, so it is written. Locked: the holder will settle it within a short lease, or die,
-   * which frees it at once.
+   * Sealed: the ledger may have missed that outcome, so it is written. Locked: the holder will settle it within a short
+   * lease, or die, which frees it at once.
    */
   private async yieldTo(
     key: Exclude<Acquired<SealedOutcome>, { kind: 'acquired' }>,

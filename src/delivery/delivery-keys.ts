@@ -3,7 +3,10 @@ import type { Idempotency, IdempotentOperation } from '../idempotency/idempotenc
 import type { DeliveryKey } from '../ledger/delivery.js';
 import type { SealedOutcome } from './sealed-outcome.js';
 
-/** The locks and seals of at-least-once deliveries. A process that has the lock may send; one that finds the seal does not. */
+/**
+ * The locks and seals of at-least-once deliveries. A process that has the lock may send; one that finds the seal does
+ * not.
+ */
 export const deliveryKeys = (
   idempotency: Idempotency,
   { TTL_LOCK_TIME_LIMIT_MS: lockTtlMs }: Settings,

@@ -59,7 +59,9 @@ class FreeStore extends IdempotencyStore {
   sweep = () => Promise.resolve(0);
 }
 
-/** One delivery taken from the queue by a worker: the stack trace at the call to the receiver, and the steps on the way. */
+/**
+ * One delivery taken from the queue by a worker: the stack trace at the call to the receiver, and the steps on the way.
+ */
 async function play(
   guarantee: DeliveryGuarantee,
   isHandedOver = false,

@@ -63,7 +63,10 @@ export class DeliveryRecords {
     return untilItWorks(() => this.claims.claim(delivery, timeoutMs), this.clock, stopping);
   }
 
-  /** How a delivery ends that is at most once by now, and that an earlier call may have reached; undefined: none has, as far as is known. */
+  /**
+   * How a delivery ends that is at most once by now, and that an earlier call may have reached; undefined: none has, as
+   * far as is known.
+   */
   async endOfEarlier(delivery: Delivery, stopping: AbortSignal): Promise<Outcome | undefined> {
     const state = await untilItWorks(() => this.claims.endOfEarlier(delivery), this.clock, stopping);
     return state && { state, attempt: null };
@@ -85,8 +88,8 @@ export class DeliveryRecords {
   }
 
   /**
-   * Not if it was changed while the call was open: it may have another address by now, or an operator has enabled it. Once for all calls that are
-   * answered meanwhile: each change waits for those before it, of all subscriptions.
+   * Not if it was changed while the call was open: it may have another address by now, or an operator has enabled it.
+   * Once for all calls that are answered meanwhile: each change waits for those before it, of all subscriptions.
    */
   private disable({ id, version }: ListedSubscription): Promise<void> {
     const key = `${id} ${version}`;

@@ -8,12 +8,15 @@ const checkMs = 1000;
 /** Unacknowledged chunks per lane, at most. Most are for fresh deliveries, so that these find room in memory. */
 export const prefetch: Record<Lane, number> = { fresh: 64, due: 8, slow: 16 };
 
-/** @param givenBack aborted when the chunk has gone back to the queue: nothing of it that has not begun is to be done any more */
+/**
+ * @param givenBack aborted when the chunk has gone back to the queue: nothing of it that has not begun is to be done
+ * any more
+ */
 type TakeHere = (taken: Taken, givenBack: AbortSignal) => Promise<void>;
 
 /**
- * Takes chunks from the queue for as long as this process reaches Postgres (docs/decisions/0082). Others may reach it all the same, and
- * would wait for what this one has taken: the broker shares chunks out among all that consume.
+ * Takes chunks from the queue for as long as this process reaches Postgres (docs/decisions/0082). Others may reach it
+ * all the same, and would wait for what this one has taken: the broker shares chunks out among all that consume.
  */
 export class Intake {
   private readonly logger = new Logger('Intake');

@@ -12,14 +12,20 @@ import type { WebhookRequest } from './webhook-client.js';
  */
 export type Lost = 'closed' | 'informational';
 
-/** A name is looked up for a new connection only: a receiver that has moved, while its old address still answers, is found after this at the latest. */
+/**
+ * A name is looked up for a new connection only: a receiver that has moved, while its old address still answers, is
+ * found after this at the latest.
+ */
 const longestUseMs = 60_000;
 
 /** Calls over connections that stay open for the next one. */
 export class KeptConnections {
   private readonly agent: Agent;
 
-  /** @param useMs how long a connection is used at most, and half as long at least, so that those which were made together do not all end together */
+  /**
+   * @param useMs how long a connection is used at most, and half as long at least, so that those which were made
+   * together do not all end together
+   */
   constructor(connector: Connector, useMs = longestUseMs) {
     const connectionTo = (origin: URL, options: object) =>
       new KeptConnection(origin, options, new Connection(connector), useMs * (0.5 + Math.random() / 2));

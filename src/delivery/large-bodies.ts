@@ -29,7 +29,10 @@ interface Loan {
   end: () => void;
 }
 
-/** Borrows a text from another lender once for all that use it at the same time, when its share of the memory has room for it. */
+/**
+ * Borrows a text from another lender once for all that use it at the same time, when its share of the memory has room
+ * for it.
+ */
 class SharedLender implements Lender {
   /** By notification. */
   private readonly loans = new Map<string, Loan>();
@@ -79,12 +82,16 @@ class SharedLender implements Lender {
 /**
  * The bytes to send of a chunk's notifications that were too many to come with it, each once for all deliveries that
  * are sent at the same time. They are read when they are needed, and kept only while they are in use, within what all
- * chunks of the worker together may have in memory, the calls to one origin, and those to endpoints that are not proven.
+ * chunks of the worker together may have in memory, the calls to one origin, and those to endpoints that are not
+ * proven.
  */
 export class LargeBodies {
   private readonly toProven: Lender;
   private readonly toUnproven: Lender;
-  /** By origin and whether its endpoints are proven: an origin that keeps a text longer than the others do is the only one that it still counts for. */
+  /**
+   * By origin and whether its endpoints are proven: an origin that keeps a text longer than the others do is the only
+   * one that it still counts for.
+   */
   private readonly toOrigins = new Map<string, Lender>();
 
   /** @param sizes in bytes, of the large texts, by notification; one that is past its retention is missing */

@@ -2,8 +2,8 @@ import type { Delivery } from '../ledger/delivery.js';
 import { keyIdOf } from './delivery-keys.js';
 
 /**
- * Deliveries that are to be repeated, and whose lock this process still has: it releases that when the ledger has their outcome, and from
- * then on another message of them may come, to this very process.
+ * Deliveries that are to be repeated, and whose lock this process still has: it releases that when the ledger has their
+ * outcome, and from then on another message of them may come, to this very process.
  */
 export class LocksToRelease {
   private readonly expected = new Map<string, { generation: number; released: Promise<void> }>();
@@ -24,7 +24,10 @@ export class LocksToRelease {
     };
   }
 
-  /** undefined: there is none to wait for. Nor is there for a message of the same generation: it is not to be sent again. */
+  /**
+   * undefined: there is none to wait for. Nor is there for a message of the same generation: it is not to be sent
+   * again.
+   */
   beforeSending(delivery: Delivery): Promise<void> | undefined {
     const expected = this.expected.get(keyIdOf(delivery));
     return expected && expected.generation < delivery.generation ? expected.released : undefined;

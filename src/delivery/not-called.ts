@@ -25,6 +25,8 @@ export const postponedFor = ({ reason, forMs, againInMs }: Postponed): WebhookRe
 
 const unreadableAgainInMs = 30_000;
 
-/** Another process may be able to read its secrets, or this one after its next start: nothing is ever given up for that. */
+/**
+ * Another process may be able to read its secrets, or this one after its next start: nothing is ever given up for that.
+ */
 export const unreadableFor = (reason: string): WebhookResponse =>
   postponedFor({ reason, forMs: null, againInMs: unreadableAgainInMs });

@@ -4,8 +4,9 @@ import { Call, type Asked, type SharedByCalls } from './call.js';
 import type { WebhookResponse } from './webhook-client.js';
 
 /**
- * Bodies that are read on after the answer was told, at most: each keeps a connection busy that no window counts. An origin has no
- * more of them than it leaves to others, so that one whose bodies drip costs no other one its connections.
+ * Bodies that are read on after the answer was told, at most: each keeps a connection busy that no window counts. An
+ * origin has no more of them than it leaves to others, so that one whose bodies drip costs no other one its
+ * connections.
  */
 const mostReadOn = 128;
 
@@ -18,7 +19,8 @@ export class OpenCalls implements SharedByCalls {
   /** By origin: what this machine lacks may be the port or the network for that one alone. */
   private readonly machineFailing = new FailingSince();
   /**
-   * By which time limits count: while this process stands still it does not read what receivers answer, nor does it finish a connection that is being made.
+   * By which time limits count: while this process stands still it does not read what receivers answer, nor does it
+   * finish a connection that is being made.
    */
   private readonly time = new RunningTime(() => performance.now());
 

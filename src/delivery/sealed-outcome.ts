@@ -17,8 +17,8 @@ export function toSeal({ state, attempt }: Outcome & { state: Final }): SealedOu
 }
 
 /**
- * The ledger keeps whole milliseconds. The seal has nothing else that it would keep of the attempt: that is lost where a
- * worker died between seal and ledger.
+ * The ledger keeps whole milliseconds. The seal has nothing else that it would keep of the attempt: that is lost where
+ * a worker died between seal and ledger.
  */
 export function fromSeal([state, number, startedAt, durationMs, status = null, error = null]: SealedOutcome): Outcome {
   if (number === undefined || startedAt === undefined || durationMs === undefined) return { state, attempt: null };

@@ -25,7 +25,8 @@ export class Sender {
 
   /**
    * Never rejects: what receivers do is a response.
-   * @param caller hears that it begins when the receiver is called: not before a token for it was had, which is no fault of its
+   * @param caller hears that it begins when the receiver is called: not before a token for it was had, which is no
+   *   fault of its
    */
   send(
     delivery: Loaded,

@@ -30,8 +30,8 @@ export class Turns implements OnApplicationShutdown {
   ) {}
 
   /**
-   * Returns at once; does nothing where the subscription keeps no order. A turn that cannot be passed on now is left to a
-   * rule of the dispatcher.
+   * Returns at once; does nothing where the subscription keeps no order. A turn that cannot be passed on now is left to
+   * a rule of the dispatcher.
    */
   passOn(ended: DeliveryKey): void {
     if (this.subscriptions.find(ended.subscriptionId)?.ordering !== 'per-object') return;
@@ -62,7 +62,8 @@ export class Turns implements OnApplicationShutdown {
     const left = await passTurnsOnce(this.postgres, batch, handOut, (passedOn) => {
       if (handOut.state === 'queued') void this.enqueuer.enqueueAll(passedOn);
     });
-    // With the next batch, not in this one: where much of a line was cancelled it takes many rounds, and everybody's turns would wait.
+    // With the next batch, not in this one: where much of a line was cancelled it takes many rounds, and everybody's
+    // turns would wait.
     for (const { rounds, ...key } of left)
       if (!this.isStopping && rounds + 1 < mostRounds) this.add({ ...key, rounds: rounds + 1 });
     return batch.map(() => undefined);

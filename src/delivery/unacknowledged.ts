@@ -16,9 +16,9 @@ export class Unacknowledged {
   constructor(private readonly most: number) {}
 
   /**
-   * With more chunks than that the oldest is detached, if all of them have few deliveries: then endpoints that do not answer keep
-   * them, and the next chunk, which may be for others, would wait in the queue. Where they have many, the worker is what they
-   * wait for, and to detach them would cost a write for deliveries that are about to be settled.
+   * With more chunks than that the oldest is detached, if all of them have few deliveries: then endpoints that do not
+   * answer keep them, and the next chunk, which may be for others, would wait in the queue. Where they have many, the
+   * worker is what they wait for, and to detach them would cost a write for deliveries that are about to be settled.
    * @returns to be called when the chunk is acknowledged
    */
   add(chunk: Unsettled): () => void {

@@ -7,10 +7,15 @@ const firstPauseMs = 50;
 const longestPauseMs = 2000;
 const loggedEveryMs = 1000;
 const logger = new Logger('Delivery');
-/** By clock: a process has one. Everything that waits does so for the same reason, a hundred pieces of work at a time. */
+/**
+ * By clock: a process has one. Everything that waits does so for the same reason, a hundred pieces of work at a time.
+ */
 const samples = new WeakMap<Clock, LogSamples>();
 
-/** Why the work on a delivery ends unfinished: its process stops, or its chunk is back in the queue. It is left to another process. */
+/**
+ * Why the work on a delivery ends unfinished: its process stops, or its chunk is back in the queue. It is left to
+ * another process.
+ */
 export class Stopping extends Error {}
 
 /**

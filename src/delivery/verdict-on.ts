@@ -2,9 +2,9 @@ import { none, well, type Verdict } from '../endpoints/verdict.js';
 import type { WebhookResponse } from './webhook-client.js';
 
 /**
- * The verdict of a response on the endpoint. One that answers is well, unless it asks for less (429) or is in trouble itself
- * (5xx). A call that we refused or ended ourselves, or had no means for, says nothing. Only with 429 and 503 does
- * `Retry-After` speak of the endpoint (RFC 6585 §4, RFC 9110 §15.6.4); with another status it moves that delivery
+ * The verdict of a response on the endpoint. One that answers is well, unless it asks for less (429) or is in trouble
+ * itself (5xx). A call that we refused or ended ourselves, or had no means for, says nothing. Only with 429 and 503
+ * does `Retry-After` speak of the endpoint (RFC 6585 §4, RFC 9110 §15.6.4); with another status it moves that delivery
  * alone.
  */
 export function verdictOn(response: WebhookResponse): Verdict {

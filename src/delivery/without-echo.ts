@@ -6,8 +6,8 @@ const harmless = new Set(['content-type', 'accept', 'user-agent']);
 const isHarmless = (name: string): boolean => harmless.has(name) || name.startsWith('webhook-');
 
 /**
- * Some receivers repeat in their errors what they were sent. The kept part of an answer is written to the log and shown to operators, so the
- * secrets of the call are taken out of it, also one that was cut off at its end.
+ * Some receivers repeat in their errors what they were sent. The kept part of an answer is written to the log and shown
+ * to operators, so the secrets of the call are taken out of it, also one that was cut off at its end.
  */
 export function withoutEcho(response: WebhookResponse, { headers }: Pick<WebhookRequest, 'headers'>): WebhookResponse {
   if (response.kind !== 'answered' || (response.body === '' && Object.keys(response.headers).length === 0))

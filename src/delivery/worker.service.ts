@@ -20,15 +20,15 @@ import { Stopping, untilItWorks } from './until-it-works.js';
 import { WebhookClient } from './webhook-client.js';
 
 /**
- * A chunk is acknowledged this long after the first of its deliveries began, at the latest; sooner where many chunks wait for
- * that (unacknowledged.ts). From then on a lease covers each that is not settled, so that a hanging receiver keeps no later
- * chunk waiting. Longer than a delivery waits for room at its endpoint: a shorter time would put deliveries in hand, at the
- * price of one more write each, that are about to be settled.
+ * A chunk is acknowledged this long after the first of its deliveries began, at the latest; sooner where many chunks
+ * wait for that (unacknowledged.ts). From then on a lease covers each that is not settled, so that a hanging receiver
+ * keeps no later chunk waiting. Longer than a delivery waits for room at its endpoint: a shorter time would put
+ * deliveries in hand, at the price of one more write each, that are about to be settled.
  */
 const detachAfterMs = 300;
 /**
- * Deliveries that were handed over get the lease of all that is in hand after this time: well before their first one ends (15 s), and late
- * enough that those behind a burst are settled by then and cost no further write.
+ * Deliveries that were handed over get the lease of all that is in hand after this time: well before their first one
+ * ends (15 s), and late enough that those behind a burst are settled by then and cost no further write.
  */
 const keptAfterMs = 5000;
 /** Of the 15 s that stopping may take. Calls that are still open then are abandoned. */
@@ -48,8 +48,8 @@ function leaveIfGivenBack({ givenBack }: Arrival): void {
 }
 
 /**
- * Takes chunks, from the queue and those that are handed over, and has their deliveries sent. A chunk of the queue is acknowledged
- * when the ledger can do without it.
+ * Takes chunks, from the queue and those that are handed over, and has their deliveries sent. A chunk of the queue is
+ * acknowledged when the ledger can do without it.
  */
 @Injectable()
 export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
@@ -96,7 +96,10 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     this.consumptions = [this.intake, this.handOver.consume((chunk) => this.takeHandedOver(chunk))];
   }
 
-  /** Takes no more, holds what waits for room, and finishes what has it. A call that does not end in time is abandoned, and the ledger is told so if it answers. */
+  /**
+   * Takes no more, holds what waits for room, and finishes what has it. A call that does not end in time is abandoned,
+   * and the ledger is told so if it answers.
+   */
   async onModuleDestroy(): Promise<void> {
     const abandon = setTimeout(() => {
       this.stopping.abort(new Stopping());
@@ -112,7 +115,10 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     await this.webhooks.close();
   }
 
-  /** The queue forgets the chunk when this resolves: each delivery is settled, in this process' hand, or no longer queued. */
+  /**
+   * The queue forgets the chunk when this resolves: each delivery is settled, in this process' hand, or no longer
+   * queued.
+   */
   private async take({ chunk, lane, isRedelivered }: Taken, givenBack: AbortSignal): Promise<void> {
     const leave = lane === 'fresh' ? this.handOver.occupy(chunk) : undefined;
     const unsettled = new Set(chunk.deliveries);
@@ -125,7 +131,9 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     }
   }
 
-  /** Its deliveries are in this process' hand already, but with a lease that is meant for those that are settled soon. */
+  /**
+   * Its deliveries are in this process' hand already, but with a lease that is meant for those that are settled soon.
+   */
   private async takeHandedOver(chunk: Chunk): Promise<void> {
     const unsettled = new Set(chunk.deliveries);
     // All else that happens to them is found when their lease ends.
@@ -179,7 +187,10 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     }
   }
 
-  /** Resolves when all have been tried, or a moment after the first of them began; of what was handed over, only when all have. */
+  /**
+   * Resolves when all have been tried, or a moment after the first of them began; of what was handed over, only when
+   * all have.
+   */
   private begin(
     { deliveries, bodies }: LoadedChunk,
     arrival: Arrival,

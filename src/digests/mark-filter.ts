@@ -1,6 +1,7 @@
 /**
- * A Bloom filter over the marks of a block of notifications: says for certain that a mark is not among them, or that it may be. With the
- * five thousand marks that a thousand notifications usually have at most, one answer in 500 is a `may be` for nothing.
+ * A Bloom filter over the marks of a block of notifications: says for certain that a mark is not among them, or that it
+ * may be. With the five thousand marks that a thousand notifications usually have at most, one answer in 500 is a `may
+ * be` for nothing.
  */
 export class MarkFilter {
   readonly bytes = Buffer.alloc(filterBytes);

@@ -30,8 +30,8 @@ export interface MarkedNotification {
 }
 
 /**
- * Gives those that a notification has by itself; its deliveries add those of their subscriptions. Kind and value apart: most are the same
- * as another one's, and to put the two together and to read the result costs more than all the rest.
+ * Gives those that a notification has by itself; its deliveries add those of their subscriptions. Kind and value apart:
+ * most are the same as another one's, and to put the two together and to read the result costs more than all the rest.
  */
 export function giveMarks(
   { channel, publisher, requestKey, body }: MarkedNotification,

@@ -13,11 +13,14 @@ export const mostNotifications = 1024;
 const mostBytes = 4 * 1024 * 1024;
 const mostDeliveries = 20_000;
 /**
- * After each digest the writer rests this many times as long as the digest took: it reads the marks of a thousand bodies in the thread of a
- * process that also delivers, and on the embedded database every other statement waits meanwhile.
+ * After each digest the writer rests this many times as long as the digest took: it reads the marks of a thousand
+ * bodies in the thread of a process that also delivers, and on the embedded database every other statement waits
+ * meanwhile.
  */
 const restsPerDigest = 3;
-/** Digests that are this far behind are written without rests: a search reads notifications without a digest row by row. */
+/**
+ * Digests that are this far behind are written without rests: a search reads notifications without a digest row by row.
+ */
 const farBehindMs = 10 * 60_000;
 
 interface BlockRow {
@@ -86,7 +89,8 @@ export const sweepItems = statement(
 );
 
 /**
- * Upkeep: removes digests of days that are dropped, up to `limit`, also between days that are kept. A day that is away may come back.
+ * Upkeep: removes digests of days that are dropped, up to `limit`, also between days that are kept. A day that is away
+ * may come back.
  * @returns how many
  */
 export async function sweepDigests(postgres: Postgres, limit: number): Promise<number> {
@@ -103,8 +107,8 @@ export async function sweepDigests(postgres: Postgres, limit: number): Promise<n
 const takenBackTogether = 1000;
 
 /**
- * Of all that begin before `$until` only the last one may end after it: there is an index of where they begin. The newest first, so that those
- * that are left have no gap between them: its notifications would never be found again.
+ * Of all that begin before `$until` only the last one may end after it: there is an index of where they begin. The
+ * newest first, so that those that are left have no gap between them: its notifications would never be found again.
  */
 export const takeBack = statement(
   'take-back-digests',
@@ -116,8 +120,8 @@ export const takeBack = statement(
 );
 
 /**
- * Writes the digests of all notifications that are old enough, up to the last full block, and anew those that are out of date. Any
- * number of processes may.
+ * Writes the digests of all notifications that are old enough, up to the last full block, and anew those that are out
+ * of date. Any number of processes may.
  * @param untilMs milliseconds since 1970, by the ledger's clock: none that was accepted before is still to be committed
  */
 export async function writeDigests(
@@ -151,7 +155,8 @@ async function writeStale(query: Query): Promise<boolean> {
   await query(lockDigests);
   const [stale] = await query<{ from_id: string; to_id: string }>(staleDigest);
   if (!stale) return false;
-  // Of a day that is away its notifications are not read, and would not be found when it is back. It may go, or come back, meanwhile.
+  // Of a day that is away its notifications are not read, and would not be found when it is back. It may go, or come
+  // back, meanwhile.
   const isPartAway = () => isAnyAway({ query }, dayOfId(stale.from_id), dayOfId(stale.to_id));
   const wasPartAway = await isPartAway();
   const block = await query<BlockRow>(readBlock, { from: stale.from_id, to: stale.to_id });

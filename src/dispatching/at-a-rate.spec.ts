@@ -7,7 +7,10 @@ import { madeLook } from './made-look.js';
 
 const lookMs = 250;
 
-/** Looks at a subscription with more held than is ever released; each call takes `callMs`, with Infinity there is no worker. */
+/**
+ * Looks at a subscription with more held than is ever released; each call takes `callMs`, with Infinity there is no
+ * worker.
+ */
 function play({ rate, callMs, seconds, from = {} }: { rate: number; callMs: number; seconds: number; from?: object }) {
   const subscription = { disabledAt: null, pausedAt: null, ratePerSecond: rate } as Subscription;
   let look: Look = {

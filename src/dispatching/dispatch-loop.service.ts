@@ -44,7 +44,8 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy, Be
         everyMs: settings.DISPATCH_INTERVAL_MS,
         run: (stopping: AbortSignal) => {
           let [since, before] = [clock.now(), 0];
-          // Otherwise thousands are handed out long before they can be sent, and what is published meanwhile waits for that.
+          // Otherwise thousands are handed out long before they can be sent, and what is published meanwhile waits for
+          // that.
           return dispatcher.handOutDue(stopping, async (handedOut) => {
             roundAge.renew('hand-out'); // a backlog may take a round for hours
             const restMs = pace.restAfter(handedOut - before, clock.now() - since);

@@ -11,14 +11,21 @@ import { recoveryRules, type RecoveryRule } from './recovery-rules.js';
 import { SinceLastLook, type Looked } from '../ledger/since-last-look.js';
 
 /**
- * A batch that is handed out is read, cut into chunks and published in one go, in a process that also delivers: of 8000 that were due at
- * once, batches of 512 made what others published meanwhile wait twice as long (docs/performance.md), and the 8000 were not sent sooner.
+ * A batch that is handed out is read, cut into chunks and published in one go, in a process that also delivers: of 8000
+ * that were due at once, batches of 512 made what others published meanwhile wait twice as long (docs/performance.md),
+ * and the 8000 were not sent sooner.
  */
 const batchSize = 128;
-/** It is sorted from all that is due at the same moment, each time; and it keeps publishers waiting who publish about the same objects. */
+/**
+ * It is sorted from all that is due at the same moment, each time; and it keeps publishers waiting who publish about
+ * the same objects.
+ */
 const lineUpBatchSize = 512;
 
-/** A delivery that another process had locked when it was passed over, and then did not hand out, waits for so long at most. */
+/**
+ * A delivery that another process had locked when it was passed over, and then did not hand out, waits for so long at
+ * most.
+ */
 const everythingEveryMs = 60_000;
 
 export interface Recovered {
@@ -89,8 +96,9 @@ export class Dispatcher {
   }
 
   /**
-   * Has all that is due and keeps order line up: what has its turn then is found by the next hand-out. Not a part of that: a hundred thousand that
-   * are due at one moment take long, and the retries of all others do not wait for it, nor where it fails.
+   * Has all that is due and keeps order line up: what has its turn then is found by the next hand-out. Not a part of
+   * that: a hundred thousand that are due at one moment take long, and the retries of all others do not wait for it,
+   * nor where it fails.
    * @param afterBatch told after every batch
    */
   async lineUp(stopping: AbortSignal, afterBatch?: () => void): Promise<void> {
@@ -116,7 +124,10 @@ export class Dispatcher {
     return deliveries;
   }
 
-  /** Applies every rule once, and has line up what is due. One that fails is reported, and does not keep the next from running. */
+  /**
+   * Applies every rule once, and has line up what is due. One that fails is reported, and does not keep the next from
+   * running.
+   */
   async recover(stopping: AbortSignal): Promise<Recovered> {
     let deliveries = 0;
     const rules = this.rules.map((rule) => ({

@@ -64,7 +64,8 @@ export const subscriptionDeadGauge = ofLedger(
   ['subscription'],
 );
 
-// A queue in memory is that of one process: there each has its own, and they are summed. Of RabbitMQ's one process tells.
+// A queue in memory is that of one process: there each has its own, and they are summed. Of RabbitMQ's one process
+// tells.
 export const queueDepthGauge = new Gauge({
   name: 'heraut_queue_messages',
   help: 'Messages, of up to 64 deliveries, that no worker has taken yet, by lane.',

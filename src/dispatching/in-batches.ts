@@ -15,7 +15,10 @@ export async function inBatches(statement: (limit: number) => Promise<number>, s
   }
 }
 
-/** Of so many subscriptions in a round: then it is Postgres that is in trouble, and each further one would wait for its time limit. */
+/**
+ * Of so many subscriptions in a round: then it is Postgres that is in trouble, and each further one would wait for its
+ * time limit.
+ */
 const mostFailures = 3;
 
 /** Work that the ledger notes for subscriptions. */
@@ -31,8 +34,9 @@ export interface NotedWork<Noted> {
 }
 
 /**
- * Does what is noted for each subscription, once, also where it fails for one or two of them. Once, because some may stay noted: those of which another process has
- * a delivery locked. A loop that went on until nothing is noted would ask for them again and again meanwhile.
+ * Does what is noted for each subscription, once, also where it fails for one or two of them. Once, because some may
+ * stay noted: those of which another process has a delivery locked. A loop that went on until nothing is noted would
+ * ask for them again and again meanwhile.
  * @returns how many deliveries it freed or ended
  * @throws the first error, after all
  */

@@ -5,12 +5,13 @@ import { firstWindow, nextWindow, nextWindowAtRate } from '../ledger/release-win
 
 /**
  * Where few are looked at, a subscription may be looked at again sooner than it is planned:
- * - while its window grows, below `belowWindow`: an endpoint that is well again shows its pace in half a second instead of two;
- * - where at least `settled` of those released before were settled since the former look: three looks a second, at the largest window,
- *   release 6144, and a worker sends more than that to an endpoint that is quick.
+ * - while its window grows, below `belowWindow`: an endpoint that is well again shows its pace in half a second instead
+ *   of two;
+ * - where at least `settled` of those released before were settled since the former look: three looks a second, at the
+ *   largest window, release 6144, and a worker sends more than that to an endpoint that is quick.
  *
- * After `times` of these the round ends, and the next one begins when the dispatcher looks again: a backlog may last for hours, and the
- * metric of the age of rounds would say that nothing is released.
+ * After `times` of these the round ends, and the next one begins when the dispatcher looks again: a backlog may last
+ * for hours, and the metric of the age of rounds would say that nothing is released.
  */
 export const soon = { nextLookInMs: 50, mostLooks: 8, belowWindow: 512, settled: 512, times: 16 };
 /** Until the next look, where nothing is held, and its row is kept only for a while; at first. */
@@ -47,7 +48,8 @@ export interface MadeLook {
 export function limitFor({ look, plan }: Planned, probing: ReadonlySet<string>): ReleaseLimit | undefined {
   const { subscriptionId } = look;
   if (plan.kind === 'release') return { subscriptionId, window: plan.window, limit: plan.limit };
-  // A probe goes whatever the window leaves: deliveries that were released before may hang at the endpoint that is probed.
+  // A probe goes whatever the window leaves: deliveries that were released before may hang at the endpoint that is
+  // probed.
   return probing.has(subscriptionId) ? { subscriptionId, window: look.window * 2 + 1, limit: 1 } : undefined;
 }
 
@@ -107,13 +109,18 @@ export function madeLook(
   return { lookedAt, released: count, isSoon };
 }
 
-/** Where the queue refused some of what was released: to the next look they seem to be settled, and the window would grow for nothing. */
+/**
+ * Where the queue refused some of what was released: to the next look they seem to be settled, and the window would
+ * grow for nothing.
+ */
 export function madeInVain(made: MadeLook, { window }: Look): MadeLook {
   const lookedAt = { ...made.lookedAt, window: Math.min(made.lookedAt.window, window), outstanding: 0 };
   return { ...made, lookedAt, isSoon: false };
 }
 
-/** As long as nothing was held, so that it doubles, up to when the row is forgotten: ten thousand of them cost little. */
+/**
+ * As long as nothing was held, so that it doubles, up to when the row is forgotten: ten thousand of them cost little.
+ */
 function idlePauseMs({ secondsSinceHeld }: Look, forgetAfterMs: number): number {
   if (secondsSinceHeld < quietSeconds) return idleMs;
   const quietMs = secondsSinceHeld * 1000;

@@ -41,9 +41,9 @@ interface Measurement extends UpkeepTask {
 }
 
 /**
- * Reads for `/metrics` what only the ledger and the queue know, so that a scrape reads nothing. Each statement is bounded
- * (docs/decisions/0043). A gauge that cannot be read has no value until it can be. Numbers of the overview are left in the ledger too, because it
- * is shown by other processes.
+ * Reads for `/metrics` what only the ledger and the queue know, so that a scrape reads nothing. Each statement is
+ * bounded (docs/decisions/0043). A gauge that cannot be read has no value until it can be. Numbers of the overview are
+ * left in the ledger too, because it is shown by other processes.
  */
 @Injectable()
 export class Measurements {

@@ -22,7 +22,9 @@ import { SinceLastLook, type Looked } from '../ledger/since-last-look.js';
 
 /** From the end of a delivery to its worker's passing its turn on. The end itself may have come from elsewhere. */
 const passingSlackMs = 500;
-/** From the commit of a hand-out to its publishing, at most. After that time a rule assumes that it was not published. */
+/**
+ * From the commit of a hand-out to its publishing, at most. After that time a rule assumes that it was not published.
+ */
 const publishingSlackMs = 5000;
 
 /** Something that can happen to deliveries on their way, and how it is found and mended. */
@@ -34,9 +36,9 @@ export interface RecoveryRule {
 }
 
 /**
- * Every way in which a delivery can be left behind, each with its rule. Each statement is bounded and finds its rows by a partial
- * index of its own; any number of processes may run it, as often as they like. A delivery that is freed is due at once, and is
- * handed out under a new generation.
+ * Every way in which a delivery can be left behind, each with its rule. Each statement is bounded and finds its rows by
+ * a partial index of its own; any number of processes may run it, as often as they like. A delivery that is freed is
+ * due at once, and is handed out under a new generation.
  * @param ledgerNow milliseconds since 1970, by Postgres' clock
  */
 export function recoveryRules(
@@ -68,7 +70,8 @@ export function recoveryRules(
       run: sinceLastLook((sinceMs, limit) => freeAfterLease(postgres, sinceMs, limit)),
     },
     {
-      // At most once: the process that claimed it died, or did not report in time. It becomes unknown, and is not sent again.
+      // At most once: the process that claimed it died, or did not report in time. It becomes unknown, and is not sent
+      // again.
       name: 'sending-ended',
       run: sinceLastLook(async (sinceMs, limit) => {
         const ended = await endSending(postgres, sinceMs, limit);
@@ -92,7 +95,8 @@ export function recoveryRules(
         ),
     },
     {
-      // It ended without a worker, or the worker did not come to pass its turn on: others about the same object wait for that.
+      // It ended without a worker, or the worker did not come to pass its turn on: others about the same object wait
+      // for that.
       name: 'turn-not-passed',
       run: sinceLastLook(async (sinceMs, limit) => {
         const left = await findTurnsLeft(postgres, sinceMs, passingSlackMs, limit);
@@ -107,7 +111,8 @@ export function recoveryRules(
         doNoted({ read: readOrderEndings, work: freeLine, forget: forgetOrderEnding }, postgres, stopping),
     },
     {
-      // An operator had a paused subscription drop what it held. A drop of which a delivery is locked stays noted until the next round.
+      // An operator had a paused subscription drop what it held. A drop of which a delivery is locked stays noted until
+      // the next round.
       name: 'held-dropped',
       run: (stopping) => doNoted({ read: readDrops, work: dropHeld, forget: forgetDrop }, postgres, stopping),
     },
@@ -117,8 +122,8 @@ export function recoveryRules(
       run: (stopping) => inBatches((limit) => freeHeldExpired(postgres, limit), stopping),
     },
     {
-      // The broker lost its queues. The new ones hold nothing that was handed out before the process that created them said so;
-      // where another process was faster, the second message is superfluous and is filtered.
+      // The broker lost its queues. The new ones hold nothing that was handed out before the process that created them
+      // said so; where another process was faster, the second message is superfluous and is filtered.
       name: 'queue-is-new',
       run: async (stopping) => {
         const createdAt = await readQueueCreation(postgres);
@@ -127,9 +132,9 @@ export function recoveryRules(
       },
     },
     {
-      // A process died before it published the delivery, or the queue dropped the message. All that was handed out before this
-      // time has been taken and is done, yet the row is still queued. A delivery handed out later may stand in line: to hand it
-      // out a second time would only make the line longer (docs/decisions/0016).
+      // A process died before it published the delivery, or the queue dropped the message. All that was handed out
+      // before this time has been taken and is done, yet the row is still queued. A delivery handed out later may stand
+      // in line: to hand it out a second time would only make the line longer (docs/decisions/0016).
       name: 'queue-lost-it',
       run: async (stopping) => {
         const { count } = await queued.look(async (sinceMs, nowMs) => {

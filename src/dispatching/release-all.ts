@@ -3,14 +3,14 @@ import type { Clock } from '../infra/clock.js';
 /** Shorter than the pause between two looks at one subscription (src/endpoints/plan-release.ts): none is late by it. */
 const betweenLooksMs = 100;
 /**
- * So long at most: a subscription with a rate may always have something held, and about an object that keeps order there may always be more;
- * the upkeep comes after that. The next run goes on from there.
+ * So long at most: a subscription with a rate may always have something held, and about an object that keeps order
+ * there may always be more; the upkeep comes after that. The next run goes on from there.
  */
 const longestMs = 5 * 60_000;
 
 /**
- * Of what is not settled: something is held that may be released; or all that is held stays so until an operator acts or an endpoint
- * recovers, but something was released, and may be held again.
+ * Of what is not settled: something is held that may be released; or all that is held stays so until an operator acts
+ * or an endpoint recovers, but something was released, and may be held again.
  */
 export type Left = 'held' | 'released' | 'nothing';
 
@@ -24,10 +24,10 @@ export interface HeldWork {
 }
 
 /**
- * Held deliveries are released a window at a time, as their endpoint keeps up. A look that releases nothing says only that a window is full: so this
- * goes on until nothing is left that may be released, and nothing is on its way.
- * @param patienceMs longer than one call takes. Where nothing was released for so long, no worker runs, an endpoint hangs, or the next call of a
- * rate is far away
+ * Held deliveries are released a window at a time, as their endpoint keeps up. A look that releases nothing says only
+ * that a window is full: so this goes on until nothing is left that may be released, and nothing is on its way.
+ * @param patienceMs longer than one call takes. Where nothing was released for so long, no worker runs, an endpoint
+ *   hangs, or the next call of a rate is far away
  * @returns how many were released
  */
 export async function releaseAll(

@@ -41,8 +41,9 @@ const endedTogether = 1000;
 const endingPauseMs = 500;
 
 /**
- * Releases held deliveries, oldest first: as many as the endpoint has shown it can take, as the rate of the subscription allows, or
- * one as a probe of an endpoint in trouble. Any number of processes may run it: each subscription is looked at by one at a time.
+ * Releases held deliveries, oldest first: as many as the endpoint has shown it can take, as the rate of the
+ * subscription allows, or one as a probe of an endpoint in trouble. Any number of processes may run it: each
+ * subscription is looked at by one at a time.
  */
 @Injectable()
 export class Releaser {
@@ -65,7 +66,8 @@ export class Releaser {
 
   /**
    * Makes all looks that are due.
-   * @param afterLooks told after some of them: where hundreds of subscriptions are looked at, there may always be one that is due
+   * @param afterLooks told after some of them: where hundreds of subscriptions are looked at, there may always be one
+   *   that is due
    * @returns how many deliveries were released
    */
   async releaseHeld(stopping: AbortSignal, afterLooks?: () => void): Promise<number> {
@@ -75,7 +77,8 @@ export class Releaser {
     if (this.openEndpoints.isAnyOpen) await this.openEndpoints.refresh();
     while (this.enqueuer.isAccepting && !stopping.aborted) {
       const looks = await claimLooks(this.postgres, looksTogether);
-      // A subscription that was just resumed by another process would be taken for paused, and not be looked at again soon.
+      // A subscription that was just resumed by another process would be taken for paused, and not be looked at again
+      // soon.
       if (looks[0]) await this.catalogue.reach(looks[0].catalogueVersion);
       const { made, isRefused } = await this.make(looks);
       total += made.reduce((sum, { released }) => sum + released, 0);
@@ -108,9 +111,9 @@ export class Releaser {
   }
 
   /**
-   * Deliveries of parked endpoints that were held for as long as their retry policy would have gone on trying are no longer worth
-   * sending: they are due, and a worker ends them as expired. A million may be, all at once: no more of them are due together than
-   * workers end beside what else is due.
+   * Deliveries of parked endpoints that were held for as long as their retry policy would have gone on trying are no
+   * longer worth sending: they are due, and a worker ends them as expired. A million may be, all at once: no more of
+   * them are due together than workers end beside what else is due.
    */
   async freeHeldTooLong(stopping: AbortSignal): Promise<number> {
     let total = 0;
@@ -136,7 +139,8 @@ export class Releaser {
       const { address, openedAt, reason: why, askedUntil } = endpoint;
       const now = this.heartbeat.ledgerNow();
       const heldBefore = now - longestSeconds * 1000;
-      // It asked for that time, and could not be tried before. One that asks again and again keeps them for a day more, and no longer.
+      // It asked for that time, and could not be tried before. One that asks again and again keeps them for a day more,
+      // and no longer.
       if (askedUntil && askedUntil.getTime() > now && openedAt.getTime() > heldBefore - longestAskedMs) continue;
       // They may have been held for another reason, a pause for example, before it was opened.
       if (openedAt.getTime() > heldBefore) continue;
@@ -212,7 +216,10 @@ export class Releaser {
     return new Set(met.map(({ subscriptionId }) => subscriptionId));
   }
 
-  /** Probes for which nothing was released, or that the queue may have refused: until the lease of such a claim ended, nobody else could make one. */
+  /**
+   * Probes for which nothing was released, or that the queue may have refused: until the lease of such a claim ended,
+   * nobody else could make one.
+   */
   private async giveBack(unused: readonly Planned[]): Promise<void> {
     const ending = unused.flatMap(({ plan }) =>
       plan.kind === 'probe' ? [this.openEndpoints.endProbe(plan.endpoint.address, plan.nextLookInMs)] : [],

@@ -5,9 +5,8 @@ import { endpointsOf } from '../endpoints/origin.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 
 /**
- * An endpoint is probed with the deliveries to it. Of one that no subscription leads to any more (it was deleted, moved or
- * disabled, or has got another TLS identity) the
- * circuit breaker would stay open for ever.
+ * An endpoint is probed with the deliveries to it. Of one that no subscription leads to any more (it was deleted, moved
+ * or disabled, or has got another TLS identity) the circuit breaker would stay open for ever.
  */
 @Injectable()
 export class UnusedEndpoints {

@@ -64,7 +64,10 @@ export class Upkeep {
     const { AUDIT_RETENTION_DAYS: auditDays } = settings;
     const digestsUntil = () => heartbeat.ledgerNow() - acceptedWithin(settings.DATABASE_TIMEOUT);
     const by = { heartbeat, clock, logger: this.logger };
-    /** Of tables of which so many rows go in a minute that all of them would be found again and again behind a snapshot (`SinceLastLook`). */
+    /**
+     * Of tables of which so many rows go in a minute that all of them would be found again and again behind a snapshot
+     * (`SinceLastLook`).
+     */
     const overSinceLast = (sweep: (sinceMs: number, limit: number) => Promise<number>) => {
       const looks = new SinceLastLook(() => heartbeat.ledgerNow(), hourMs);
       return (stopping: AbortSignal) =>
@@ -108,7 +111,8 @@ export class Upkeep {
         run: (stopping) => writeDigests(postgres, digestsUntil(), stopping, clock),
       },
       {
-        // Not a part of writing them: a day that is dropped may leave many, and what fails here keeps no digest from being written.
+        // Not a part of writing them: a day that is dropped may leave many, and what fails here keeps no digest from
+        // being written.
         name: 'sweep-digests',
         everyMs: minuteMs,
         run: (stopping) => inBatches((limit) => sweepDigests(postgres, limit), stopping),

@@ -6,8 +6,9 @@ import type { Heartbeat } from '../liveness/heartbeat.service.js';
 const mostApartMs = 24 * 3_600_000;
 
 /**
- * For a task that drops or erases what is old. By a clock of Postgres that jumped ahead everything is, and nothing of it can be brought back: so
- * it rests as long as the clock of this process says something else, which does not follow a clock that is set while it runs.
+ * For a task that drops or erases what is old. By a clock of Postgres that jumped ahead everything is, and nothing of
+ * it can be brought back: so it rests as long as the clock of this process says something else, which does not follow a
+ * clock that is set while it runs.
  * @param task its name, for the log
  */
 export const whenClocksAgree =

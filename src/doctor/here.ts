@@ -77,7 +77,10 @@ export async function examineDataDirectory({ DATABASE_URL, DATA_DIR }: Settings)
   }
 }
 
-/** Of something that a start would make. It may be of the user that started Heraut once. @throws the error of the system, where it is there */
+/**
+ * Of something that a start would make. It may be of the user that started Heraut once. @throws the error of the
+ * system, where it is there
+ */
 async function mayUse(path: string, mode: number): Promise<void> {
   try {
     await access(path, mode);

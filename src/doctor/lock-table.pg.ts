@@ -20,9 +20,10 @@ export interface LockTable {
 }
 
 /**
- * To plan a statement about deliveries that are due, Postgres locks each day and each of its indexes. Each process that dispatches does so after
- * its start, and whenever statistics change. The lock table has room for `perTransaction * transactions` things, and for twice as many holders;
- * without room a statement fails with "out of shared memory" (measured: 365 days, 100 connections and 64 locks each are enough for four at once).
+ * To plan a statement about deliveries that are due, Postgres locks each day and each of its indexes. Each process that
+ * dispatches does so after its start, and whenever statistics change. The lock table has room for `perTransaction *
+ * transactions` things, and for twice as many holders; without room a statement fails with "out of shared memory"
+ * (measured: 365 days, 100 connections and 64 locks each are enough for four at once).
  */
 export function judgeLockTable(table: LockTable, retentionDays: number): Finding {
   const { perTransaction, transactions, indexes, dispatchers } = table;

@@ -10,7 +10,9 @@ import { tryPublishing } from '../infra/rabbitmq/try-publishing.js';
 import { topology } from '../queue/topology.rabbitmq.js';
 import { failed, ok, skipped, warning, type Finding } from './finding.js';
 
-/** RabbitMQ says that it is blocked when the first message comes; one that is not blocked confirms it in milliseconds. */
+/**
+ * RabbitMQ says that it is blocked when the first message comes; one that is not blocked confirms it in milliseconds.
+ */
 const confirmMs = 3000;
 
 export async function examineRabbitMq(settings: Settings): Promise<Finding[]> {
@@ -44,7 +46,10 @@ function server(model: ChannelModel): Finding {
   return ok('rabbitmq', `RabbitMQ ${version}`);
 }
 
-/** Publishes, and waits for the confirm that a server with an alarm does not give; it tells as well whether this user may. */
+/**
+ * Publishes, and waits for the confirm that a server with an alarm does not give; it tells as well whether this user
+ * may.
+ */
 export async function examineAlarms(model: ChannelModel): Promise<Finding> {
   const name = 'rabbitmq-alarms';
   const blocked = new Promise<string>((resolve) => model.once('blocked', resolve));

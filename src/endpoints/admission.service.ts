@@ -27,16 +27,19 @@ const betweenProbesMs = 500;
  */
 const notAloneForMs = 5000;
 /**
- * Where endpoints that hang have taken the places that they may have, a probe is refused, and was released in vain. Their open calls find
- * out as well: any answer closes an origin.
+ * Where endpoints that hang have taken the places that they may have, a probe is refused, and was released in vain.
+ * Their open calls find out as well: any answer closes an origin.
  */
 const noRoomPauseMs = 5000;
-/** A third of the lease of a probe: one that has been in the queue for long, or cannot be written for once, does not lose it. */
+/**
+ * A third of the lease of a probe: one that has been in the queue for long, or cannot be written for once, does not
+ * lose it.
+ */
 const keepProbesMs = 5000;
 
 /**
- * Says of each delivery whether a worker may send it now, and judges endpoints by what comes of the calls: the circuit breakers
- * open and close by that alone.
+ * Says of each delivery whether a worker may send it now, and judges endpoints by what comes of the calls: the circuit
+ * breakers open and close by that alone.
  */
 @Injectable()
 export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
@@ -98,7 +101,10 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     return open ? this.probe(subscription, open.address) : this.rooms.enter(subscription, isHandedOver);
   }
 
-  /** Whether a place that the delivery waited for is still the one that it needs: subscriptions and endpoints change meanwhile. */
+  /**
+   * Whether a place that the delivery waited for is still the one that it needs: subscriptions and endpoints change
+   * meanwhile.
+   */
   isStillFor(place: Place, delivery: Delivery, subscription: Subscription): boolean {
     if (place.room.address !== addressOf(subscription)) return false;
     const reason = this.holdRule.beforeCall(subscription, delivery);
@@ -120,15 +126,15 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     this.breakers.succeeded(origin.address);
     if (verdict.kind === 'well') this.breakers.succeeded(address);
     else this.troubled(address, verdict, delivery);
-    // Any answer shows that the origin is well. Of a URL only its probe counts: a call that began before it was parked may end well
-    // although it has asked meanwhile to be left alone.
+    // Any answer shows that the origin is well. Of a URL only its probe counts: a call that began before it was parked
+    // may end well although it has asked meanwhile to be left alone.
     if (this.isOpen(origin.address)) this.changes.close(origin.address);
     if (verdict.kind === 'well' && place.probes === address) this.changes.close(address);
   }
 
   /**
-   * The delivery arrived before, with a call that began at `startedAt`, and is not sent again. So its endpoint is well, unless it was parked
-   * after that: a probe that tells nothing would keep it parked until the next.
+   * The delivery arrived before, with a call that began at `startedAt`, and is not sent again. So its endpoint is well,
+   * unless it was parked after that: a probe that tells nothing would keep it parked until the next.
    */
   arrivedBefore({ probes }: Place, startedAt: number): void {
     const open = probes === undefined ? undefined : this.openEndpoints.all.get(probes);
@@ -170,7 +176,10 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     this.keepProbes();
   }
 
-  /** While a call takes long no other worker may probe beside it: its delivery would use up an attempt for what this one finds out. */
+  /**
+   * While a call takes long no other worker may probe beside it: its delivery would use up an attempt for what this one
+   * finds out.
+   */
   private keepProbes(): void {
     const now = this.clock.now();
     if (now - this.keptProbesAt < keepProbesMs) return;
@@ -193,7 +202,9 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     return this.clock.now() - (this.probedAt.get(address) ?? -Infinity) < betweenProbesMs;
   }
 
-  /** A delivery that is due when a probe is due too is the probe, and so is one that is alone: it keeps its schedule. */
+  /**
+   * A delivery that is due when a probe is due too is the probe, and so is one that is alone: it keeps its schedule.
+   */
   private async probeIfDue(subscription: Subscription, open: OpenEndpoint): Promise<Place | HeldReason> {
     if (this.isProbed(open.address) || open.leftAloneUntil.getTime() > this.heartbeat.ledgerNow())
       return 'endpoint-parked';
@@ -220,8 +231,8 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   /**
-   * One at a time. One that comes too soon gives its claim back, which would keep others away; of one under way the end does. One that comes while
-   * another delivery asks for the same goes: it has the claim.
+   * One at a time. One that comes too soon gives its claim back, which would keep others away; of one under way the end
+   * does. One that comes while another delivery asks for the same goes: it has the claim.
    */
   private async probe(subscription: Subscription, address: string): Promise<Place | HeldReason> {
     if (!this.claiming.delete(address) && this.isProbed(address)) {
@@ -244,8 +255,8 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   /**
-   * It counts for both. Where the URL has more failures in a row than its origin, the host has answered since the first of them: so
-   * the host is well, and the URL alone hangs.
+   * It counts for both. Where the URL has more failures in a row than its origin, the host has answered since the first
+   * of them: so the host is well, and the URL alone hangs.
    */
   private unanswered({ room: { address, origin } }: Place, reason: string, delivery: DeliveryKey): void {
     const ofOrigin = this.failed(origin.address, delivery);
@@ -255,9 +266,10 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   /**
-   * Its origin is neither in trouble for that nor well: others, with another TLS identity or none, are called as before. Where the origin is parked and this
-   * was its probe, the URL is parked beside it for this identity, so that the next probe of the origin, which comes soon, is of another one; where
-   * it is parked already, it is left alone for longer than the origin for the same reason.
+   * Its origin is neither in trouble for that nor well: others, with another TLS identity or none, are called as
+   * before. Where the origin is parked and this was its probe, the URL is parked beside it for this identity, so that
+   * the next probe of the origin, which comes soon, is of another one; where it is parked already, it is left alone for
+   * longer than the origin for the same reason.
    */
   private untrusted(place: Place, reason: string, delivery: DeliveryKey): void {
     const { address, origin } = place.room;

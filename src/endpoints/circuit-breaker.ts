@@ -8,14 +8,16 @@ const fewAddresses = 1000;
 interface Series {
   /** Calls that failed since the last success. */
   calls: number;
-  /** When which delivery failed last, the latest at the end; one for each delivery, and not more than it takes to open. */
+  /**
+   * When which delivery failed last, the latest at the end; one for each delivery, and not more than it takes to open.
+   */
   failed: { delivery: string; at: number }[];
 }
 
 /**
- * Circuit breakers, by the address of the endpoint: each counts the failures since the last success. One opens when as many
- * deliveries as the threshold says have failed one after the other within half a minute. Deliveries, not calls: a delivery that
- * is alone may be repeated as often and as soon as its retry policy says, and takes nothing from others.
+ * Circuit breakers, by the address of the endpoint: each counts the failures since the last success. One opens when as
+ * many deliveries as the threshold says have failed one after the other within half a minute. Deliveries, not calls: a
+ * delivery that is alone may be repeated as often and as soon as its retry policy says, and takes nothing from others.
  */
 export class CircuitBreakers {
   private readonly series = new Map<string, Series>();

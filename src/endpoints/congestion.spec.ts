@@ -69,7 +69,10 @@ interface Served {
   wideAfter: number | undefined;
 }
 
-/** In virtual time, five minutes of a backlog that does not end. @param endOf when the answer comes to a call that begins now */
+/**
+ * In virtual time, five minutes of a backlog that does not end. @param endOf when the answer comes to a call that
+ * begins now
+ */
 async function serve(endOf: (nowMs: number) => number): Promise<Served> {
   const startMs = 1_000_000;
   let nowMs = startMs;
@@ -120,7 +123,10 @@ async function serve(endOf: (nowMs: number) => number): Promise<Served> {
 /** The way of a call, there and back. */
 const wayMs = 10;
 
-/** A receiver that serves so many at a time, each for so long, and has the others wait, also those of which we have given up. */
+/**
+ * A receiver that serves so many at a time, each for so long, and has the others wait, also those of which we have
+ * given up.
+ */
 function serving(count: number, eachMs: number): (nowMs: number) => number {
   const free = Array.from({ length: count }, () => 0);
   return (nowMs) => {

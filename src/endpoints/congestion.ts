@@ -8,9 +8,10 @@ const longFactor = 1.9;
 const keptMs = 10 * 60_000;
 
 /**
- * Whether an endpoint serves only some of its calls at a time and has the others wait, so that more open calls only take longer, until they are not
- * answered in time: even the shortest of the latest answers then takes about twice as long as one did before. A receiver that is always slow, or slow
- * now and then, is not congested. The idea is that of HyStart (RFC 9406), for calls in place of segments (docs/decisions/0080).
+ * Whether an endpoint serves only some of its calls at a time and has the others wait, so that more open calls only
+ * take longer, until they are not answered in time: even the shortest of the latest answers then takes about twice as
+ * long as one did before. A receiver that is always slow, or slow now and then, is not congested. The idea is that of
+ * HyStart (RFC 9406), for calls in place of segments (docs/decisions/0080).
  */
 export class Congestion {
   /** Answers in a row, up to the latest, that were long. */

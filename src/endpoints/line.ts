@@ -13,9 +13,9 @@ export interface InTime {
 }
 
 /**
- * Deliveries that wait for room at an endpoint. Those from the queue and those that were handed over take turns, and of each kind the first one
- * is first: retries and what was released come by the queue, and without a turn of their own would be held again and again while more is
- * handed over than the endpoint gets to.
+ * Deliveries that wait for room at an endpoint. Those from the queue and those that were handed over take turns, and of
+ * each kind the first one is first: retries and what was released come by the queue, and without a turn of their own
+ * would be held again and again while more is handed over than the endpoint gets to.
  */
 export class Line<W extends InLine> {
   private readonly fromQueue: W[] = [];
@@ -52,7 +52,9 @@ export class Line<W extends InLine> {
     return [this.fromQueue, this.handedOver].flatMap((kind) => kind.splice(0, countSince(kind, time)));
   }
 
-  /** Likewise, but not those that the endpoint gets to in time. Those that are taken make room for those behind them. */
+  /**
+   * Likewise, but not those that the endpoint gets to in time. Those that are taken make room for those behind them.
+   */
   takeLateSince(time: number, inTime: InTime): W[] {
     const fromQueue = takeLate(this.fromQueue, time, shareOf(inTime.fromQueue, this.handedOver));
     return [...fromQueue, ...takeLate(this.handedOver, time, shareOf(inTime.handedOver, this.fromQueue))];

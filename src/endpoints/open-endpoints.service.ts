@@ -29,10 +29,11 @@ import { endpointsOf, type Callback } from './origin.js';
 
 const pollIntervalMs = 1000;
 /**
- * Between two probes, a twentieth of the time that the endpoint has been open: its recovery is noticed after a twentieth of its
- * outage, and an endpoint that is down for hours is called once a minute. One that hangs keeps its probe until the call times out, and is
- * not probed meanwhile: each would go through queue and worker only to be held again. A call may take minutes, so the worker that makes it
- * keeps its probe every few seconds; the lease is for one whose worker was killed.
+ * Between two probes, a twentieth of the time that the endpoint has been open: its recovery is noticed after a
+ * twentieth of its outage, and an endpoint that is down for hours is called once a minute. One that hangs keeps its
+ * probe until the call times out, and is not probed meanwhile: each would go through queue and worker only to be held
+ * again. A call may take minutes, so the worker that makes it keeps its probe every few seconds; the lease is for one
+ * whose worker was killed.
  */
 const probePauses = { shortestMs: 1000, longestMs: 60_000, fraction: 20, leaseMs: 15_000 };
 
@@ -51,7 +52,8 @@ const together = {
 
 /**
  * The endpoints whose circuit breaker is open, and the subscriptions with a backlog, as the ledger has them: read each
- * second by every process. A row that a process does not know yet costs a delivery a way through the queue, and nothing else.
+ * second by every process. A row that a process does not know yet costs a delivery a way through the queue, and nothing
+ * else.
  */
 @Injectable()
 export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, OnApplicationShutdown {
@@ -92,7 +94,10 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
     return this.reads.request();
   }
 
-  /** The open endpoint that this callback leads to: its origin, or the URL alone; where both are open, the one that is to be left alone for longer. */
+  /**
+   * The open endpoint that this callback leads to: its origin, or the URL alone; where both are open, the one that is
+   * to be left alone for longer.
+   */
   of(callback: Callback): OpenEndpoint | undefined {
     if (this.byAddress.size === 0) return undefined; // nearly always, and on the hot path
     const [origin, url] = endpointsOf(callback).map((address) => this.byAddress.get(address));
@@ -126,7 +131,10 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
     return this.backlogs.has(subscriptionId);
   }
 
-  /** @param askedMs for which the receiver asked to be left alone; of an endpoint that is open already it counts from now */
+  /**
+   * @param askedMs for which the receiver asked to be left alone; of an endpoint that is open already it counts from
+   * now
+   */
   open(address: string, reason: string, failures: number, askedMs?: number): Promise<void> {
     const probeInMs = askedMs ?? probePauses.shortestMs;
     return this.openings.add({ address, reason, failures, probeInMs, isAsked: askedMs !== undefined });
@@ -159,17 +167,25 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
     }
   }
 
-  /** The right to send a delivery that is due as a probe; given to one process, when a probe is due, or the delivery is alone. */
+  /**
+   * The right to send a delivery that is due as a probe; given to one process, when a probe is due, or the delivery is
+   * alone.
+   */
   claimProbe({ address }: OpenEndpoint, subscriptionId: string): Promise<boolean> {
     return this.claims.add({ address, subscriptionId, isRelease: false });
   }
 
-  /** The right to release a held delivery as a probe, for each of these for which one is due. @returns those that got it */
+  /**
+   * The right to release a held delivery as a probe, for each of these for which one is due. @returns those that got it
+   */
   claimProbes(claims: readonly ProbeClaim[]): Promise<ProbeClaim[]> {
     return claimProbes(this.postgres, claims, probePauses);
   }
 
-  /** Probes of these are under way in this process. To be called a few times in the time of a lease. Never throws: the next time makes up for it. */
+  /**
+   * Probes of these are under way in this process. To be called a few times in the time of a lease. Never throws: the
+   * next time makes up for it.
+   */
   async keepProbes(addresses: readonly string[]): Promise<void> {
     try {
       await keepProbes(this.postgres, addresses, probePauses.leaseMs);

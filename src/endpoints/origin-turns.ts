@@ -2,7 +2,10 @@ import type { Places } from './places.js';
 import type { Origin, Room } from './room.js';
 import { ShortOrigins } from './short-origins.js';
 
-/** The turns of origins for places that become free, of those with deliveries in line. One that lacks something waits apart for that. */
+/**
+ * The turns of origins for places that become free, of those with deliveries in line. One that lacks something waits
+ * apart for that.
+ */
 export class OriginTurns {
   /** Those whose turn comes when a place is free, the next one first. */
   private readonly ready = new Set<Origin>();

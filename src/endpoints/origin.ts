@@ -27,8 +27,9 @@ export const longestAddress = longestCallbackUrl + 100;
 const shownOfIdentity = 10;
 
 /**
- * The endpoint that a callback URL is by itself. One without a path reads like its origin, which may have other URLs. Called with a TLS
- * identity of a subscription's own it is another endpoint: a receiver that refuses the one may be well for the others (docs/decisions/0085).
+ * The endpoint that a callback URL is by itself. One without a path reads like its origin, which may have other URLs.
+ * Called with a TLS identity of a subscription's own it is another endpoint: a receiver that refuses the one may be
+ * well for the others (docs/decisions/0085).
  */
 export function addressOf({ callbackUrl, credentials: { tls } }: Callback): string {
   const url = originOf(callbackUrl) === callbackUrl ? `${callbackUrl}/` : callbackUrl;

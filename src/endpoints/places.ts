@@ -4,7 +4,10 @@ import { Place, type Origin, type Room } from './room.js';
 const unprovenPart = 4;
 /** The first call of an origin may have a place beyond that, until they have half of the places. */
 const firstCallsPart = 2;
-/** An eighth is kept for origins whose calls are short, and half of that also for the first call of one that nothing is known of. */
+/**
+ * An eighth is kept for origins whose calls are short, and half of that also for the first call of one that nothing is
+ * known of.
+ */
 const keptPart = 8;
 
 /** The places of a worker: how many are free, and which endpoint may take one. */

@@ -72,8 +72,8 @@ class MeanMs {
 }
 
 /**
- * The share of a worker that an endpoint may have: one for each callback URL and TLS identity, and for each subscription that has a limit of its
- * own.
+ * The share of a worker that an endpoint may have: one for each callback URL and TLS identity, and for each
+ * subscription that has a limit of its own.
  */
 export class Room {
   readonly window: Window;

@@ -40,7 +40,10 @@ describe('deliveries in line', () => {
     ]);
   });
 
-  /** More in line than an endpoint answers in ten seconds, of which nothing bad is known and which answered two calls of late. */
+  /**
+   * More in line than an endpoint answers in ten seconds, of which nothing bad is known and which answered two calls of
+   * late.
+   */
   function askMore(isHandedOver: boolean) {
     prove('http://other/');
     const open = askMany('http://a/', 8);

@@ -12,8 +12,8 @@ const inLinePerCall = 16;
 /** In line for an endpoint of which nothing bad is known, at least: its window has yet to widen. */
 const inLineOfHarmless = 1024;
 /**
- * In all lines, from the queue; more than the chunks that a worker takes before it acknowledges the first of them. Deliveries that were handed over are
- * bounded before they come here (src/queue/most-in-memory.ts).
+ * In all lines, from the queue; more than the chunks that a worker takes before it acknowledges the first of them.
+ * Deliveries that were handed over are bounded before they come here (src/queue/most-in-memory.ts).
  */
 const inAllLines = 8192;
 /** After this time a delivery is held, unless the endpoint is about to get to it. */
@@ -21,14 +21,20 @@ const patienceMs = 250;
 /** An endpoint will complete as many calls in a second as it did lately; what is this near in line waits on. */
 const worthWaitingSeconds = 2;
 /**
- * The same for what was handed over, where nothing bad is known of the endpoint: a burst to many of its URLs is through sooner than it would be
- * held and released. A delivery that came by the queue may not wait so long: its chunk would keep its place in the lane, and those behind it would wait for a host that is
- * well and slow (docs/decisions/0064).
+ * The same for what was handed over, where nothing bad is known of the endpoint: a burst to many of its URLs is through
+ * sooner than it would be held and released. A delivery that came by the queue may not wait so long: its chunk would
+ * keep its place in the lane, and those behind it would wait for a host that is well and slow (docs/decisions/0064).
  */
 const worthWaitingSecondsOfHandedOver = 10;
-/** No other endpoint was asked for in this time: what waits keeps nobody waiting, and holding it would only cost. Not where the queue waits as well. */
+/**
+ * No other endpoint was asked for in this time: what waits keeps nobody waiting, and holding it would only cost. Not
+ * where the queue waits as well.
+ */
 const aloneMs = 1000;
-/** Calls are overdue and nothing was answered for this long: the endpoint hangs, and need not be waited for until a timeout. */
+/**
+ * Calls are overdue and nothing was answered for this long: the endpoint hangs, and need not be waited for until a
+ * timeout.
+ */
 const hangingMs = 2000;
 
 export interface RoomsOptions {
@@ -49,9 +55,10 @@ export interface Hanging {
 }
 
 /**
- * Room before place (docs/decisions/0025): a delivery gets one of the worker's places only when its endpoint has room for a call. One
- * that finds none waits in memory, in the line of its endpoint. Origins take turns for places that become free, and within an origin
- * its URLs. An origin has no more places than it leaves free, and endpoints that are not proven have a quarter, all together.
+ * Room before place (docs/decisions/0025): a delivery gets one of the worker's places only when its endpoint has room
+ * for a call. One that finds none waits in memory, in the line of its endpoint. Origins take turns for places that
+ * become free, and within an origin its URLs. An origin has no more places than it leaves free, and endpoints that are
+ * not proven have a quarter, all together.
  */
 export class Rooms {
   private readonly known: KnownRooms;
@@ -203,7 +210,9 @@ export class Rooms {
     this.turnAway('endpoint-busy');
   }
 
-  /** It has recovered: its window is again as at first. That of the origin stays, where only a URL of it has recovered. */
+  /**
+   * It has recovered: its window is again as at first. That of the origin stays, where only a URL of it has recovered.
+   */
   startSlowly(address: string): void {
     const origin = this.known.originAt(address);
     if (!origin) return;
@@ -247,7 +256,9 @@ export class Rooms {
     }
   }
 
-  /** Those that have waited for too long, and that the endpoint will not get to soon. A full worker is not its fault. */
+  /**
+   * Those that have waited for too long, and that the endpoint will not get to soon. A full worker is not its fault.
+   */
   private giveUp(room: Room, now: number): void {
     const { line } = room;
     this.answer(room, line.takeSince(now - this.options.longestWaitMs), 'endpoint-busy');
@@ -256,8 +267,8 @@ export class Rooms {
   }
 
   /**
-   * How many of its line are worth waiting for. An endpoint that is alone keeps nobody waiting, unless its deliveries are all that the queue hands over:
-   * then nobody knows for whom the next one is.
+   * How many of its line are worth waiting for. An endpoint that is alone keeps nobody waiting, unless its deliveries
+   * are all that the queue hands over: then nobody knows for whom the next one is.
    */
   private inTime(room: Room, now: number): InTime {
     const pace = room.pace(now);

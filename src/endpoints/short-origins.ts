@@ -1,8 +1,9 @@
 import type { Origin } from './room.js';
 
 /**
- * Origins that have room for a call of an unproven endpoint, for which the unproven have no place. They wait by the share that they lack
- * (`Places.shareOf`), the first first: so a place that becomes free costs a step or two, however many origins wait.
+ * Origins that have room for a call of an unproven endpoint, for which the unproven have no place. They wait by the
+ * share that they lack (`Places.shareOf`), the first first: so a place that becomes free costs a step or two, however
+ * many origins wait.
  */
 export class ShortOrigins {
   private readonly byShare = new Map<number, Set<Origin>>();

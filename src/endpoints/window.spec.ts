@@ -3,7 +3,10 @@ import { Window } from './window.js';
 
 const [first, most] = [8, 512];
 
-/** As many calls as there is room for, all at once, each answered well after that time; then the next ones. @returns how many each time */
+/**
+ * As many calls as there is room for, all at once, each answered well after that time; then the next ones. @returns how
+ * many each time
+ */
 function waves(window: Window, answersInMs: number, count: number, pauseMs = 0): number[] {
   let now = 1_000_000;
   return Array.from({ length: count }, () => {

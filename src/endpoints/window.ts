@@ -3,8 +3,9 @@ const bucketMs = 1000;
 /**
  * How many calls may be open at once: few at first, one more with each success, half after trouble. It widens only as
  * far as it is used, twice the most calls that were open in the last seconds: an endpoint that needs three calls at a
- * time and then hangs must not find room for a hundred, because it was quick for an hour. One that has calls wait for each other gets
- * one more with each round of answers, as it does near the width at which they were last not answered in time (as in RFC 5681).
+ * time and then hangs must not find room for a hundred, because it was quick for an hour. One that has calls wait for
+ * each other gets one more with each round of answers, as it does near the width at which they were last not answered
+ * in time (as in RFC 5681).
  */
 export class Window {
   open = 0;
@@ -50,7 +51,10 @@ export class Window {
     this.limit++;
   }
 
-  /** A call that began then, and has left, was not answered, by an endpoint that has calls wait. Others that began before this tell nothing new. */
+  /**
+   * A call that began then, and has left, was not answered, by an endpoint that has calls wait. Others that began
+   * before this tell nothing new.
+   */
   wasTooWide(begunAt: number, now: number): void {
     if (begunAt < this.tooManySince) return;
     this.tooMany = this.open + 1;

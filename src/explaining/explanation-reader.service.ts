@@ -74,8 +74,9 @@ export class ExplanationReader {
   }
 
   /**
-   * First every subscription that has a delivery, then those that are or were about the channel, each in the order of their ids.
-   * A page may be short, or empty, although `next` says that the list goes on: then a limited range was searched.
+   * First every subscription that has a delivery, then those that are or were about the channel, each in the order of
+   * their ids. A page may be short, or empty, although `next` says that the list goes on: then a limited range was
+   * searched.
    * @param rangeRows subscriptions that one call searches
    */
   async list(

@@ -49,7 +49,10 @@ export const filtersPreviewOutput = z
 
 type Preview = z.output<typeof filtersPreviewOutput>;
 
-/** Counts the notifications that a subscription with these channels and filters would have got, of those that it is shown. */
+/**
+ * Counts the notifications that a subscription with these channels and filters would have got, of those that it is
+ * shown.
+ */
 export class FiltersPreview {
   private readonly demands = new Map<string, Demands[]>();
   private matched = 0;

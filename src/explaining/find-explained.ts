@@ -13,8 +13,8 @@ export const notification = statement(
 export const firstEntry = statement('first-audit-entry', 'SELECT at FROM audit_entry ORDER BY at, nr LIMIT 1');
 
 /**
- * Of rows `s` of `subscription`: what decides what it gets, and what was changed since. The field of an entry that is not there is
- * SQL's null, one whose value is null is not.
+ * Of rows `s` of `subscription`: what decides what it gets, and what was changed since. The field of an entry that is
+ * not there is SQL's null, one whose value is null is not.
  */
 const withPast = `
   s.id, s.owner_client_id, s.callback_url, s.channels, s.disabled_at, s.paused_at, s.created_at, s.deleted_at, past.changes,
@@ -45,7 +45,10 @@ export const rangeEnd = statement(
   'SELECT id FROM subscription WHERE id > $after::uuid ORDER BY id OFFSET $rows::int - 1 LIMIT 1',
 );
 
-/** Of a range of subscriptions, those without a delivery that are or were about the channel; without those that were gone. */
+/**
+ * Of a range of subscriptions, those without a delivery that are or were about the channel; without those that were
+ * gone.
+ */
 export const others = statement(
   'explained-others',
   `WITH found AS MATERIALIZED (

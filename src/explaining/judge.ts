@@ -53,14 +53,14 @@ export interface Matching {
 }
 
 /**
- * The time that a change is noted, and that of a notification's acceptance, are those at which their statements ran. Which of two
- * that are closer than this was committed first, they do not tell.
+ * The time that a change is noted, and that of a notification's acceptance, are those at which their statements ran.
+ * Which of two that are closer than this was committed first, they do not tell.
  */
 export const slackMs = 1000;
 
 /**
- * The judgement with the subscription as it was when the notification was matched. Where it was changed at that very time, the
- * ledger tells which of the versions it was: the one by which there is a delivery, or none.
+ * The judgement with the subscription as it was when the notification was matched. Where it was changed at that very
+ * time, the ledger tells which of the versions it was: the one by which there is a delivery, or none.
  */
 export function judgeThen(
   subscription: WithPast,

@@ -30,7 +30,10 @@ export interface Version extends Deciding {
   existence: 'later' | 'present' | 'deleted';
 }
 
-/** A subscription as it was at a time since which its changes are known: each field as the first change after that found it. */
+/**
+ * A subscription as it was at a time since which its changes are known: each field as the first change after that found
+ * it.
+ */
 export function versionAt(subscription: WithPast, ms: number): Version {
   const { createdAt, deletedAt, changes } = subscription;
   const later = changes.filter(({ at }) => at > ms).map(({ before }) => before ?? {});

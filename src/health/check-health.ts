@@ -18,8 +18,8 @@ export interface Part {
 
 export interface Health {
   /**
-   * `ready`: everything is up. `degraded`: something is down, yet a role of this process goes on working (RabbitMQ down:
-   * publishing is still accepted). `unavailable`: no role of this process can work.
+   * `ready`: everything is up. `degraded`: something is down, yet a role of this process goes on working (RabbitMQ
+   * down: publishing is still accepted). `unavailable`: no role of this process can work.
    */
   status: 'ready' | 'degraded' | 'unavailable';
   parts: Record<string, Part>;
@@ -73,7 +73,10 @@ async function failureOf(check: HealthCheck, timeoutMs: number): Promise<{ cause
   }
 }
 
-/** A failure in the check's own words, safe to show; the message of any other error may name hosts, so only its code is shown. */
+/**
+ * A failure in the check's own words, safe to show; the message of any other error may name hosts, so only its code is
+ * shown.
+ */
 export class PartDown extends Error {}
 
 function publicMessage(cause: unknown): string {

@@ -26,15 +26,17 @@ export class HealthChecks implements OnModuleDestroy {
     this.checks.push(check);
   }
 
-  /** Calls that arrive together share one check: anyone may call, and must not be able to load the database that way. */
+  /**
+   * Calls that arrive together share one check: anyone may call, and must not be able to load the database that way.
+   */
   look(): Promise<Health> {
     this.running ??= this.lookOnce().finally(() => (this.running = undefined));
     return this.running;
   }
 
   /**
-   * From here on a load balancer should send no new requests; those in flight are still finished. Nest calls the modules in
-   * the reverse order of app.module.ts, so this one, the last there, is called before the others stop.
+   * From here on a load balancer should send no new requests; those in flight are still finished. Nest calls the
+   * modules in the reverse order of app.module.ts, so this one, the last there, is called before the others stop.
    */
   onModuleDestroy(): void {
     this.isStopping = true;

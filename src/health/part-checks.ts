@@ -9,12 +9,16 @@ import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { DeliveryQueue } from '../queue/delivery-queue.js';
 import { PartDown, type HealthCheck } from './check-health.js';
 
-/** After something did not fit. A process that dispatches writes what it measures every ten seconds, and one that gets no requests would not try again. */
+/**
+ * After something did not fit. A process that dispatches writes what it measures every ten seconds, and one that gets
+ * no requests would not try again.
+ */
 const diskFullForMs = 30_000;
 
 /**
- * On the connection of health checks: when all others are busy, the process is busy, not broken; but for where those of the hot path are for longer than it counts
- * as alive. To answer is not enough: a standby does, and a server whose disk is full; that one even writes heartbeats, which need no more room.
+ * On the connection of health checks: when all others are busy, the process is busy, not broken; but for where those of
+ * the hot path are for longer than it counts as alive. To answer is not enough: a standby does, and a server whose disk
+ * is full; that one even writes heartbeats, which need no more room.
  */
 export function postgresWorks(postgres: Postgres, heartbeat: Heartbeat): HealthCheck {
   return {
@@ -57,7 +61,9 @@ export function rabbitMqWorks(queue: DeliveryQueue): HealthCheck {
   };
 }
 
-/** Without Redis, deliveries are locked in Postgres: it costs speed, and stops nothing for longer than the change takes. */
+/**
+ * Without Redis, deliveries are locked in Postgres: it costs speed, and stops nothing for longer than the change takes.
+ */
 export function redisIsInUse(redis: Redis, postgres: Postgres): HealthCheck {
   return {
     name: 'redis',

@@ -41,7 +41,9 @@ type Creation<T> =
   /** It was created before, by the same request, under this id. It may be gone since. */
   | { kind: 'replayed'; id: string };
 
-/** Requests of the admin API that create something: once, however often they are repeated under their `Idempotency-Key`. */
+/**
+ * Requests of the admin API that create something: once, however often they are repeated under their `Idempotency-Key`.
+ */
 @Injectable()
 export class CreationRequests {
   private readonly underWay = new RequestsUnderWay();
@@ -97,7 +99,10 @@ export class CreationRequests {
     return { application, operation, key, requestHash, keepSeconds: this.config.settings.IDEMPOTENCY_KEY_TTL_SEC };
   }
 
-  /** Of a request with a secret, a reader of the database may know all the rest, and could try secrets until the hash is the same. */
+  /**
+   * Of a request with a secret, a reader of the database may know all the rest, and could try secrets until the hash is
+   * the same.
+   */
   private withEncryptedHash(once: OnceKey): OnceKey {
     return { ...once, requestHash: this.cipher.encrypt(once.requestHash ?? '', hashPlace(once)) };
   }

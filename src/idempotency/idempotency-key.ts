@@ -7,8 +7,8 @@ const printable = /^[\x20-\x7e]{1,255}$/;
 const quoted = /^"((?:[^"\\]|\\["\\])*)"$/;
 
 /**
- * The `Idempotency-Key` of a request: a quoted string of structured fields (RFC 8941 §3.3.3) or, as most clients send it,
- * bare. Undefined when there is none.
+ * The `Idempotency-Key` of a request: a quoted string of structured fields (RFC 8941 §3.3.3) or, as most clients send
+ * it, bare. Undefined when there is none.
  * @throws {IdempotencyKeyInvalid}
  */
 export function readIdempotencyKey({ headers, raw }: FastifyRequest): string | undefined {
@@ -33,7 +33,10 @@ interface KeyOfRequest {
   key: string;
 }
 
-/** Keys remembered as carried out. Under a forgotten key, repetitions that arrive together are refused as in flight, but one. */
+/**
+ * Keys remembered as carried out. Under a forgotten key, repetitions that arrive together are refused as in flight, but
+ * one.
+ */
 const maxKnown = 10_000;
 
 /**

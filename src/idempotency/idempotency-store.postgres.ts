@@ -21,8 +21,8 @@ const wanted = rowsOf<LockRequest>('wanted', {
 });
 
 /**
- * Locks keys that are free or expired, those the caller has locked already, and those of a holder that is dead, or was forgotten
- * since. A sealed key has no token.
+ * Locks keys that are free or expired, those the caller has locked already, and those of a holder that is dead, or was
+ * forgotten since. A sealed key has no token.
  */
 const acquireKeys = statement(
   'idempotency-acquire',
@@ -144,7 +144,8 @@ export class PostgresIdempotencyStore extends IdempotencyStore {
   }
 
   private async acquireTogether(batch: LockRequest[]): Promise<LockAnswer[]> {
-    // One statement may lock a key once: of several callers with the same key, the first asks and the others find it locked.
+    // One statement may lock a key once: of several callers with the same key, the first asks and the others find it
+    // locked.
     const first = new Map<string, LockRequest>();
     for (const request of batch) if (!first.has(request.key)) first.set(request.key, request);
     const requests = [...first.values()];

@@ -21,9 +21,10 @@ interface OwnLock {
  *
  *   in Redis ──reported──▶ pause ──▶ in Postgres ──no report for a while──▶ pause ──▶ in Redis
  *
- * The ledger's database says where locks are, for all processes together. During a pause, which is longer than a process believes
- * what it saw, no lock is given, and processes bring the locks they hold to the other store: at any time a delivery is locked in
- * one store only. Seals stay where they are, so the other store is read as well, as long as it holds seals and can be read.
+ * The ledger's database says where locks are, for all processes together. During a pause, which is longer than a
+ * process believes what it saw, no lock is given, and processes bring the locks they hold to the other store: at any
+ * time a delivery is locked in one store only. Seals stay where they are, so the other store is read as well, as long
+ * as it holds seals and can be read.
  */
 export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
   private readonly logger = new Logger('Idempotency');
@@ -123,7 +124,8 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
       if (!this.isOpen(name)) throw new StoreChanges();
       return { answer };
     } catch (error) {
-      // Nobody was given this lock. If Redis gives it to another process, that one must be able to bring it to Postgres later.
+      // Nobody was given this lock. If Redis gives it to another process, that one must be able to bring it to Postgres
+      // later.
       if (name === 'postgres') this.left.postgres.set(request.token, request.key);
       throw error;
     }
@@ -132,7 +134,8 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
   private isOpen(name: StoreName): boolean {
     const now = performance.now();
     const isBelieved = now - this.seenAt < this.times.believed;
-    // Postgres' clock may have been set, and the pause be over at once. No other process believes the former store any longer now.
+    // Postgres' clock may have been set, and the pause be over at once. No other process believes the former store any
+    // longer now.
     const isKnownToAll = now - this.changeSeenAt >= this.times.believed;
     return isBelieved && isKnownToAll && this.seen.isOpen && this.seen.store === name;
   }
@@ -204,8 +207,8 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
     const { key, token } = lock.request;
     const from = lock.store;
     const answer = await this.stores[to].acquire(lock.request);
-    // Before the first lock is given here, only one that was left behind can be in the way: its process releases it, and the next look
-    // tries again. Afterwards another process has the key, and extending this lock will say so.
+    // Before the first lock is given here, only one that was left behind can be in the way: its process releases it,
+    // and the next look tries again. Afterwards another process has the key, and extending this lock will say so.
     if (answer.kind === 'locked' && !this.seen.isOpen) return;
     lock.store = to;
     lock.isAlsoInRedis = to === 'postgres';

@@ -12,10 +12,12 @@ import {
 
 /*
  * Value under a key: `L<token> <hash>` locked, `S<hash> <outcome as JSON>` sealed; the hash may be empty. A holder is
- * alive as long as `w:<process>` exists. All scripts accept any number of keys: one round trip for all calls that arrive
- * together. The liveness key is read inside the script and is not among KEYS, so this needs a single Redis, not a cluster.
+ * alive as long as `w:<process>` exists. All scripts accept any number of keys: one round trip for all calls that
+ * arrive together. The liveness key is read inside the script and is not among KEYS, so this needs a single Redis, not
+ * a cluster.
  *
- * A key of another type than text would make the whole script fail, and with it all other calls of the batch; hence pcall.
+ * A key of another type than text would make the whole script fail, and with it all other calls of the batch; hence
+ * pcall.
  */
 const isOfAnotherType = `
 local function isOfAnotherType(found)
@@ -54,7 +56,9 @@ for i, key in ipairs(KEYS) do
 end
 return answers`;
 
-/** Only the holder of the lock, by its token, may write the new value (seal), or nothing (release), or keep it (extend). */
+/**
+ * Only the holder of the lock, by its token, may write the new value (seal), or nothing (release), or keep it (extend).
+ */
 const changeScript = `
 ${isOfAnotherType}
 local answers = {}
@@ -92,7 +96,9 @@ type WithScripts = Redis & {
 };
 
 const livenessTtlMs = 5000;
-/** Milliseconds. `silentAfter`: longer than an answer may take, and than a connection that broke needs to be replaced. */
+/**
+ * Milliseconds. `silentAfter`: longer than an answer may take, and than a connection that broke needs to be replaced.
+ */
 const livenessTimes = { beatEvery: 1500, silentAfter: 5000 };
 const batching = { ...keysBounds, maxItems: 256, lingerMs: 1, concurrency: 2 };
 
@@ -103,7 +109,9 @@ export class RedisIdempotencyStore extends IdempotencyStore {
   private readonly changing = new Batcher<LockChange, boolean>((batch) => this.changeTogether(batch), batching);
   private readonly reading = new Batcher<string, Sealed | undefined>((keys) => this.readTogether(keys), batching);
   private timer: NodeJS.Timeout | undefined;
-  /** By `performance.now()`: the start of the first sign of life that failed and was followed by none that succeeded. */
+  /**
+   * By `performance.now()`: the start of the first sign of life that failed and was followed by none that succeeded.
+   */
   failingSince: number | undefined;
   private answeredAt = -Infinity;
   private connectedAnewAt = -Infinity;
@@ -157,7 +165,9 @@ export class RedisIdempotencyStore extends IdempotencyStore {
     }
   }
 
-  /** The system gives up a connection beyond which packets vanish after a quarter of an hour. A new one may work now. */
+  /**
+   * The system gives up a connection beyond which packets vanish after a quarter of an hour. A new one may work now.
+   */
   private replaceSilentConnection(): void {
     const now = performance.now();
     const isOld = now - this.connectedAnewAt >= this.times.silentAfter;
@@ -219,8 +229,8 @@ export class RedisIdempotencyStore extends IdempotencyStore {
         // falls through: not ours
       }
     }
-    // Another program writes under our prefix, or a value was damaged. It counts as locked until it expires: the one answer by
-    // which nothing is sent twice.
+    // Another program writes under our prefix, or a value was damaged. It counts as locked until it expires: the one
+    // answer by which nothing is sent twice.
     this.logger.error({ event: 'idempotency.value-unreadable', key });
     return { kind: 'locked', holder: null };
   }

@@ -20,14 +20,20 @@ export interface Sealed {
 export type LockAnswer =
   /** The caller has the lock until its TTL ends. `takenOver`: from a holder that is no longer alive. */
   | { kind: 'acquired'; takenOver: boolean }
-  /** Another caller has the lock, in the process `holder`. Null: it is not known, or the value under the key cannot be read. */
+  /**
+   * Another caller has the lock, in the process `holder`. Null: it is not known, or the value under the key cannot be
+   * read.
+   */
   | { kind: 'locked'; holder: string | null }
   | Sealed;
 
 /** The process that has the lock with this token; null when it is no token of ours. */
 export const holderOf = (token: string): string | null => /^([\w-]{1,64})\//.exec(token)?.[1] ?? null;
 
-/** Of the calls of a store. More than deliveries in a worker's hand at the most; a seal that is refused after that leaves its lock to the TTL. */
+/**
+ * Of the calls of a store. More than deliveries in a worker's hand at the most; a seal that is refused after that
+ * leaves its lock to the TTL.
+ */
 export const keysBounds = { maxWaiting: { items: 20_000 }, turnWithinMs: 30_000 };
 
 /**

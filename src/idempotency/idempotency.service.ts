@@ -71,7 +71,9 @@ export class IdempotentOperation<Outcome, Request = void> {
     this.held = new HeldLocks(store, options.lockTtlMs);
   }
 
-  /** Of all callers with the same id one gets the lock. Rejects when the store does not answer: nothing was done then. */
+  /**
+   * Of all callers with the same id one gets the lock. Rejects when the store does not answer: nothing was done then.
+   */
   async acquire(id: string, request: Request): Promise<Acquired<Outcome>> {
     const { name, lockTtlMs: ttlMs, mayTakeOver, hashRequest } = this.options;
     const key = `i9y:${name}:${id}`;
@@ -82,7 +84,8 @@ export class IdempotentOperation<Outcome, Request = void> {
     try {
       answer = await this.store.acquire({ key, token, ttlMs, requestHash, mayTakeOver });
     } catch (error) {
-      // With another token the next try would wait for this one's lock to expire; of several tokens, the first may have the lock.
+      // With another token the next try would wait for this one's lock to expire; of several tokens, the first may have
+      // the lock.
       if (!this.unanswered.has(key)) this.unanswered.set(key, token);
       throw error;
     }
@@ -128,9 +131,9 @@ export class Idempotency implements OnApplicationBootstrap, OnApplicationShutdow
   }
 
   /**
-   * A handler of which one of all callers with the same id runs; the others get its outcome or learn that it is under way.
-   * Rejects when the store does not answer at the start (nothing was run then), or when the handler does. Once the handler
-   * has run, its outcome is given, even if it could not be sealed.
+   * A handler of which one of all callers with the same id runs; the others get its outcome or learn that it is under
+   * way. Rejects when the store does not answer at the start (nothing was run then), or when the handler does. Once the
+   * handler has run, its outcome is given, even if it could not be sealed.
    */
   make<Request, Outcome>(
     handler: (request: Request) => Promise<Handled<Outcome>>,

@@ -1,11 +1,16 @@
 import { Logger } from '@nestjs/common';
 import type { IdempotencyStore } from './idempotency-store.js';
 
-/** A lock is extended after seven tenths of its life, and where that failed again after each tenth more, as long as it lives. */
+/**
+ * A lock is extended after seven tenths of its life, and where that failed again after each tenth more, as long as it
+ * lives.
+ */
 const tenths = { betweenExtensions: 7, afterFailure: 1 };
 const logger = new Logger('Idempotency');
 
-/** The locks that this process holds, with one timer for all: nearly all are over long before they have to be extended. */
+/**
+ * The locks that this process holds, with one timer for all: nearly all are over long before they have to be extended.
+ */
 export class HeldLocks {
   private readonly locks = new Set<Lock>();
   private passing: NodeJS.Timeout | undefined;
@@ -35,7 +40,8 @@ export class HeldLocks {
 }
 
 /**
- * The lock of a key that this process holds. It is extended until it is sealed or released, which is done once and never rejects.
+ * The lock of a key that this process holds. It is extended until it is sealed or released, which is done once and
+ * never rejects.
  */
 export class Lock {
   private tenthsLeft = tenths.betweenExtensions;

@@ -26,14 +26,15 @@ export interface StoreInUse {
 }
 
 /**
- * One that begins later than now is over: Postgres' clock was set back. No process would give a lock until the clock is where it was; and those that
- * see another store than before wait a while by themselves. Not one that a statement has just begun, and looks at by a moment before that.
+ * One that begins later than now is over: Postgres' clock was set back. No process would give a lock until the clock is
+ * where it was; and those that see another store than before wait a while by themselves. Not one that a statement has
+ * just begun, and looks at by a moment before that.
  */
 const isOver = (outage: string) => `${outage}.began_at > moment + interval '1 minute'`;
 
 /**
- * `moment`: the statement's own time, not the transaction's, so that waiting for a row does not count. The last expiry is one
- * step in the index, whatever the planner believes of how many have expired.
+ * `moment`: the statement's own time, not the transaction's, so that waiting for a row does not count. The last expiry
+ * is one step in the index, whatever the planner believes of how many have expired.
  */
 const answerFrom = (outage: string): string => `
   SELECT

@@ -1,6 +1,9 @@
 import { Gauge } from 'prom-client';
 
-/** A gauge of the seconds since something was last done. It is reckoned when it is read, so that it rises while nothing is done. */
+/**
+ * A gauge of the seconds since something was last done. It is reckoned when it is read, so that it rises while nothing
+ * is done.
+ */
 export interface AgeGauge {
   /** It was done now. @param value of the label, where the gauge has one */
   renew(value?: string): void;
@@ -14,8 +17,8 @@ interface Told {
 }
 
 /**
- * Not there before it is renewed for the first time. Of several processes the largest counts: one that lags must not hide behind
- * the others. By the clock that is never set, because those of Heraut's machines may be wrong.
+ * Not there before it is renewed for the first time. Of several processes the largest counts: one that lags must not
+ * hide behind the others. By the clock that is never set, because those of Heraut's machines may be wrong.
  */
 export function ageGauge(name: string, help: string, { label, least }: Told = {}): AgeGauge {
   const doneAt = new Map<string, number>();

@@ -6,26 +6,35 @@ export interface BatcherOptions<Item> {
   maxBytes?: number;
   /** Wait for more items, unless the batch before had only one: then more are unlikely, and it does not wait. */
   lingerMs: number;
-  /** Waits also where the batch before had only one: for what is not urgent, and comes from many sides at the same time. */
+  /**
+   * Waits also where the batch before had only one: for what is not urgent, and comes from many sides at the same time.
+   */
   lingersAlone?: boolean;
   /** Batches written at the same time. */
   concurrency?: number;
-  /** True for an error that one item may have caused: the batch is then repeated item by item, so that only that item fails. */
+  /**
+   * True for an error that one item may have caused: the batch is then repeated item by item, so that only that item
+   * fails.
+   */
   isolate?: (error: unknown) => boolean;
-  /** As much as may wait for its turn. An item beyond that is refused at once; one that finds nothing waiting is not. */
+  /**
+   * As much as may wait for its turn. An item beyond that is refused at once; one that finds nothing waiting is not.
+   */
   maxWaiting: { items: number; bytes?: number };
   /** The size of an item; without it, batches and what waits are counted in items alone. */
   bytesOf?: (item: Item) => number;
   /** An item that has waited this long for its turn is refused. */
   turnWithinMs: number;
   /**
-   * A batch whose write takes longer is given up: its callers are told, and its result no longer counts. Without it the write
-   * has a limit of its own.
+   * A batch whose write takes longer is given up: its callers are told, and its result no longer counts. Without it the
+   * write has a limit of its own.
    */
   answerWithinMs?: number;
 }
 
-/** `full` and `late`: it was not written and never will be. `unanswered`: it was given to `write`, which has not ended. */
+/**
+ * `full` and `late`: it was not written and never will be. `unanswered`: it was given to `write`, which has not ended.
+ */
 export type RefusalReason = 'full' | 'late' | 'unanswered';
 
 /** An item that a batcher would not keep waiting any longer. */
@@ -51,11 +60,12 @@ interface Waiting<Item, Result> {
 }
 
 /**
- * Turns calls that arrive together into one write: group commit for the ledger, one script call for Redis. `write` returns
- * one result per item, in order; it is told when their batch began, as `performance.now()` tells it. A write that fails is not
- * repeated: its callers get the error.
+ * Turns calls that arrive together into one write: group commit for the ledger, one script call for Redis. `write`
+ * returns one result per item, in order; it is told when their batch began, as `performance.now()` tells it. A write
+ * that fails is not repeated: its callers get the error.
  *
- * Waiting items are bounded in number, bytes and time: those that come faster than they are written are refused, not collected.
+ * Waiting items are bounded in number, bytes and time: those that come faster than they are written are refused, not
+ * collected.
  */
 export class Batcher<Item, Result> {
   private waiting: Waiting<Item, Result>[] = [];

@@ -3,9 +3,13 @@ import { cpus } from 'node:os';
 
 /** Parts of a time, from 0 to 1. */
 export interface BusyPart {
-  /** In which the event loop of this process was not idle, be it that it worked or that it was not given a processor. */
+  /**
+   * In which the event loop of this process was not idle, be it that it worked or that it was not given a processor.
+   */
   process: number;
-  /** Of all processors of the machine, in which they worked for anybody. In a container, that is the machine around it. */
+  /**
+   * Of all processors of the machine, in which they worked for anybody. In a container, that is the machine around it.
+   */
   machine: number;
 }
 
@@ -27,7 +31,10 @@ export function busyPart(): () => BusyPart {
   };
 }
 
-/** Not by `cpus()` on Linux: it counts neither waiting for a disk, which is idle, nor time that other virtual machines took. */
+/**
+ * Not by `cpus()` on Linux: it counts neither waiting for a disk, which is idle, nor time that other virtual machines
+ * took.
+ */
 function cpuTimes(): CpuTimes {
   return process.platform === 'linux' ? readStat(readFileSync('/proc/stat', 'latin1')) : sumOf(cpus());
 }

@@ -6,7 +6,8 @@ const tickMs = 50;
 const longMs = 1000;
 
 /**
- * The time of a call to somebody else, which is not blamed for the time that this process stood still (`RunningTime`). To be ended with the call.
+ * The time of a call to somebody else, which is not blamed for the time that this process stood still (`RunningTime`).
+ * To be ended with the call.
  */
 export class CallTime {
   private readonly time: RunningTime;

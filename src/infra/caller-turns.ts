@@ -29,7 +29,8 @@ export class CallerTurns {
 
   /**
    * Runs `work` when it is the caller's turn. Nothing within it may wait for another turn.
-   * @throws {TooManyRequestsProblem} where too many of the caller's wait already, or take the turns that it may have; nothing was done
+   * @throws {TooManyRequestsProblem} where too many of the caller's wait already, or take the turns that it may have;
+   *   nothing was done
    * @throws {UnavailableProblem} where others have the turns that this caller might have; nothing was done
    */
   async run<T>(caller: string, work: () => Promise<T>): Promise<T> {

@@ -1,4 +1,7 @@
-/** A server that this program cannot do without was not reached, or let nobody in; or the embedded database is of no use. The message is for an operator. */
+/**
+ * A server that this program cannot do without was not reached, or let nobody in; or the embedded database is of no
+ * use. The message is for an operator.
+ */
 export class CannotConnect extends Error {
   constructor(server: 'Postgres' | 'RabbitMQ' | `The embedded database in ${string}`, cause: unknown, advice: string) {
     super(`${server} cannot be used: ${reasonOf(cause).replace(/\.$/, '')}. ${advice}`, { cause });

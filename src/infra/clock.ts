@@ -9,8 +9,8 @@ export abstract class Clock {
 }
 
 /**
- * The best of several comparisons: one that waits for a processor between its two readings says too little by that wait, tens of
- * milliseconds at a start on a busy machine. Notifications of this moment would then lie in the future.
+ * The best of several comparisons: one that waits for a processor between its two readings says too little by that
+ * wait, tens of milliseconds at a start on a busy machine. Notifications of this moment would then lie in the future.
  */
 const startedAt = Math.max(...Array.from({ length: 10 }, () => Date.now() - performance.now()));
 

@@ -3,7 +3,10 @@ interface Owner {
   line: Set<() => void>;
 }
 
-/** Permits for work on behalf of several owners: so many at once, and so many for one of them. Owners that wait take turns. */
+/**
+ * Permits for work on behalf of several owners: so many at once, and so many for one of them. Owners that wait take
+ * turns.
+ */
 export class FairPermits {
   private readonly owners = new Map<string, Owner>();
   private free: number;

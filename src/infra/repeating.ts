@@ -1,6 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** A round that takes longer is left to the next start: what it has not committed is not done, and what it has claimed is free when its lease ends. */
+/**
+ * A round that takes longer is left to the next start: what it has not committed is not done, and what it has claimed
+ * is free when its lease ends.
+ */
 const longestStopMs = 3000;
 
 /** Work that a process repeats for as long as it lives, each in its own rhythm and never twice at once. */
@@ -32,8 +35,8 @@ export class Repeating {
   }
 
   /**
-   * Resolves when the rounds have ended, or after 3 s. To be called when every module was told to stop: a round may take long, and the worker
-   * of this process has 11 s for its calls, which would begin only then.
+   * Resolves when the rounds have ended, or after 3 s. To be called when every module was told to stop: a round may
+   * take long, and the worker of this process has 11 s for its calls, which would begin only then.
    */
   async ended(): Promise<void> {
     await Promise.race([Promise.all(this.running), pause(longestStopMs, undefined, { ref: false })]);

@@ -1,6 +1,6 @@
 /**
- * Runs something never twice at once. Calls that come while it runs share one further run, which begins after they came: what
- * they want to see may be younger than what the present run has read.
+ * Runs something never twice at once. Calls that come while it runs share one further run, which begins after they
+ * came: what they want to see may be younger than what the present run has read.
  */
 export class SharedRuns {
   private running: Promise<void> | undefined;

@@ -19,7 +19,8 @@ import type { OnceKey } from './once-key.js';
 
 const notificationsOnTerms = rowsOf<Accepted>('notification', {
   ...acceptedColumns,
-  // Times that do not apply are infinite: in an array with a null each lookup by subscript would start at the beginning.
+  // Times that do not apply are infinite: in an array with a null each lookup by subscript would start at the
+  // beginning.
   not_before_ms: ['float8', (item) => item.notBefore ?? -Infinity],
   keeps_place: ['bool', (item) => item.keepsPlace],
   expires_ms: ['float8', (item) => item.expiresAt ?? Infinity],
@@ -61,9 +62,9 @@ interface InsertedOnTerms extends Found {
 }
 
 /**
- * Reserves the keys that are free or have expired. Of several notifications that want the same key the first tries, because
- * one statement may write a row only once. It either reserves the key or finds it reserved, so the others are refused in any
- * case. In order: batches that want the same keys wait for each other instead of deadlocking.
+ * Reserves the keys that are free or have expired. Of several notifications that want the same key the first tries,
+ * because one statement may write a row only once. It either reserves the key or finds it reserved, so the others are
+ * refused in any case. In order: batches that want the same keys wait for each other instead of deadlocking.
  */
 const reserve = (wanted: string) => `
     INSERT INTO once_key AS k (application, operation, key, result_id, request_hash, expires_at)
@@ -81,14 +82,15 @@ const reserve = (wanted: string) => `
 /**
  * The same for notifications that may happen only once, later, or while they are fresh. Their keys are reserved by the
  * statement that writes them, so the unique constraint decides between processes (docs/decisions/0017): first those of
- * requests, then those of contents, but only for notifications whose request was not carried out before. The outcome is as
- * if the batch had been accepted one by one, in order.
+ * requests, then those of contents, but only for notifications whose request was not carried out before. The outcome is
+ * as if the batch had been accepted one by one, in order.
  *
  * A join would compare every row with every other (see `preferIndexes`): hence subscripts, and NOT IN, which hashes.
  *
  * A delivery that may not be sent now is held at once, and its subscription's row is made or refreshed with it: then a
- * dispatcher releases it (held-subscriptions.ts). One that keeps order lines up (line-up.ts), unless it is scheduled: then it does when it is due.
- * One that is dated a moment ahead, and so is not sent yet, lines up now: `next_at` keeps its date while it is held for its order.
+ * dispatcher releases it (held-subscriptions.ts). One that keeps order lines up (line-up.ts), unless it is scheduled:
+ * then it does when it is due. One that is dated a moment ahead, and so is not sent yet, lines up now: `next_at` keeps
+ * its date while it is held for its order.
  */
 const insertOnTerms = statement(
   'accept-on-terms',
@@ -219,8 +221,9 @@ function bySlash(pairs: readonly string[]): Map<string, Set<string>> {
 }
 
 /**
- * Outside a transaction, what was accepted is committed before this: its publishers must hear so, whatever keeps the ledger
- * from saying why the others were refused. Those are undecided: to accept them again tells, or fails for them alone.
+ * Outside a transaction, what was accepted is committed before this: its publishers must hear so, whatever keeps the
+ * ledger from saying why the others were refused. Those are undecided: to accept them again tells, or fails for them
+ * alone.
  */
 export const decideOrLeave: typeof decideRefused = async (query, repeated, duplicates) => {
   try {

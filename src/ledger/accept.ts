@@ -56,15 +56,16 @@ const plain = `
     FROM ${deliveries.from} WHERE ${mayWrite}
   )`;
 /**
- * Commits notifications and their deliveries, or nothing: only while the catalogue is at the version they were matched with.
- * The statement's snapshot decides, so a subscription committed before it began is never missed (docs/decisions/0004). All
- * times are Postgres' own, so that a process whose clock is off neither hurries nor delays anything.
+ * Commits notifications and their deliveries, or nothing: only while the catalogue is at the version they were matched
+ * with. The statement's snapshot decides, so a subscription committed before it began is never missed
+ * (docs/decisions/0004). All times are Postgres' own, so that a process whose clock is off neither hurries nor delays
+ * anything.
  */
 const insertPlain = statement('accept', `WITH ${current}, ${plain} SELECT ${found} FROM current`);
 
 /**
- * The same where some deliveries may not be sent now. `accept-on-terms` takes nearly twice as long for a batch, and where much is published for
- * an endpoint that is parked, nearly each batch has such a delivery.
+ * The same where some deliveries may not be sent now. `accept-on-terms` takes nearly twice as long for a batch, and
+ * where much is published for an endpoint that is parked, nearly each batch has such a delivery.
  */
 const insertSomeHeld = statement(
   'accept-some-held',
@@ -82,8 +83,8 @@ const insertSomeHeld = statement(
 /**
  * Commits notifications with their deliveries, each only if its keys are free, and says what became of each.
  * @throws {DeadlinePassed} then nothing was written
- * @throws errors of Postgres, that of a missing partition among them (see PartitionKeeper); then nothing was written, unless the
- * connection was lost
+ * @throws errors of Postgres, that of a missing partition among them (see PartitionKeeper); then nothing was written,
+ *   unless the connection was lost
  */
 export async function accept(
   postgres: Postgres,
@@ -94,7 +95,8 @@ export async function accept(
 ): Promise<Acceptance> {
   if (batch.every(hasNoTerms)) return acceptWithoutTerms(postgres, version, batch, destination, deadline);
   const query: Query = (text, values) => postgres.query(text, values);
-  // One with two keys may reserve its request although it is a duplicate: no other process may see that key before it is redirected.
+  // One with two keys may reserve its request although it is a duplicate: no other process may see that key before it
+  // is redirected.
   const hasTwoKeys = batch.some(({ request, content }) => request && content);
   const acceptance = await (hasTwoKeys
     ? postgres.transaction(async (inside) => {

@@ -34,18 +34,23 @@ export type HandOut =
   /** `process`: id of the process whose memory is the queue; null with a broker. */
   { state: 'queued'; process: string | null } | { state: 'waiting'; delayMs: number };
 
-/** Accepted deliveries may also be in the hand of a worker from the start: that of the process which accepts them, or of a sibling. */
+/**
+ * Accepted deliveries may also be in the hand of a worker from the start: that of the process which accepts them, or of
+ * a sibling.
+ */
 export type Destination = HandOut | { state: 'in-hand'; process: string; leaseMs: number };
 
 export type Decision =
   /**
-   * Committed. `worker`: the caller brings its deliveries there, by the queue or not, as it said. `nobody`: it was too old
-   * already, its deliveries are recorded as expired.
+   * Committed. `worker`: the caller brings its deliveries there, by the queue or not, as it said. `nobody`: it was too
+   * old already, its deliveries are recorded as expired.
    */
   | {
       kind: 'accepted';
       handedTo: 'worker' | 'dispatcher' | 'nobody';
-      /** Subscriptions whose deliveries are handed to nobody yet: they are in line behind others about the same object. */
+      /**
+       * Subscriptions whose deliveries are handed to nobody yet: they are in line behind others about the same object.
+       */
       inLine?: ReadonlySet<string>;
     }
   | Refusal;
@@ -78,5 +83,7 @@ export const bindDestination = (destination: Destination): Values =>
     ? { state: 'queued', delay_ms: null, process: destination.process, lease_ms: destination.leaseMs }
     : { ...bindHandOut(destination), lease_ms: null };
 
-/** Of a delivery that is being accepted: it is handed to the queue. Without a lease; what is in hand has one instead. */
+/**
+ * Of a delivery that is being accepted: it is handed to the queue. Without a lease; what is in hand has one instead.
+ */
 export const isForQueue = '$lease_ms::float8 IS NULL';

@@ -10,8 +10,8 @@ import { nextDeliveries, type ReachedDelivery } from './walk-deliveries.js';
 export const bodyErased = 'the body of its notification was erased';
 
 /*
- * For an operator who has it erased: what is not sent yet is not sent any more. Those that ended just now are reported too, also where that
- * was while this waited for their rows: their message may still be on its way to a worker.
+ * For an operator who has it erased: what is not sent yet is not sent any more. Those that ended just now are reported
+ * too, also where that was while this waited for their rows: their message may still be on its way to a worker.
  */
 export const cancelItems = perDay(
   'cancel-erased',

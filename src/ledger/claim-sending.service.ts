@@ -53,7 +53,10 @@ export const earlierCalls = rowsOf<Delivery>('item', {
   number_before: ['int', (delivery) => delivery.attempts - delivery.failures],
 });
 
-/** Of calls that were to be repeated, those that have arrived, or may have: they were made while their subscription was at least once. */
+/**
+ * Of calls that were to be repeated, those that have arrived, or may have: they were made while their subscription was
+ * at least once.
+ */
 export const findEarlierCalls = perDay(
   'earlier-calls',
   (of) => `
@@ -64,7 +67,10 @@ export const findEarlierCalls = perDay(
     GROUP BY a.notification_id, a.subscription_id`,
 );
 
-/** Of claimed deliveries, those whose call is still wanted: neither cancelled nor given up, and in the generation of the claim. */
+/**
+ * Of claimed deliveries, those whose call is still wanted: neither cancelled nor given up, and in the generation of the
+ * claim.
+ */
 export const findStillClaimed = perDay(
   'still-claimed',
   (of) => `
@@ -107,7 +113,10 @@ export class SendingClaims {
     private readonly heartbeat: Heartbeat,
   ) {}
 
-  /** Of a delivery that this process has claimed. false: it was cancelled since, or its time was over and it is `unknown`. */
+  /**
+   * Of a delivery that this process has claimed. false: it was cancelled since, or its time was over and it is
+   * `unknown`.
+   */
   isStillClaimed(delivery: Delivery): Promise<boolean> {
     return this.questions.add(delivery);
   }
@@ -121,8 +130,8 @@ export class SendingClaims {
   }
 
   /**
-   * @returns how the delivery ends instead of being claimed, because an earlier call was answered, or sent and not answered; undefined: none
-   * can have arrived, as far as the ledger knows
+   * @returns how the delivery ends instead of being claimed, because an earlier call was answered, or sent and not
+   *   answered; undefined: none can have arrived, as far as the ledger knows
    */
   async endOfEarlier(delivery: Delivery): Promise<EndOfEarlier | undefined> {
     return delivery.failures === 0 ? undefined : this.looks.add(delivery);

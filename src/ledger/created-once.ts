@@ -3,7 +3,8 @@ import { isUniqueViolation } from '../infra/postgres/postgres-errors.js';
 import { statement } from '../infra/postgres/statement.js';
 import type { OnceKey } from './once-key.js';
 
-/* Keys of requests that create a resource of the admin API. Those of publications: accept-on-terms.ts, and find-by-key.ts for one that is refused. */
+// Keys of requests that create a resource of the admin API. Those of publications: accept-on-terms.ts, and
+// find-by-key.ts for one that is refused.
 
 const forgetExpired = statement(
   'forget-expired-key',

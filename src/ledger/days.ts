@@ -9,8 +9,9 @@ const latestDay = Date.UTC(9999, 11, 31) / dayMs;
 export interface LedgerDay {
   day: number;
   /**
-   * It is on its way out (src/ledger/drop-expired.ts), and may yet come back: whoever looks into the whole tables does not see it, and
-   * nothing of it is handed out. Statements that name its partitions (`perDay`) read and change it as before.
+   * It is on its way out (src/ledger/drop-expired.ts), and may yet come back: whoever looks into the whole tables does
+   * not see it, and nothing of it is handed out. Statements that name its partitions (`perDay`) read and change it as
+   * before.
    */
   isAway: boolean;
 }
@@ -26,8 +27,8 @@ const findDays = statement(
 );
 
 /**
- * The days whose tables there are, from `first` to `last`, the oldest first. Whether a day is there, away or gone is asked nowhere else: by two
- * looks, one that comes back between them would be neither there nor away.
+ * The days whose tables there are, from `first` to `last`, the oldest first. Whether a day is there, away or gone is
+ * asked nowhere else: by two looks, one that comes back between them would be neither there nor away.
  */
 export async function readDays(
   connection: { query: Query },

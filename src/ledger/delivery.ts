@@ -44,8 +44,9 @@ export interface Delivery extends DeliveryKey {
    */
   isReleased: boolean;
   /**
-   * It was released to find out whether an endpoint in trouble is well again: the probe of the endpoint was claimed for it. Not kept in the
-   * ledger: one that is lost on its way is found as a released one, and another is claimed when the claim has ended.
+   * It was released to find out whether an endpoint in trouble is well again: the probe of the endpoint was claimed for
+   * it. Not kept in the ledger: one that is lost on its way is found as a released one, and another is claimed when the
+   * claim has ended.
    */
   isProbe: boolean;
 }
@@ -54,12 +55,16 @@ export interface Delivery extends DeliveryKey {
 export const longestInlineBody = 8192;
 
 /**
- * No worker has more deliveries in memory: those that it sends (10,000, the highest MAX_IN_FLIGHT), those from the queue in line (8192,
- * src/endpoints/rooms.ts), and those that were handed over to it (16,384, src/queue/most-in-memory.ts). So no more of them can wait to be written.
+ * No worker has more deliveries in memory: those that it sends (10,000, the highest MAX_IN_FLIGHT), those from the
+ * queue in line (8192, src/endpoints/rooms.ts), and those that were handed over to it (16,384,
+ * src/queue/most-in-memory.ts). So no more of them can wait to be written.
  */
 const mostInHand = 10_000 + 8192 + 16_384;
 
-/** Of what is written, or read, for deliveries in a worker's hand. A refusal loses nothing: the worker asks again, or a rule of the dispatcher finds what was left. */
+/**
+ * Of what is written, or read, for deliveries in a worker's hand. A refusal loses nothing: the worker asks again, or a
+ * rule of the dispatcher finds what was left.
+ */
 export const inHandBounds = { maxWaiting: { items: mostInHand }, turnWithinMs: 30_000 };
 
 /** A delivery with the bytes to send; null where they are too many for a message and are read when they are needed. */

@@ -2,8 +2,8 @@ import type { Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 
 /*
- * A digest says which marks a block of notifications has (src/digests). It is written once they are old enough that no more can
- * come; whatever changes one of them afterwards has its digest written anew.
+ * A digest says which marks a block of notifications has (src/digests). It is written once they are old enough that no
+ * more can come; whatever changes one of them afterwards has its digest written anew.
  */
 
 /** The number is arbitrary. */
@@ -24,8 +24,8 @@ const outdate = statement(
 );
 
 /**
- * These notifications get other content, or a delivery for one more subscription, in this transaction: a search finds them by that as
- * soon as it is committed.
+ * These notifications get other content, or a delivery for one more subscription, in this transaction: a search finds
+ * them by that as soon as it is committed.
  */
 export async function outdateDigests(query: Query, notificationIds: readonly string[]): Promise<void> {
   await query(shareDigests);

@@ -45,7 +45,10 @@ export interface DropWatcher {
    * @returns false: the day has to be kept for now
    */
   copy?(connection: DropConnection, day: OldDay): Promise<boolean>;
-  /** In the transaction that drops the day: whatever happens afterwards, what is written here is written once, or the day is still there. */
+  /**
+   * In the transaction that drops the day: whatever happens afterwards, what is written here is written once, or the
+   * day is still there.
+   */
   asDropped(inside: DropConnection, day: OldDay, size: DaySize): Promise<void>;
   afterwards(day: OldDay, outcome: DropOutcome): Promise<void>;
 }
@@ -54,9 +57,10 @@ export interface DropWatcher {
 const deadLettersKept = 7;
 
 /**
- * Drops the days past retention in which every delivery has ended. A day with an unfinished delivery is kept whole, and so is one
- * in which a delivery became a dead letter within the last week, or within the retention if that is shorter: an operator is to see it; and one
- * that a replay which is running has yet to look at, or that has a notification scheduled for later. Any number of processes may call it; one does the work, and nobody waits for it.
+ * Drops the days past retention in which every delivery has ended. A day with an unfinished delivery is kept whole, and
+ * so is one in which a delivery became a dead letter within the last week, or within the retention if that is shorter:
+ * an operator is to see it; and one that a replay which is running has yet to look at, or that has a notification
+ * scheduled for later. Any number of processes may call it; one does the work, and nobody waits for it.
  */
 export async function dropExpired(
   postgres: Postgres,
@@ -81,7 +85,8 @@ export async function dropExpired(
       );
       await watcher?.afterwards(old, outcome);
       logger.log({ event: `ledger.day-${outcome}`, day: dateOf(old.day), ...(outcome === 'dropped' && size) });
-      // A table has one partition on its way out at a time. The cause that keeps one day from being exported keeps the next one too.
+      // A table has one partition on its way out at a time. The cause that keeps one day from being exported keeps the
+      // next one too.
       if (outcome === 'in-use' || outcome === 'not-exported' || stopping.aborted) return;
     }
   });
@@ -150,8 +155,8 @@ async function dropDay(
 }
 
 /**
- * One that has begun to leave is needed again: an operator had a delivery of it sent, which cannot be handed out, or a replay waits for it.
- * In the order in which they are made: a delivery that is found has its notification.
+ * One that has begun to leave is needed again: an operator had a delivery of it sent, which cannot be handed out, or a
+ * replay waits for it. In the order in which they are made: a delivery that is found has its notification.
  */
 async function bringBack(
   connection: DropConnection,
@@ -170,7 +175,8 @@ async function bringBack(
 
 /**
  * Also a day that has begun to leave, and was copied then: an operator may have had something of it sent since.
- * @returns the versions of its rows, of which the copy has no older ones; false: it could not be copied; undefined: no copy is wanted
+ * @returns the versions of its rows, of which the copy has no older ones; false: it could not be copied; undefined: no
+ *   copy is wanted
  */
 async function copyDay(
   connection: DropConnection,
@@ -182,7 +188,10 @@ async function copyDay(
   return (await watched.watcher.copy(connection, old)) && versions;
 }
 
-/** Another text as soon as a row was written anew: by a later transaction, whose number is higher. Reads the whole day, as its copy does. */
+/**
+ * Another text as soon as a row was written anew: by a later transaction, whose number is higher. Reads the whole day,
+ * as its copy does.
+ */
 async function versionsOf(connection: DropConnection, partitions: readonly Partition[]): Promise<string> {
   const rows = partitions.map(({ name }) => `SELECT xmin::text::bigint AS version FROM ${name}`).join(' UNION ALL ');
   const [found] = (await connection.query(
@@ -192,8 +201,8 @@ async function versionsOf(connection: DropConnection, partitions: readonly Parti
 }
 
 /**
- * An operator may have retried a delivery since the day was looked at: then it goes back where it was. So it does where that
- * delivery has ended already, or something was erased: the copy would have what is not true any more.
+ * An operator may have retried a delivery since the day was looked at: then it goes back where it was. So it does where
+ * that delivery has ended already, or something was erased: the copy would have what is not true any more.
  * @param copied the versions of its rows before it was copied; undefined: it was not
  */
 async function endDay(
@@ -223,7 +232,8 @@ async function isStillNeeded(connection: DropConnection, partitions: Partition[]
   const deliveries = partitions.find(({ table }) => table === 'delivery');
   const notifications = partitions.find(({ table }) => table === 'notification');
   if (!deliveries || !notifications) return false;
-  // One look for each index of what is unfinished or dead: together they would be served by none, and read the whole day.
+  // One look for each index of what is unfinished or dead: together they would be served by none, and read the whole
+  // day.
   const looks = [
     "state BETWEEN 'waiting' AND 'held' AND subscription_id IS NOT NULL", // as the index by subscription has it
     "state = 'queued'",
@@ -237,12 +247,15 @@ async function isStillNeeded(connection: DropConnection, partitions: Partition[]
   return found.yes;
 }
 
-/** Its publisher may still replace it, and has it sent to others than those whose deliveries have ended, or to the first one. */
+/**
+ * Its publisher may still replace it, and has it sent to others than those whose deliveries have ended, or to the first
+ * one.
+ */
 export const scheduledIn = (notifications: string): string => `SELECT FROM ${notifications} WHERE not_before > now()`;
 
 /**
- * A replay means dead letters that may be of this day, and has yet to come to them: without them it would be done all the same. Those that have ended are kept for
- * as long as the audit log: the index has only those that have not.
+ * A replay means dead letters that may be of this day, and has yet to come to them: without them it would be done all
+ * the same. Those that have ended are kept for as long as the audit log: the index has only those that have not.
  */
 export const replayYetToCome = ({ from, to }: Pick<Partition, 'from' | 'to'>): string =>
   `SELECT FROM replay WHERE kind = 'replay' AND state = 'running' AND ended_at IS NULL

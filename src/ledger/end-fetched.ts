@@ -28,8 +28,8 @@ export const endFetchedItems = perDay(
 );
 
 /**
- * Ends deliveries whose notification their subscriber has: they are delivered, dead letters too. A call that is being made is not
- * taken back. The next in line about the same object goes then.
+ * Ends deliveries whose notification their subscriber has: they are delivered, dead letters too. A call that is being
+ * made is not taken back. The next in line about the same object goes then.
  * @returns those that had not ended as delivered or cancelled before
  */
 export async function endFetched(postgres: Postgres, deliveries: readonly DeliveryKey[]): Promise<DeliveryKey[]> {

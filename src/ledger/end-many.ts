@@ -4,8 +4,8 @@ import { outOfLine } from './line-up.js';
 import { perDay } from './per-day.js';
 
 /*
- * An operator cancels unfinished deliveries, or closes dead letters: those keep the time of their end, and what they died of. The
- * generation rises, so that only a success of a call that is under way still counts.
+ * An operator cancels unfinished deliveries, or closes dead letters: those keep the time of their end, and what they
+ * died of. The generation rises, so that only a success of a call that is under way still counts.
  */
 export const endManyItems = perDay(
   'end-many',

@@ -6,11 +6,11 @@ import { outOfLine } from './line-up.js';
 import { notedIn } from './noted.js';
 
 /*
- * A subscription that is deleted or disabled may have a million unfinished deliveries. The transaction that changes it only
- * notes that they are to be ended, and so returns at once. A rule of the dispatcher ends those that wait, in batches. Those that
- * are queued come to a worker, which finds the subscription gone and ends them. It also ends the few that the rule misses, because
- * they were being handed out or accepted at that moment; where such a delivery is held, it is released for that. A call that is
- * being made is not taken back.
+ * A subscription that is deleted or disabled may have a million unfinished deliveries. The transaction that changes it
+ * only notes that they are to be ended, and so returns at once. A rule of the dispatcher ends those that wait, in
+ * batches. Those that are queued come to a worker, which finds the subscription gone and ends them. It also ends the
+ * few that the rule misses, because they were being handed out or accepted at that moment; where such a delivery is
+ * held, it is released for that. A call that is being made is not taken back.
  */
 
 /** The end of the deliveries: `cancelled` when the subscription was deleted, `failed` when it was disabled. */
@@ -35,7 +35,10 @@ export async function noteEndings(
   );
 }
 
-/** Runs in the transaction that enables subscriptions: deliveries that are not ended yet go on, those of before included. */
+/**
+ * Runs in the transaction that enables subscriptions: deliveries that are not ended yet go on, those of before
+ * included.
+ */
 export async function withdrawEndings(manager: EntityManager, subscriptionIds: readonly string[]): Promise<void> {
   if (subscriptionIds.length === 0) return;
   await manager.query('DELETE FROM subscription_ending WHERE subscription_id = ANY ($1::uuid[])', [subscriptionIds]);
@@ -63,8 +66,8 @@ export async function readEndings(
   return rows.map((row) => ({ subscriptionId: row.subscription_id, state: row.state, version: row.version }));
 }
 
-// Looks whether it is still to be ended in the same snapshot: a delivery accepted after it was enabled is not in that. BETWEEN is
-// the condition of the index by subscription, and not that of the index of all that is due.
+// Looks whether it is still to be ended in the same snapshot: a delivery accepted after it was enabled is not in that.
+// BETWEEN is the condition of the index by subscription, and not that of the index of all that is due.
 export const endItems = statement(
   'end-of-subscription',
   `WITH ended AS MATERIALIZED (

@@ -23,8 +23,8 @@ export const endItems = statement(
 );
 
 /**
- * Ends at-most-once deliveries that were claimed, and whose process died or did not report in time: it will never be known
- * whether they arrived, so they are not sent again.
+ * Ends at-most-once deliveries that were claimed, and whose process died or did not report in time: it will never be
+ * known whether they arrived, so they are not sent again.
  * @param sinceMs milliseconds since 1970, by Postgres' clock: of claims that end after that
  * @returns which
  */

@@ -15,8 +15,8 @@ export const errorWithoutAnswer = (delivery: string): string =>
 const erasedDetails = `json_build_object('address', a.details -> 'address', 'headers', NULL, 'body', NULL)`;
 
 /*
- * With the text of a notification goes what receivers answered to it: they may have repeated it. Of an attempt's error the status
- * stays, of its details the address that was called. An attempt that was erased before is not written anew.
+ * With the text of a notification goes what receivers answered to it: they may have repeated it. Of an attempt's error
+ * the status stays, of its details the address that was called. An attempt that was erased before is not written anew.
  */
 const erasing = (of: (table: LedgerTable) => string, page: string): string => `
     answers AS (
@@ -80,9 +80,11 @@ export const eraseAnswersItems = perDay(
 );
 
 /**
- * Erases what receivers answered to notifications of one day, in statements of their own, which may be repeated. Their texts are to go last:
- * as long as one is there, whoever looks for it again after a crash finds that there is work left.
- * @returns those of which a delivery is not finished, one that was retried meanwhile for example; undefined: it was stopped before the end
+ * Erases what receivers answered to notifications of one day, in statements of their own, which may be repeated. Their
+ * texts are to go last: as long as one is there, whoever looks for it again after a crash finds that there is work
+ * left.
+ * @returns those of which a delivery is not finished, one that was retried meanwhile for example; undefined: it was
+ *   stopped before the end
  */
 export function eraseAnswers(
   postgres: Postgres,
@@ -135,8 +137,8 @@ export interface Erased {
 }
 
 /**
- * Before anything else in a transaction that erases texts of that day and notes it: whoever drops the day notes it too, while it has the
- * partitions, and the two would wait for each other.
+ * Before anything else in a transaction that erases texts of that day and notes it: whoever drops the day notes it too,
+ * while it has the partitions, and the two would wait for each other.
  */
 export const lockTexts = perDay('lock-texts', (of) => `LOCK TABLE ${of('notification')} IN ROW EXCLUSIVE MODE`);
 

@@ -18,7 +18,10 @@ interface CarriedOutBefore {
   isDuplicate: boolean;
 }
 
-/** Looks up a key outside of the statement that accepts, which looks itself. Undefined: nothing was done under it, or too long ago. */
+/**
+ * Looks up a key outside of the statement that accepts, which looks itself. Undefined: nothing was done under it, or
+ * too long ago.
+ */
 export async function findByKey(
   postgres: Postgres,
   { application, operation, key }: OnceKey,
@@ -37,8 +40,9 @@ class KeyFree extends Error {}
 const noId = '00000000-0000-0000-0000-000000000000';
 
 /**
- * The same, for a request that is about to be refused: another process may just be storing the first one with this key, whose row nobody sees before it is
- * committed. Only who wants the key waits for that. Where it was free, it is free again afterwards.
+ * The same, for a request that is about to be refused: another process may just be storing the first one with this key,
+ * whose row nobody sees before it is committed. Only who wants the key waits for that. Where it was free, it is free
+ * again afterwards.
  */
 export async function findByKeyOrWait(postgres: Postgres, key: OnceKey): Promise<CarriedOutBefore | undefined> {
   const before = await findByKey(postgres, key);

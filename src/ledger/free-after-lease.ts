@@ -2,7 +2,8 @@ import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { sameDelivery } from './delivery.js';
 
-// Only what is in a process' hand has no `queued_at`, so the index on it, and on `next_at`, leads to what is in flight, and to no backlog.
+// Only what is in a process' hand has no `queued_at`, so the index on it, and on `next_at`, leads to what is in flight,
+// and to no backlog.
 export const freeItems = statement(
   'free-after-lease',
   `WITH freed AS MATERIALIZED (

@@ -68,8 +68,10 @@ export interface HeldTooLong {
 
 /**
  * Those of a subscription that have been held since before that time, without a call, are no longer worth sending, and
- * due at once; none where the subscription was paused since then, or had another address, which kept them from being tried. A delivery is not accepted after it was held, so by its id the index leads to them.
- * It also leads to those that were held later than they were accepted: by a replay there may be any number of these, so a call looks at so many and no more.
+ * due at once; none where the subscription was paused since then, or had another address, which kept them from being
+ * tried. A delivery is not accepted after it was held, so by its id the index leads to them. It also leads to those
+ * that were held later than they were accepted: by a replay there may be any number of these, so a call looks at so
+ * many and no more.
  * @param after looks at those after that notification; undefined: at the first
  * @param limit of deliveries that are looked at
  * @returns how many are due now, and the notification to go on after; undefined: there are no more

@@ -50,7 +50,9 @@ export async function anyDue(postgres: Postgres, sinceMs: number): Promise<boole
 }
 
 export interface HandedOutDue extends HandedOutTogether {
-  /** Milliseconds since 1970, by Postgres' clock: what became due before that is handed out. Infinite: all that was due. */
+  /**
+   * Milliseconds since 1970, by Postgres' clock: what became due before that is handed out. Infinite: all that was due.
+   */
   upToMs: number;
 }
 

@@ -50,7 +50,10 @@ export const readHandedOut = (rows: readonly HandedOutRow[]): HandedOutTogether 
   queuedAt: rows.length === 0 ? 0 : Math.min(...rows.map((row) => Number(row.now_ms))),
 });
 
-/** Deliveries of one notification that follow each other share its text: one to hundreds of subscriptions takes the memory of one. */
+/**
+ * Deliveries of one notification that follow each other share its text: one to hundreds of subscriptions takes the
+ * memory of one.
+ */
 function withBodies(rows: readonly HandedOutRow[]): HandedOut[] {
   let before: HandedOut | undefined;
   return rows.map((row) => {

@@ -8,7 +8,10 @@ import { rowsOf, statement } from '../infra/postgres/statement.js';
  * forgotten.
  */
 
-/** Where nothing is held, and nothing was for this long, looks may be far apart: the statement that holds a delivery again makes a look due. */
+/**
+ * Where nothing is held, and nothing was for this long, looks may be far apart: the statement that holds a delivery
+ * again makes a look due.
+ */
 export const quietSeconds = 10;
 
 /** Of `held_subscription s`, for a statement that holds a delivery: `look_at`. */
@@ -16,18 +19,22 @@ export const lookSoon = `CASE WHEN s.held_at < now() - interval '${quietSeconds}
         ELSE s.look_at END`;
 
 /**
- * `rate_credit` of a row that is made: of a subscription of which nothing was held for a while, the next one goes at once, however slow its rate is. It
- * may: the row is kept until it has earned that (forgetHeldSubscriptions).
+ * `rate_credit` of a row that is made: of a subscription of which nothing was held for a while, the next one goes at
+ * once, however slow its rate is. It may: the row is kept until it has earned that (forgetHeldSubscriptions).
  */
 export const firstCredit = 1;
 
-/** `held_at` is kept as exact as this, to spare writes. Far below the time after which a row is forgotten (forgetHeldSubscriptions). */
+/**
+ * `held_at` is kept as exact as this, to spare writes. Far below the time after which a row is forgotten
+ * (forgetHeldSubscriptions).
+ */
 const refreshSeconds = 5;
 
 /**
- * A common table expression of a statement that accepts: makes the row of each `subscription_id` in `source`, or refreshes one that is
- * older than a few seconds. Not each time: a batch that writes the row makes others wait. In the order of the subscriptions, so that two batches
- * wait for each other instead of deadlocking. The lookup is by `= ANY`, as in `sameDelivery`, so that it goes by the index in any plan.
+ * A common table expression of a statement that accepts: makes the row of each `subscription_id` in `source`, or
+ * refreshes one that is older than a few seconds. Not each time: a batch that writes the row makes others wait. In the
+ * order of the subscriptions, so that two batches wait for each other instead of deadlocking. The lookup is by `= ANY`,
+ * as in `sameDelivery`, so that it goes by the index in any plan.
  */
 export const holding = (source: string): string => `
   holding AS (
@@ -42,8 +49,9 @@ export const holding = (source: string): string => `
   )`;
 
 /**
- * No look is planned later than this. One that lies further ahead was planned before Postgres' clock was set back, or before a standby with a clock
- * that is behind was promoted: it is due, or nothing would be released until the clock is where it was.
+ * No look is planned later than this. One that lies further ahead was planned before Postgres' clock was set back, or
+ * before a standby with a clock that is behind was promoted: it is due, or nothing would be released until the clock is
+ * where it was.
  */
 export const longestPauseMs = 600_000;
 
@@ -136,8 +144,9 @@ const lookedAt = rowsOf<LookedAt>('item', {
 });
 
 // One that began later may have shrunk the window; what lies further ahead is from before Postgres' clock was set back.
-// A look that is due already stays due: meanwhile the settings of the subscription have changed (lookNow). Locked in the order in which a
-// statement that holds deliveries writes the rows (src/ledger/hold.service.ts): they wait for each other instead of deadlocking.
+// A look that is due already stays due: meanwhile the settings of the subscription have changed (lookNow). Locked in
+// the order in which a statement that holds deliveries writes the rows (src/ledger/hold.service.ts): they wait for each
+// other instead of deadlocking.
 export const endLooksItems = statement(
   'end-looks',
   `WITH locked AS MATERIALIZED (
@@ -183,8 +192,8 @@ export async function leaveLooks(
   await postgres.query(leaveLooksItems, values);
 }
 
-// A transaction that holds one refreshes held_at where it is older than a few seconds. So nothing can be on its way into the
-// ledger unseen, unless a transaction lasts longer than this.
+// A transaction that holds one refreshes held_at where it is older than a few seconds. So nothing can be on its way
+// into the ledger unseen, unless a transaction lasts longer than this.
 export const forgetItems = statement(
   'forget-held-subscriptions',
   `DELETE FROM held_subscription
@@ -201,7 +210,10 @@ export const forgetItems = statement(
    ))`,
 );
 
-/** Forgets those for which nothing was held for so long, and nothing is; and by whose rate the next call may be made at once. */
+/**
+ * Forgets those for which nothing was held for so long, and nothing is; and by whose rate the next call may be made at
+ * once.
+ */
 export async function forgetHeldSubscriptions(
   postgres: Postgres,
   subscriptionIds: readonly string[],
@@ -225,8 +237,8 @@ export async function lookNow(manager: EntityManager, subscriptionIds: readonly 
 }
 
 /**
- * The same where they were paused, or had another address. Their held deliveries begin to be too old for its retry policy only now
- * (src/ledger/free-held.ts).
+ * The same where they were paused, or had another address. Their held deliveries begin to be too old for its retry
+ * policy only now (src/ledger/free-held.ts).
  */
 export async function noteResumed(manager: EntityManager, subscriptionIds: readonly string[]): Promise<void> {
   if (subscriptionIds.length === 0) return;

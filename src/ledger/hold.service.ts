@@ -19,15 +19,19 @@ export const holds = rowsOf<Hold>('item', {
   is_released: ['bool', (item) => item.isReleased],
 });
 
-/** Once a second; also where the last time lies further ahead than that of a transaction that began later, since Postgres' clock was set back. */
+/**
+ * Once a second; also where the last time lies further ahead than that of a transaction that began later, since
+ * Postgres' clock was set back.
+ */
 const isShrunkAnew = `coalesce(
         EXCLUDED.shrunk_at NOT BETWEEN s.shrunk_at - interval '1 minute' AND s.shrunk_at + interval '1 s', EXCLUDED.shrunk_at IS NOT NULL)`;
 
 /*
- * One that was released and found no room shows that too many are released at once: the window of its subscription is halved, at
- * most once a second, since all that were released too early come back together. It leaves the count of those that are released and not settled:
- * the next look would take it for settled, and widen the window. (A new row begins with such a count, which the next look puts right.) In the
- * order of the subscriptions, so that two batches wait for each other instead of deadlocking.
+ * One that was released and found no room shows that too many are released at once: the window of its subscription is
+ * halved, at most once a second, since all that were released too early come back together. It leaves the count of
+ * those that are released and not settled: the next look would take it for settled, and widen the window. (A new row
+ * begins with such a count, which the next look puts right.) In the order of the subscriptions, so that two batches
+ * wait for each other instead of deadlocking.
  */
 export const holdItems = perDay(
   'hold',

@@ -5,8 +5,8 @@ import { lowestIdAt } from './partitions.js';
 /** The ledger's time, as a process reckons it, may be wrong by less than this. */
 const slackMs = 1000;
 
-// Transactions of this installation alone: a backup, or a console that somebody left open, commits no notification. DATABASE_URL may
-// give its connections another name. Of other users than its own it does not see when they began.
+// Transactions of this installation alone: a backup, or a console that somebody left open, commits no notification.
+// DATABASE_URL may give its connections another name. Of other users than its own it does not see when they began.
 const oldestBeginning = statement(
   'oldest-transaction',
   `SELECT (extract(epoch FROM LEAST(clock_timestamp(), min(xact_start))) * 1000)::float8 AS ms FROM pg_stat_activity
@@ -14,9 +14,10 @@ const oldestBeginning = statement(
 );
 
 /**
- * An id below which no notification can be committed any more that a look made after this does not see. An id is made by the process
- * that publishes, before the transaction that writes it begins; how long before is bounded, because the ledger refuses what comes
- * later (docs/decisions/0020). So those of open transactions, and of all to come, are at most that much older than the oldest of them.
+ * An id below which no notification can be committed any more that a look made after this does not see. An id is made
+ * by the process that publishes, before the transaction that writes it begins; how long before is bounded, because the
+ * ledger refuses what comes later (docs/decisions/0020). So those of open transactions, and of all to come, are at most
+ * that much older than the oldest of them.
  * @param connection one of those that write notifications: it has their name; or a transaction on it
  * @param limits of publishing
  */

@@ -16,9 +16,9 @@ export const keepItems = perDay(
    FROM ${handedOut.from} WHERE ${stillHandedOut} AND (d.queued_at IS NOT NULL OR d.process = $process)`,
 );
 
-// From then on it is in its holder's hand, whose death frees it; where that is null, only its lease does. The chunk that it came with
-// may be kept at the same moment, in either order. If that gave it the lease of another process, one whose holder has died would wait for
-// minutes.
+// From then on it is in its holder's hand, whose death frees it; where that is null, only its lease does. The chunk
+// that it came with may be kept at the same moment, in either order. If that gave it the lease of another process, one
+// whose holder has died would wait for minutes.
 export const leaveItems = perDay(
   'leave-to-holder',
   (of) => `UPDATE ${of('delivery')} d SET
@@ -26,7 +26,10 @@ export const leaveItems = perDay(
    FROM ${handedOut.from} WHERE ${stillHandedOut}`,
 );
 
-/** Of one statement: a process may have 16,384 in hand, and results of those that end meanwhile wait for the lock of their row. */
+/**
+ * Of one statement: a process may have 16,384 in hand, and results of those that end meanwhile wait for the lock of
+ * their row.
+ */
 const writtenTogether = 1024;
 
 /** Deliveries that this process has in hand, and that the queue has forgotten. */
@@ -39,7 +42,8 @@ export class DeliveriesInHand {
   });
   private readonly keeping = new Batcher<Delivery, void>((batch) => this.keepTogether(batch), {
     maxItems: writtenTogether,
-    // Beside receivers that hang, hundreds of chunks a second are left with a delivery or two, each of which needs a lease.
+    // Beside receivers that hang, hundreds of chunks a second are left with a delivery or two, each of which needs a
+    // lease.
     lingerMs: 25,
     lingersAlone: true,
     ...inHandBounds,
@@ -52,17 +56,18 @@ export class DeliveriesInHand {
   ) {}
 
   /**
-   * From now on the queue may forget these: the death of this process frees them. A delivery that is not settled when the
-   * lease ends is handed out again. A delivery that another process has in hand stays there.
+   * From now on the queue may forget these: the death of this process frees them. A delivery that is not settled when
+   * the lease ends is handed out again. A delivery that another process has in hand stays there.
    */
   async keep(deliveries: Delivery[]): Promise<void> {
     await Promise.all(deliveries.map((delivery) => this.keeping.add(delivery)));
   }
 
   /**
-   * The queue may forget this one: the process `holder` is sending it by another message. It is handed out again when that one dies, and
-   * unless it is settled in `leaseMs`. Where the holder is this very process it comes into no hand, and only the lease frees it: in that of this one it
-   * would be kept for minutes with its chunk, in either order, and perhaps nobody is sending it any more.
+   * The queue may forget this one: the process `holder` is sending it by another message. It is handed out again when
+   * that one dies, and unless it is settled in `leaseMs`. Where the holder is this very process it comes into no hand,
+   * and only the lease frees it: in that of this one it would be kept for minutes with its chunk, in either order, and
+   * perhaps nobody is sending it any more.
    */
   async leaveToHolder(delivery: Delivery, holder: string | null, leaseMs: number): Promise<void> {
     const process = holder === this.heartbeat.processId ? null : holder;

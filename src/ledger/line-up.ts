@@ -60,8 +60,9 @@ export const liningUp = (source: string): string => `
   )`;
 
 /**
- * Whether the subscription of a row of `other` keeps order, or is not there. One that has stopped to keep it may still have deliveries with an object,
- * which were scheduled, or died, while it did: nobody comes to free those from a line (end-of-order.ts). They go with `turn_nr` 0, and without a turn.
+ * Whether the subscription of a row of `other` keeps order, or is not there. One that has stopped to keep it may still
+ * have deliveries with an object, which were scheduled, or died, while it did: nobody comes to free those from a line
+ * (end-of-order.ts). They go with `turn_nr` 0, and without a turn.
  */
 export const keepsOrder = (other: string): string =>
   `(SELECT ordering FROM subscription WHERE id = ${other}.subscription_id) IS DISTINCT FROM 'none'`;
@@ -82,9 +83,10 @@ const notInLine = `state = 'waiting' AND object_key IS NOT NULL AND turn_nr IS D
 const liningUpLock = 727279;
 
 /*
- * One dispatcher at a time: of two that take batches beside each other, the one with the later deliveries may be the first to give out places.
- * Any number may be due at the same moment, a publisher's time for all that it schedules; then they go in the order of their ids, which is that of
- * their acceptance. `last` bounds what is sorted for that, to a batch and what is due at the same moment as the last of it: no index has both.
+ * One dispatcher at a time: of two that take batches beside each other, the one with the later deliveries may be the
+ * first to give out places. Any number may be due at the same moment, a publisher's time for all that it schedules;
+ * then they go in the order of their ids, which is that of their acceptance. `last` bounds what is sorted for that, to
+ * a batch and what is due at the same moment as the last of it: no index has both.
  *
  * One that gets the turn is due from now on: its moment may be one that a hand-out has looked at already, and is past.
  */
@@ -144,12 +146,15 @@ export async function anyNotInLine(postgres: Postgres, sinceMs: number): Promise
 
 export interface LinedUp {
   count: number;
-  /** Milliseconds since 1970, by Postgres' clock: what became due before that is in line. Infinite: all that was due. */
+  /**
+   * Milliseconds since 1970, by Postgres' clock: what became due before that is in line. Infinite: all that was due.
+   */
   upToMs: number;
 }
 
 /**
- * Deliveries that are due and have an object take the turn of their object, or their place in line; none where another process sees to that at this moment.
+ * Deliveries that are due and have an object take the turn of their object, or their place in line; none where another
+ * process sees to that at this moment.
  * @param sinceMs milliseconds since 1970, by Postgres' clock: what became due before that is left
  */
 export async function lineUpDue(postgres: Postgres, limit: number, sinceMs = 0): Promise<LinedUp> {

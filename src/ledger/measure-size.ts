@@ -38,8 +38,9 @@ export async function readDatabaseSize(query: Query, isEmbedded: boolean): Promi
 }
 
 /**
- * Bytes of the database: tables and indexes of the notifications of a day, with deliveries and attempts, under `2026-11-22` or
- * `older`, and all else under `rest`. Asks the file system for each table and index: not for every scrape.
+ * Bytes of the database: tables and indexes of the notifications of a day, with deliveries and attempts, under
+ * `2026-11-22` or `older`, and all else under `rest`. Asks the file system for each table and index: not for every
+ * scrape.
  */
 export async function measureSize(postgres: Postgres): Promise<ReadonlyMap<string, number>> {
   // The size of a partition that is dropped at this moment is null.

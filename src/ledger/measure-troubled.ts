@@ -22,7 +22,9 @@ const newest = (state: string): string =>
 const most = (source: string): string =>
   `(SELECT subscription_id FROM ${source} AS s GROUP BY subscription_id ORDER BY count(*) DESC, subscription_id LIMIT $candidates)`;
 
-/** Subscriptions with the newest dead letters, with failures that are repeated next, or with deliveries that are held. */
+/**
+ * Subscriptions with the newest dead letters, with failures that are repeated next, or with deliveries that are held.
+ */
 export const candidatesItems = statement(
   'troubled-candidates',
   `SELECT DISTINCT subscription_id FROM (

@@ -5,8 +5,8 @@ import { heldReasons, type HeldReason } from './delivery.js';
 import { byTimeOf, fromOldest, unfinishedSince, type OldestUnfinished, type Unfinished } from './oldest-unfinished.js';
 
 /*
- * How much there is of what is unfinished or dead. Each count is bounded: so many rows of a partial index that has nothing else in
- * it, from the oldest on. Beyond that Postgres is asked for its planner's estimate, which reads no row.
+ * How much there is of what is unfinished or dead. Each count is bounded: so many rows of a partial index that has
+ * nothing else in it, from the oldest on. Beyond that Postgres is asked for its planner's estimate, which reads no row.
  */
 
 /** Counted exactly up to so many. Beyond it, an estimate, and at least that. */
@@ -45,8 +45,8 @@ const counted = {
 type Counted = keyof typeof counted;
 
 /**
- * In the order of the index that begins with the state. Without it the planner may take the one that begins with the subscription,
- * and a count of a state that is rare walks over all that is dead.
+ * In the order of the index that begins with the state. Without it the planner may take the one that begins with the
+ * subscription, and a count of a state that is rare walks over all that is dead.
  */
 function dead(state: DeadState): string {
   return `state = '${state}' ORDER BY notification_id`;
@@ -86,7 +86,8 @@ export async function countHeld(postgres: Postgres): Promise<Partial<Record<Held
   return Object.fromEntries(rows.map(({ held_for: reason, count }) => [reason, count]));
 }
 
-// Of the columns alone, not together: the planner takes those that depend on each other for independent, and finds far too few.
+// Of the columns alone, not together: the planner takes those that depend on each other for independent, and finds far
+// too few.
 const estimates: Record<string, Statement> = Object.fromEntries(
   [
     ...['queued', 'sending', 'waiting', 'failed', 'expired', 'unknown'].map((state) => `state = '${state}'`),

@@ -54,8 +54,8 @@ export const fromOldest = (kind: Unfinished, oldest: Oldest | undefined): Values
 });
 
 /**
- * Finds the oldest unfinished delivery of each kind, again and again, and begins where it was the last time (`SinceLastLook`). A count that
- * begins there as well does not walk over what a snapshot keeps of those that are done.
+ * Finds the oldest unfinished delivery of each kind, again and again, and begins where it was the last time
+ * (`SinceLastLook`). A count that begins there as well does not walk over what a snapshot keeps of those that are done.
  */
 export class OldestUnfinished {
   private readonly looks: Record<Unfinished, SinceLastLook>;

@@ -13,16 +13,19 @@ export interface OpenEndpoint {
   probes: number;
   /** While a probe is under way: when it is taken for lost. */
   nextProbeAt: Date;
-  /** Before this not even a delivery that is alone is sent: a probe is under way, or the receiver asked to be left alone. */
+  /**
+   * Before this not even a delivery that is alone is sent: a probe is under way, or the receiver asked to be left
+   * alone.
+   */
   leftAloneUntil: Date;
   /** The receiver asked to be left alone until then; null: it never did. */
   askedUntil: Date | null;
 }
 
 /*
- * A time that lies further ahead than any that is planned is past: Postgres' clock was set back, or a standby with a clock that is behind was promoted, and
- * nothing would be probed until the clock is where it was. A receiver may ask for a day, a probe is kept for seconds, and our own pauses are no longer
- * than a minute.
+ * A time that lies further ahead than any that is planned is past: Postgres' clock was set back, or a standby with a
+ * clock that is behind was promoted, and nothing would be probed until the clock is where it was. A receiver may ask
+ * for a day, a probe is kept for seconds, and our own pauses are no longer than a minute.
  */
 const asked = `CASE WHEN endpoint.asked_until <= now() + interval '1 day 1 minute' THEN endpoint.asked_until END`;
 const probing = `CASE WHEN endpoint.probing_until <= now() + interval '2 minutes' THEN endpoint.probing_until END`;
@@ -80,7 +83,8 @@ const openings = rowsOf<Opening>('item', {
   asked_ms: ['float8', (item) => (item.isAsked ? item.probeInMs : null)],
 });
 
-// In order: processes that open the same ones wait for each other instead of deadlocking. One statement may write a row only once.
+// In order: processes that open the same ones wait for each other instead of deadlocking. One statement may write a row
+// only once.
 const openItems = statement(
   'open-endpoints',
   `INSERT INTO endpoint (address, reason, failures, next_probe_at, asked_until)
@@ -159,8 +163,9 @@ const claims = rowsOf<ProbeClaim>('item', {
   is_release: ['bool', (item) => item.isRelease],
 });
 
-// One of several processes that try gets it: one that is being claimed or changed is left alone. Of several subscriptions one by chance: the
-// calls of one may tell nothing of the endpoint, for want of a token for example, and it would keep it parked for all others.
+// One of several processes that try gets it: one that is being claimed or changed is left alone. Of several
+// subscriptions one by chance: the calls of one may tell nothing of the endpoint, for want of a token for example, and
+// it would keep it parked for all others.
 export const claimProbesItems = statement(
   'claim-probes',
   `WITH free AS MATERIALIZED (
@@ -190,7 +195,10 @@ export const claimProbesItems = statement(
    RETURNING e.address, claim.subscription_id`,
 );
 
-/** The time from one probe to the next: a fraction of the time that the endpoint has been open, within bounds, or until the former has ended. */
+/**
+ * The time from one probe to the next: a fraction of the time that the endpoint has been open, within bounds, or until
+ * the former has ended.
+ */
 export interface ProbePauses {
   shortestMs: number;
   longestMs: number;
@@ -200,9 +208,10 @@ export interface ProbePauses {
 }
 
 /**
- * Probes that are due, and for which a delivery is there. Each goes to one process, and to one of several claims for the same endpoint.
- * A delivery that is due while none is held for its subscription is alone, and need not wait until a probe is due: its schedule stays as it is, unless
- * the receiver asked to be left alone. It moves no other probe: those of others would be put off by one that comes to no call, for want of a token.
+ * Probes that are due, and for which a delivery is there. Each goes to one process, and to one of several claims for
+ * the same endpoint. A delivery that is due while none is held for its subscription is alone, and need not wait until a
+ * probe is due: its schedule stays as it is, unless the receiver asked to be left alone. It moves no other probe: those
+ * of others would be put off by one that comes to no call, for want of a token.
  * @returns the claims that are met
  */
 export async function claimProbes(
@@ -237,7 +246,10 @@ export async function keepProbes(postgres: Postgres, addresses: readonly string[
 export interface EndedProbe {
   address: string;
   pauseMs: number;
-  /** It says nothing of the endpoint: it counts as none that was made, and the next one need not wait for the pause of this one. */
+  /**
+   * It says nothing of the endpoint: it counts as none that was made, and the next one need not wait for the pause of
+   * this one.
+   */
   foundNothing: boolean;
 }
 
@@ -261,7 +273,10 @@ const endProbesItems = statement(
    WHERE endpoint.address = item.address AND probing_until IS NOT NULL`,
 );
 
-/** The next one is due after its pause, which began with the claim, unless it found nothing; and not before `pauseMs` from now. */
+/**
+ * The next one is due after its pause, which began with the claim, unless it found nothing; and not before `pauseMs`
+ * from now.
+ */
 export async function endProbes(postgres: Postgres, probes: readonly EndedProbe[]): Promise<void> {
   await postgres.query(endProbesItems, ended.bind(probes));
 }

@@ -23,7 +23,10 @@ interface TableToVacuum {
   wants_analyze: boolean;
 }
 
-/** Uses the counts that PostgreSQL's autovacuum uses, with the share of dead rows that is set for `delivery` on a server (partitions.ts). */
+/**
+ * Uses the counts that PostgreSQL's autovacuum uses, with the share of dead rows that is set for `delivery` on a server
+ * (partitions.ts).
+ */
 const tablesToVacuum = `
   SELECT relid::regclass::text AS name, wants_vacuum, wants_analyze
   FROM pg_stat_user_tables CROSS JOIN LATERAL (

@@ -43,7 +43,8 @@ export function timeOfId(id: string): number {
 }
 
 /**
- * The UTC day a notification was accepted on, in days since 1970. A text that is no id leads to a day that has no partition.
+ * The UTC day a notification was accepted on, in days since 1970. A text that is no id leads to a day that has no
+ * partition.
  */
 export const dayOfId = (id: string): number => Math.floor((timeOfId(id) || 0) / dayMs);
 

@@ -24,9 +24,9 @@ import { onDay, onEachDay, perDay, perTwoDays } from './per-day.js';
  */
 
 /**
- * A common table expression: those of `items` that have ended and may still have their turn. They stay as they are while the statement
- * runs: whoever sends one of them again, and has it line up, locks it first. `coalesce` keeps the planner from the index of what was left;
- * see `stillHandedOut`.
+ * A common table expression: those of `items` that have ended and may still have their turn. They stay as they are
+ * while the statement runs: whoever sends one of them again, and has it line up, locks it first. `coalesce` keeps the
+ * planner from the index of what was left; see `stillHandedOut`.
  */
 const stillEnded = (items: string, deliveries: string, columns = 'item.*'): string => `
     ended AS MATERIALIZED (
@@ -38,8 +38,8 @@ const stillEnded = (items: string, deliveries: string, columns = 'item.*'): stri
 /**
  * Gives up the turns behind which nobody has lined up: nearly all. The row of the turn is locked, so `lined_up` is what
  * it is now, not what it was when the statement began. Returns the others, which are to be passed on. Each turn is
- * looked up, and locked, in a subquery of its own: a join may read the whole table of turns. In the order of the key, as those who line up
- * lock them.
+ * looked up, and locked, in a subquery of its own: a join may read the whole table of turns. In the order of the key,
+ * as those who line up lock them.
  */
 export const endTurnItems = perDay(
   'end-turns',
@@ -172,8 +172,8 @@ export const leaveLineItems = statement(
 );
 
 /**
- * For one delivery, at most: a line may be long, or grow all the time. A rule of the dispatcher finds the turns that are
- * left then.
+ * For one delivery, at most: a line may be long, or grow all the time. A rule of the dispatcher finds the turns that
+ * are left then.
  */
 export const mostRounds = 100;
 
@@ -196,7 +196,8 @@ export async function passTurns(
 
 /**
  * One round of `passTurns`.
- * @param got told which deliveries have got a turn, also where it fails for others: they are handed out, and nobody else publishes them
+ * @param got told which deliveries have got a turn, also where it fails for others: they are handed out, and nobody
+ *   else publishes them
  * @returns of `ended`, those that need another round, be it to find that their turn is no longer theirs
  */
 export async function passTurnsOnce<Ended extends DeliveryKey>(

@@ -51,8 +51,8 @@ const tableOf =
  * Runs a statement for the items of each day, all days at the same time: nearly always there is one. Nothing is found
  * on a day that was dropped.
  *
- * A day that fails keeps no other from being written. `run` itself notes what its caller must learn of a day that was: that is not returned where
- * another one failed.
+ * A day that fails keeps no other from being written. `run` itself notes what its caller must learn of a day that was:
+ * that is not returned where another one failed.
  * @throws the error of the first day that failed, after all have ended
  */
 export async function onEachDay<Item, Row>(

@@ -36,8 +36,8 @@ const newest = (state: string, rows: number): string =>
     ORDER BY d.notification_id DESC LIMIT ${rows})`;
 
 /*
- * The conditions are those of the indexes by subscription. Held ones are only counted for subscriptions that are known to hold
- * something: the others would be looked for in every day.
+ * The conditions are those of the indexes by subscription. Held ones are only counted for subscriptions that are known
+ * to hold something: the others would be looked for in every day.
  */
 export const situationsItems = statement(
   'read-situations',

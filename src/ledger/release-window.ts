@@ -7,8 +7,8 @@
 
 export const firstWindow = 16;
 /**
- * A subscription may have one call open at a time (`maxConcurrency`), of several seconds each: more than one released would be held again, and
- * released again, at each look meanwhile.
+ * A subscription may have one call open at a time (`maxConcurrency`), of several seconds each: more than one released
+ * would be held again, and released again, at each look meanwhile.
  */
 export const smallestWindow = 1;
 /** More would only wait in the queue and in the memory of workers: a quick endpoint is looked at more often instead. */
@@ -29,9 +29,9 @@ export function nextWindow(window: number, before: number, outstanding: number):
 }
 
 /**
- * The same where a rate paces what is released: the window follows what the endpoint has in flight at that rate, also where a call takes
- * seconds. While less than half of it is used it shrinks again, down to a second of the rate: all that is released while no worker runs goes out at
- * once when one starts.
+ * The same where a rate paces what is released: the window follows what the endpoint has in flight at that rate, also
+ * where a call takes seconds. While less than half of it is used it shrinks again, down to a second of the rate: all
+ * that is released while no worker runs goes out at once when one starts.
  * @param ofASecond calls
  */
 export function nextWindowAtRate(window: number, before: number, outstanding: number, ofASecond: number): number {

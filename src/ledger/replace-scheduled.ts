@@ -39,9 +39,10 @@ const lockKey = statement(
 const lockCatalogue = statement('lock-catalogue', 'SELECT version FROM catalogue FOR SHARE');
 
 /**
- * Finds the notification only while it is still to be sent later and nothing of it was handed out or has lined up; a delivery that ended without
- * either is no obstacle. Keeps the dispatcher off its deliveries. One may have lined up although its moment lies ahead of now(): that is when the
- * transaction began, which may since have waited for the catalogue. Without that delivery nobody would pass its turn on, and its object stood still.
+ * Finds the notification only while it is still to be sent later and nothing of it was handed out or has lined up; a
+ * delivery that ended without either is no obstacle. Keeps the dispatcher off its deliveries. One may have lined up
+ * although its moment lies ahead of now(): that is when the transaction began, which may since have waited for the
+ * catalogue. Without that delivery nobody would pass its turn on, and its object stood still.
  */
 const lockScheduled = perDay(
   'lock-scheduled',
@@ -63,7 +64,8 @@ const deleteDeliveries = perDay(
   (of) => `DELETE FROM ${of('delivery')} WHERE notification_id = $id`,
 );
 
-// Due now at the earliest, as what is published with a moment that is past: the dispatcher does not look among what was due long ago.
+// Due now at the earliest, as what is published with a moment that is past: the dispatcher does not look among what was
+// due long ago.
 const replace = perDay(
   'replace-notification',
   (of) => `WITH key AS (

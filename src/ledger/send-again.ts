@@ -27,10 +27,11 @@ export const sentAgain = rowsOf<SentAgain & { nr: number }>('item', {
 });
 
 /*
- * As `retryOne` does with one delivery, but those that keep order line up here, in the order in which they are given, and not when they
- * are due: two dispatchers may line up what is due at the same time. One that may not be sent now is held at once, without a way
- * through the queue. Each is due a microsecond after the one before it, so that they are handed out in their order. One that is scheduled
- * waits for its time, and lines up or is held then, as one that was just accepted.
+ * As `retryOne` does with one delivery, but those that keep order line up here, in the order in which they are given,
+ * and not when they are due: two dispatchers may line up what is due at the same time. One that may not be sent now is
+ * held at once, without a way through the queue. Each is due a microsecond after the one before it, so that they are
+ * handed out in their order. One that is scheduled waits for its time, and lines up or is held then, as one that was
+ * just accepted.
  *
  * One that has reached another state meanwhile is left as it is.
  */
@@ -100,7 +101,8 @@ export const sendAgainItems = perDay(
 );
 
 /**
- * Sends deliveries of one day again, from those `states`, and those for the first time that there were not. Runs in a transaction.
+ * Sends deliveries of one day again, from those `states`, and those for the first time that there were not. Runs in a
+ * transaction.
  * @param items in the order in which they are to be sent
  * @param replay id of the operator's work that wants it
  * @returns how many are sent; the others have reached another state, there is one by now, or their text was erased

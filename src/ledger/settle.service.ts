@@ -51,13 +51,13 @@ export interface AttemptDetails {
 export type Outcome =
   /**
    * The end, in each case. `failed`: refused for good, or no attempt is left. `expired`: no longer worth sending.
-   * `cancelled`: the subscription is gone, or for the `reason` given. `unknown`: at most once, and it cannot be told whether the one
-   * call arrived.
+   * `cancelled`: the subscription is gone, or for the `reason` given. `unknown`: at most once, and it cannot be told
+   * whether the one call arrived.
    */
   | { state: 'delivered' | 'failed' | 'expired' | 'cancelled' | 'unknown'; attempt: Attempt | null; reason?: string }
   /**
-   * For its next attempt. Without `attempt`: our own stop ended the call, or none could be made for the `reason` given, which costs the
-   * receiver none.
+   * For its next attempt. Without `attempt`: our own stop ended the call, or none could be made for the `reason` given,
+   * which costs the receiver none.
    */
   | { state: 'waiting'; attempt: Attempt | null; delayMs: number; reason?: string };
 
@@ -89,9 +89,9 @@ const wholeMs = (ms: number | null | undefined): number | null =>
   ms === null || ms === undefined ? null : Math.round(ms);
 
 /**
- * Writes results: the state where generation and former state still fit (a success always: delivered is delivered), and the
- * attempt in any case. The former state keeps a second message of a claimed delivery, which found no room, from freeing it
- * while it is being sent. Written twice it changes nothing the second time. Returns those that have become
+ * Writes results: the state where generation and former state still fit (a success always: delivered is delivered), and
+ * the attempt in any case. The former state keeps a second message of a claimed delivery, which found no room, from
+ * freeing it while it is being sent. Written twice it changes nothing the second time. Returns those that have become
  * dead letters by it.
  */
 export const settleResults = perDay(
@@ -136,8 +136,8 @@ interface DeadRow extends KeyRow {
 }
 
 /**
- * Writes results, those that arrive at the same time together. Each delivery that waits here keeps its place in its worker,
- * and a refusal is repeated by the worker: the bounds make it take no more, they never cost a result.
+ * Writes results, those that arrive at the same time together. Each delivery that waits here keeps its place in its
+ * worker, and a refusal is repeated by the worker: the bounds make it take no more, they never cost a result.
  */
 @Injectable()
 export class Settlements implements OnApplicationShutdown {
@@ -178,7 +178,8 @@ export class Settlements implements OnApplicationShutdown {
       seen.add(key);
     }
     await onEachDay(first, notificationIdOf, async (day, items) => {
-      // Each day by itself: where another one fails all are written again, and by then these have become dead letters before.
+      // Each day by itself: where another one fails all are written again, and by then these have become dead letters
+      // before.
       this.report(await this.postgres.query<DeadRow>(settleResults(day), results.bind(items)));
       return [];
     });

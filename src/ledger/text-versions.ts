@@ -3,10 +3,11 @@ import { rowsOf } from '../infra/postgres/statement.js';
 import { perDay } from './per-day.js';
 
 /*
- * To erase a notification, all its deliveries are looked at, in statements of their own, for a minute or more, and its text goes last. One that is
- * sent again meanwhile may be behind that look already: it would be sent without its text, or what its receiver answers would
- * stay for ever. So whoever sends again, or for one more subscription, writes the row of the notification anew in the same
- * transaction, and a text goes only from a row that is still as it was before the first look. One of the two waits for the other's row lock.
+ * To erase a notification, all its deliveries are looked at, in statements of their own, for a minute or more, and its
+ * text goes last. One that is sent again meanwhile may be behind that look already: it would be sent without its text,
+ * or what its receiver answers would stay for ever. So whoever sends again, or for one more subscription, writes the
+ * row of the notification anew in the same transaction, and a text goes only from a row that is still as it was before
+ * the first look. One of the two waits for the other's row lock.
  *
  * The version of a row is the transaction that wrote it: no column, and nothing that has to be removed again.
  */
@@ -23,7 +24,10 @@ export const textVersions = rowsOf<TextVersion>('item', {
 });
 
 export interface ReadText extends TextVersion {
-  /** It is to be sent later: until then its publisher may put another text in its place, whatever became of its deliveries. */
+  /**
+   * It is to be sent later: until then its publisher may put another text in its place, whatever became of its
+   * deliveries.
+   */
   is_scheduled: boolean;
 }
 
@@ -50,7 +54,8 @@ export const renewItems = perDay(
 );
 
 /**
- * Before a delivery of these notifications of one day is sent again, in the same transaction, and before a delivery is locked.
+ * Before a delivery of these notifications of one day is sent again, in the same transaction, and before a delivery is
+ * locked.
  * @returns those whose text is there, and stays until the transaction ends
  */
 export async function renewTextVersions(query: Query, day: number, ids: readonly string[]): Promise<Set<string>> {

@@ -14,7 +14,10 @@ export const readNotPausedItems = statement(
    ORDER BY subscription_id`,
 );
 
-/** The subscriptions that have deliveries held, or had lately, but for those that are paused by now: some at a time, of which a page may have none. */
+/**
+ * The subscriptions that have deliveries held, or had lately, but for those that are paused by now: some at a time, of
+ * which a page may have none.
+ */
 export async function* readNotPaused(postgres: Postgres, limit = pageSize): AsyncGenerator<string[]> {
   let after = '00000000-0000-0000-0000-000000000000';
   for (;;) {

@@ -2,15 +2,18 @@ import type { Values } from '../infra/postgres/statement.js';
 import { lowestIdAt } from './partitions.js';
 
 /*
- * How the deliveries of some notifications are gone through: in the order of their keys, and as many in one statement as have a bounded
- * number of rows with their attempts. A notification may have one delivery or a hundred thousand: a statement about so many notifications
- * would sometimes pass its time limit, be undone, and fare no better the next time.
+ * How the deliveries of some notifications are gone through: in the order of their keys, and as many in one statement
+ * as have a bounded number of rows with their attempts. A notification may have one delivery or a hundred thousand: a
+ * statement about so many notifications would sometimes pass its time limit, be undone, and fare no better the next
+ * time.
  */
 
 /** Deliveries and attempts that one statement looks at. */
 export const rowsTogether = 5000;
 
-/** Common table expressions: `page`, the next deliveries of the notifications `$ids`, and `reached`, how far that comes. */
+/**
+ * Common table expressions: `page`, the next deliveries of the notifications `$ids`, and `reached`, how far that comes.
+ */
 export const nextDeliveries = (delivery: string): string => `
     ahead AS MATERIALIZED (
       SELECT notification_id, subscription_id, state, ended_at, attempts FROM ${delivery}

@@ -7,7 +7,10 @@ const keptMs = 300_000;
 /** The beginning of a time in which events are written: before it there was a gap. */
 export const recordingBegan = 'recording.began';
 
-/** One at a time: the numbers of events become visible in their order, so that one who reads on from a number misses none. */
+/**
+ * One at a time: the numbers of events become visible in their order, so that one who reads on from a number misses
+ * none.
+ */
 const inTurn = `turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(727278))`;
 
 const items = rowsOf<string>('item', { event: ['text', (event) => event] });

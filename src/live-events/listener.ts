@@ -10,7 +10,9 @@ const longestEndMs = 5000;
 
 type Parsed = Record<string, unknown>;
 
-/** One who listens: gets the events that fit as a stream of server-sent events, as fast as the connection takes them. */
+/**
+ * One who listens: gets the events that fit as a stream of server-sent events, as fast as the connection takes them.
+ */
 export class Listener {
   /** The number of the last event that was looked at, fitting or not. */
   private last: bigint;
@@ -56,8 +58,8 @@ export class Listener {
   }
 
   /**
-   * A comment, by which both sides find out that the other is gone; with the number up to which it has been told, so that who comes back
-   * goes on from there although nothing fitted meanwhile.
+   * A comment, by which both sides find out that the other is gone; with the number up to which it has been told, so
+   * that who comes back goes on from there although nothing fitted meanwhile.
    */
   alive(): void {
     if (!this.isBlocked) this.write(`: alive\nid: ${this.last}\n\n`);
@@ -89,7 +91,10 @@ export class Listener {
   }
 }
 
-/** A reader that does not read never comes to the end: its connection is broken off soon, so that it does not keep its place. */
+/**
+ * A reader that does not read never comes to the end: its connection is broken off soon, so that it does not keep its
+ * place.
+ */
 export function endSoon(output: Writable): void {
   output.end();
   setTimeout(() => output.destroy(), longestEndMs).unref();

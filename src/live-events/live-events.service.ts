@@ -7,13 +7,16 @@ import { writeEvents } from './event-table.js';
 import type { LiveEvent, StreamEvent } from './live-event.js';
 import { eventsDropped } from './live-events.counters.js';
 
-/** Events of one process, between two writes. More are dropped, and counted: nobody reads a thousand in a quarter of a second. */
+/**
+ * Events of one process, between two writes. More are dropped, and counted: nobody reads a thousand in a quarter of a
+ * second.
+ */
 const mostPending = 1000;
 const writeEveryMs = 250;
 
 /**
- * Writes down what happens in this process while anybody listens, in any process. Otherwise an event costs one look at a boolean: ask
- * `isOn` before one is made.
+ * Writes down what happens in this process while anybody listens, in any process. Otherwise an event costs one look at
+ * a boolean: ask `isOn` before one is made.
  */
 @Injectable()
 export class LiveEvents implements OnApplicationBootstrap, BeforeApplicationShutdown {

@@ -28,7 +28,9 @@ export interface Place {
   leave(): void;
 }
 
-/** Tells the listeners of this process what happens in all of them: one look at the table for all listeners together. */
+/**
+ * Tells the listeners of this process what happens in all of them: one look at the table for all listeners together.
+ */
 @Injectable()
 export class LiveListeners implements OnModuleDestroy {
   private readonly logger = new Logger(LiveListeners.name);
@@ -57,8 +59,8 @@ export class LiveListeners implements OnModuleDestroy {
   }
 
   /**
-   * Notes that somebody listens, before the answer begins: whatever happens from then on, and a heartbeat later in other processes, is
-   * told.
+   * Notes that somebody listens, before the answer begins: whatever happens from then on, and a heartbeat later in
+   * other processes, is told.
    * @throws {UnavailableProblem} when there are too many in this process
    */
   async prepare(): Promise<Place> {
@@ -94,7 +96,8 @@ export class LiveListeners implements OnModuleDestroy {
   async join(output: Writable, filter: EventFilter, place: Place, lastEventId: bigint | undefined): Promise<void> {
     const { now } = place;
     const isResumed = lastEventId !== undefined;
-    // Of another database, or of this one before it was restored. To wait for that number would keep all listeners waiting.
+    // Of another database, or of this one before it was restored. To wait for that number would keep all listeners
+    // waiting.
     const isAhead = isResumed && lastEventId > now;
     const listener = new Listener(output, filter, isAhead ? now : (lastEventId ?? now), isResumed);
     this.joining.add(output);

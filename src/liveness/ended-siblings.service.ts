@@ -3,8 +3,8 @@ import { Siblings } from '../supervision/siblings.js';
 import { Heartbeat } from './heartbeat.service.js';
 
 /**
- * Notes in the ledger that a sibling has ended, as soon as the supervisor says so: what it had in hand need not wait until its heartbeat has
- * expired.
+ * Notes in the ledger that a sibling has ended, as soon as the supervisor says so: what it had in hand need not wait
+ * until its heartbeat has expired.
  */
 @Injectable()
 export class EndedSiblings implements OnApplicationBootstrap, BeforeApplicationShutdown {

@@ -12,18 +12,22 @@ import { LedgerClock, nowMs } from './ledger-clock.js';
 const intervalMs = 2000;
 /** Four beats may be lost before other processes free the deliveries that this one had in hand. */
 const lifetimeMs = 10_000;
-/** A process whose last beat is longer ago may itself not have reached Postgres: it does not show that others could have. */
+/**
+ * A process whose last beat is longer ago may itself not have reached Postgres: it does not show that others could
+ * have.
+ */
 const recentMs = lifetimeMs / 2;
 /** A process counts as one that sends deliveries as they are accepted for so long after the last of these. */
 export const freshForMs = 1000;
 /**
- * The last beat of a process that beats no more counts for so long. Longer than two beats: that of the process that tells, and that of the
- * one that is told.
+ * The last beat of a process that beats no more counts for so long. Longer than two beats: that of the process that
+ * tells, and that of the one that is told.
  */
 const toldForMs = 5000;
 /**
- * No row says that it expires later than this: Postgres' clock was set back since, or a standby with a clock that is behind was promoted. An hour more,
- * because a transaction sees what was written after its own now(), and a living process must never be taken for dead by that.
+ * No row says that it expires later than this: Postgres' clock was set back since, or a standby with a clock that is
+ * behind was promoted. An hour more, because a transaction sees what was written after its own now(), and a living
+ * process must never be taken for dead by that.
  */
 const notPlanned = `now() + interval '${lifetimeMs + 3_600_000} ms'`;
 const beatRecently = `process.expires_at > now() + interval '${lifetimeMs - recentMs} ms' AND process.expires_at <= ${notPlanned}`;
@@ -52,11 +56,12 @@ const end = statement('process-ended', `UPDATE process SET ${hasEnded}, steady_s
 export const endAllProcesses = statement('processes-ended', `UPDATE process SET ${hasEnded}`);
 
 /**
- * The ids of the processes that are dead, as an array for a statement. A process whose row has expired is dead only if another
- * one has been seen alive all that time, and still is: while Postgres is out of reach nobody can show signs of life, and when it is
- * back the first process to ask would find all others dead, whose deliveries are on their way. An outage may end when the rows of
- * some have expired and those of others have not; therefore a row that has not expired yet proves nothing, only a recent beat does. After
- * Postgres' clock was set back the rows of all lie ahead; each beats within two seconds, and is seen to be steady ten seconds later.
+ * The ids of the processes that are dead, as an array for a statement. A process whose row has expired is dead only if
+ * another one has been seen alive all that time, and still is: while Postgres is out of reach nobody can show signs of
+ * life, and when it is back the first process to ask would find all others dead, whose deliveries are on their way. An
+ * outage may end when the rows of some have expired and those of others have not; therefore a row that has not expired
+ * yet proves nothing, only a recent beat does. After Postgres' clock was set back the rows of all lie ahead; each beats
+ * within two seconds, and is seen to be steady ten seconds later.
  */
 export const deadProcesses = `ARRAY(
   SELECT id FROM process WHERE ${hasEnded} OR (expires_at <= now() OR expires_at > ${notPlanned}) AND EXISTS (
@@ -65,8 +70,9 @@ export const deadProcesses = `ARRAY(
 )`;
 
 /**
- * A dead process is forgotten when the ledger has nothing left that it had in hand, and after a minute: Postgres may still carry out what
- * one that was killed had asked for. Not by NOT EXISTS: as a join it would read all that any process has in hand.
+ * A dead process is forgotten when the ledger has nothing left that it had in hand, and after a minute: Postgres may
+ * still carry out what one that was killed had asked for. Not by NOT EXISTS: as a join it would read all that any
+ * process has in hand.
  */
 export const sweep = statement(
   'sweep-processes',
@@ -111,7 +117,10 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   /** Whether anybody listens to live events, in any process (src/live-events), as of the last beat, or noted since. */
   isListenedTo = false;
   private listeningNotedAt = -Infinity;
-  /** Whether another process was delivering something as it was accepted when it last beat, as of the last beat of this one. */
+  /**
+   * Whether another process was delivering something as it was accepted when it last beat, as of the last beat of this
+   * one.
+   */
   isOtherFresh = false;
   /** Processes with the role `worker` that are alive, as of the last beat. */
   workers = 1;
@@ -132,16 +141,17 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   /**
-   * Whole milliseconds since 1970 by Postgres' clock, which all processes share; their own clocks may differ, and may be set while
-   * the process runs. Where Postgres' clock is set, or the machine of this process was suspended, the next beat puts it right: before
-   * something is refused because it lies ahead of this time, compare the clocks.
+   * Whole milliseconds since 1970 by Postgres' clock, which all processes share; their own clocks may differ, and may
+   * be set while the process runs. Where Postgres' clock is set, or the machine of this process was suspended, the next
+   * beat puts it right: before something is refused because it lies ahead of this time, compare the clocks.
    */
   ledgerNow(): number {
     return Math.round(this.ledgerClock.now());
   }
 
   /**
-   * Resolves after a comparison with Postgres' clock that began after this call. Calls share one, and wait a little where they are many.
+   * Resolves after a comparison with Postgres' clock that began after this call. Calls share one, and wait a little
+   * where they are many.
    * @throws where Postgres does not answer
    */
   compareClocks(): Promise<void> {
@@ -170,7 +180,8 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   }
 
   async onApplicationBootstrap(): Promise<void> {
-    // The directory lock proves that no other process is alive: the deliveries the last one had in hand are free at once.
+    // The directory lock proves that no other process is alive: the deliveries the last one had in hand are free at
+    // once.
     if (this.postgres.isEmbedded) await this.postgres.query(endAllProcesses);
     await this.beat();
     this.timer = setInterval(() => {
@@ -240,7 +251,8 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
       is_fresh: sentAt - this.freshAt < freshForMs,
     });
     this.beatAt = sentAt;
-    // A beat that was sent before somebody listened may be answered after it, and until the next one nothing would be written for them.
+    // A beat that was sent before somebody listened may be answered after it, and until the next one nothing would be
+    // written for them.
     this.isListenedTo = row!.is_listened_to || this.listeningNotedAt >= sentAt;
     this.isOtherFresh = row!.is_other_fresh;
     this.workers = Math.max(1, row!.workers);

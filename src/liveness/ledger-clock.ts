@@ -4,7 +4,10 @@ import { statement } from '../infra/postgres/statement.js';
 import { SharedRuns } from '../infra/shared-runs.js';
 import { narrowOffset } from './narrow-offset.js';
 
-/** A caller can make this process ask, by a time that lies ahead: its requests share a question, and this is as often as they get one. */
+/**
+ * A caller can make this process ask, by a time that lies ahead: its requests share a question, and this is as often as
+ * they get one.
+ */
 const atMostEveryMs = 250;
 
 /** Postgres' clock, in a statement that answers with it. */
@@ -35,7 +38,8 @@ export class LedgerClock {
   }
 
   /**
-   * Resolves after a comparison that began after this call: an answer that was on its way may be as old as what it is to correct.
+   * Resolves after a comparison that began after this call: an answer that was on its way may be as old as what it is
+   * to correct.
    * @throws where Postgres does not answer
    */
   compare(): Promise<void> {

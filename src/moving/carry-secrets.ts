@@ -14,7 +14,8 @@ function decrypt([one, other]: Ciphers, stored: string, place: string): string {
 }
 
 /**
- * The same row, with its secrets encrypted as the settings say instead of with the key of `DATA_DIR`, which may be thrown away with it.
+ * The same row, with its secrets encrypted as the settings say instead of with the key of `DATA_DIR`, which may be
+ * thrown away with it.
  * @throws {UnreadableSecret}
  */
 export function secretsCarrier(table: Table, from: Ciphers, to: SecretCipher): (row: Row) => Row {
@@ -35,7 +36,8 @@ export function secretsCarrier(table: Table, from: Ciphers, to: SecretCipher): (
       at: placeOf('request_hash'),
       change: (stored, row) => {
         const place = hashPlace({ application: row[application!], operation: row[operation!], key: row[key!] });
-        // One that a key of before has encrypted cannot be read here either (docs/decisions/0032). A hash that is readable is of a request without a secret.
+        // One that a key of before has encrypted cannot be read here either (docs/decisions/0032). A hash that is
+        // readable is of a request without a secret.
         const hash = from.map((cipher) => cipher.decryptIfPossible(stored, place)).find((found) => found !== undefined);
         return hash === undefined || hash === stored ? stored : to.encrypt(hash, place);
       },

@@ -4,7 +4,10 @@ import type { Database } from './tables.js';
 const selectSequences = `SELECT relname AS name FROM pg_class
   WHERE relkind = 'S' AND relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'catalogue'::regclass)`;
 
-/** The next number of each is higher than any that either database has given. A sequence is not set back with its transaction, which does no harm. */
+/**
+ * The next number of each is higher than any that either database has given. A sequence is not set back with its
+ * transaction, which does no harm.
+ */
 export async function copySequences(source: Database, target: Database): Promise<void> {
   for (const { name } of (await source.query(selectSequences)) as { name: string }[]) {
     const [found] = (await source.query(`SELECT last_value::text AS last, is_called FROM ${quoted(name)}`)) as [

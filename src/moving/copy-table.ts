@@ -30,8 +30,8 @@ export async function copyTable(
 }
 
 /**
- * The embedded database does not flush what it writes. Where power failed, an index may have lost rows that the table has: they are counted in the
- * table itself.
+ * The embedded database does not flush what it writes. Where power failed, an index may have lost rows that the table
+ * has: they are counted in the table itself.
  */
 async function refuseMissing(source: Database, name: string, copied: number): Promise<void> {
   const [found] = (await source.query(

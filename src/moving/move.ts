@@ -30,7 +30,8 @@ export interface Moved {
 export class MoveInDoubt extends Error {}
 
 /**
- * Copies everything from the embedded database of `DATA_DIR`, which stays as it is, to the Postgres of `DATABASE_URL`, in one transaction.
+ * Copies everything from the embedded database of `DATA_DIR`, which stays as it is, to the Postgres of `DATABASE_URL`,
+ * in one transaction.
  * @throws {MoveInDoubt} after every other error nothing was moved
  * @throws {MoveRefused}
  * @throws {CannotConnect}
@@ -102,7 +103,8 @@ async function copyAll(
 ): Promise<Map<string, number>> {
   // Between two statements the embedded database is read, which may be slow.
   await target.query('SET LOCAL idle_in_transaction_session_timeout = 0');
-  // A Heraut that is started on it meanwhile waits for its turn to migrate; one that has just been started can give no sign of life.
+  // A Heraut that is started on it meanwhile waits for its turn to migrate; one that has just been started can give no
+  // sign of life.
   await target.query(`SELECT pg_advisory_xact_lock(${migrationLock})`);
   await target.query('LOCK TABLE process IN SHARE ROW EXCLUSIVE MODE');
   await refuseOccupied(target, await familiesOf(source));
@@ -116,7 +118,8 @@ async function copyAll(
     const family = familyOf(table.name);
     counts.set(family, (counts.get(family) ?? 0) + count);
   }
-  // No process of the source is alive: the lock on its directory proves it. The deliveries that they had in hand are recovered at the start, as after a restart.
+  // No process of the source is alive: the lock on its directory proves it. The deliveries that they had in hand are
+  // recovered at the start, as after a restart.
   await target.query(endAllProcesses.text);
   await copySequences(source, target);
   return counts;

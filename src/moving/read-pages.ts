@@ -21,8 +21,8 @@ export function howManyFit(sizes: readonly number[], most: number): number {
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /**
- * The rows of a table, a page at a time, in the order of its primary key. First the sizes of the next ones are read, then as many of them as fit:
- * the length of a text is known without reading it.
+ * The rows of a table, a page at a time, in the order of its primary key. First the sizes of the next ones are read,
+ * then as many of them as fit: the length of a text is known without reading it.
  */
 export async function* readPages(database: Database, { name, columns, key }: Table): AsyncGenerator<Row[]> {
   if (key.length === 0) throw new Error(`${name} has no primary key to read it by`);

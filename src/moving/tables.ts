@@ -39,7 +39,10 @@ const selectTables = `
 export const readTables = async (database: Database): Promise<Table[]> =>
   (await database.query(selectTables)) as Table[];
 
-/** The table that has this one as a partition, by its name: one that is detached, because it was about to be dropped, belongs to it all the same. */
+/**
+ * The table that has this one as a partition, by its name: one that is detached, because it was about to be dropped,
+ * belongs to it all the same.
+ */
 export const familyOf = (name: string): string =>
   dayOfPartition(name) === undefined && endOfMonth(name) === undefined ? name : name.slice(0, name.lastIndexOf('_'));
 

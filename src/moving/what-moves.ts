@@ -9,15 +9,15 @@ export const leftBehind: ReadonlySet<string> = new Set([
   // Nobody listens to live events, as nothing runs; the events are kept for minutes.
   'live_listener',
   'live_event',
-  // Users sign in again. Their cookies are for the address and the secrets of before, and Postgres may have sessions already, of whoever
-  // looked at it.
+  // Users sign in again. Their cookies are for the address and the secrets of before, and Postgres may have sessions
+  // already, of whoever looked at it.
   'session',
   'sign_in_ticket',
 ]);
 
 /**
- * Tables in which a Heraut that was started on an empty Postgres, to see whether that works, leaves rows. They are of the migrations and of its
- * own processes, measurements and alerts, and are replaced.
+ * Tables in which a Heraut that was started on an empty Postgres, to see whether that works, leaves rows. They are of
+ * the migrations and of its own processes, measurements and alerts, and are replaced.
  */
 export const replaced: ReadonlySet<string> = new Set([
   'catalogue',

@@ -35,7 +35,8 @@ async function namesWhere(names: string[], condition: (name: string) => string, 
 }
 
 /**
- * New ids are of Postgres' time: with lower ones than there are, a subscriber that fetches would not get those that lie before its cursor.
+ * New ids are of Postgres' time: with lower ones than there are, a subscriber that fetches would not get those that lie
+ * before its cursor.
  * @throws {MoveRefused} where the clock of the Postgres is behind what it is to get
  */
 export async function refuseClockBehind(source: Database, target: Database): Promise<void> {

@@ -1,8 +1,9 @@
 import type { KnownAttempt, KnownDelivery } from '../deliveries/delivery-reader.service.js';
 
 /*
- * The story of a notification, told from the rows there are: of it, its deliveries and attempts, the audit log, and the endpoints
- * that are open now. The ledger keeps the last of several moments of a kind, and forgets some: what it does not know has no time.
+ * The story of a notification, told from the rows there are: of it, its deliveries and attempts, the audit log, and the
+ * endpoints that are open now. The ledger keeps the last of several moments of a kind, and forgets some: what it does
+ * not know has no time.
  */
 
 export const storyEvents = [

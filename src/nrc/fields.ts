@@ -88,9 +88,9 @@ export function snakeCaseOf(name: string): string {
 }
 
 /**
- * Reads the fields of one JSON object and collects their errors. A method that reads a field returns undefined
- * when the field is absent or was refused. Names may come in camelCase or snake_case. Part of the publishing path, so it
- * builds nothing it does not need.
+ * Reads the fields of one JSON object and collects their errors. A method that reads a field returns undefined when the
+ * field is absent or was refused. Names may come in camelCase or snake_case. Part of the publishing path, so it builds
+ * nothing it does not need.
  */
 export class FieldReader {
   constructor(

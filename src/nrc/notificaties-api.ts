@@ -35,8 +35,8 @@ export const notificatiesApi: DescribedApi = {
 };
 
 /**
- * The root of the API, which lists its resources. A route of the server itself, not of a controller: Nest removes the slash
- * at the end of a path.
+ * The root of the API, which lists its resources. A route of the server itself, not of a controller: Nest removes the
+ * slash at the end of a path.
  */
 export function serveResourceList(app: NestFastifyApplication): void {
   app

@@ -159,5 +159,8 @@ export type ProblemClass = keyof typeof problemClasses;
 
 export const isProblemClass = (name: string): name is ProblemClass => Object.hasOwn(problemClasses, name);
 
-/** A type without an explanation (test/error-codes.spec.ts looks for one) is its own title: an answer must not fail on it. */
+/**
+ * A type without an explanation (test/error-codes.spec.ts looks for one) is its own title: an answer must not fail on
+ * it.
+ */
 export const titleOf = (name: string): string => (isProblemClass(name) ? problemClasses[name].title : name);

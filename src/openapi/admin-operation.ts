@@ -83,7 +83,8 @@ const entityTagHeader = z.string().describe('Of the resource as the answer shows
 
 /**
  * One operation of the admin API: its status, its part of the OpenAPI document, and the refusal of unknown query
- * parameters, and of a body where it takes none: a misspelt filter that is ignored would list, or change, more than was meant.
+ * parameters, and of a body where it takes none: a misspelt filter that is ignored would list, or change, more than was
+ * meant.
  */
 export function AdminOperation(operation: Operation): MethodDecorator {
   const { id, summary, description, body, query, isIdempotent, hasEntityTag, honoursIfMatch } = operation;

@@ -35,8 +35,9 @@ export const namedSchemas = 'x-named-schemas';
 let undescribed: (() => void)[] = [];
 
 /**
- * The status of a handler, and its part of the OpenAPI document, which comes from the zod schemas beside the handler: it is
- * written by `describeOperations`, as to convert all schemas takes longer than all else that is done when the files are loaded.
+ * The status of a handler, and its part of the OpenAPI document, which comes from the zod schemas beside the handler:
+ * it is written by `describeOperations`, as to convert all schemas takes longer than all else that is done when the
+ * files are loaded.
  */
 export function describeOperation(operation: OperationDescription): MethodDecorator {
   return (target, key, descriptor) => {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 
-// 1 to 255 printable ASCII characters that are not all spaces: bare, or as a quoted string (RFC 8941 §3.3.3), in which each
-// `"` and `\` is written as two.
+// 1 to 255 printable ASCII characters that are not all spaces: bare, or as a quoted string (RFC 8941 §3.3.3), in which
+// each `"` and `\` is written as two.
 const bare = String.raw`[!#-~]([ -~]{0,253}[!-~])?`;
 const quoted = String.raw`"(?! *"$)([ !#-\[\]-~]|\\["\\]){1,255}"`;
 const longest = 2 + 2 * 255;

@@ -9,8 +9,8 @@ export type NamedSchema = Record<string, OpenApiSchema>;
 export type Side = 'input' | 'output';
 
 /**
- * A zod schema as OpenAPI 3.0 writes it. Schemas with a name (`.meta({ id })`) are referred to under `#/components/schemas`,
- * and are in `named`, wherever they stand inside of `schema`.
+ * A zod schema as OpenAPI 3.0 writes it. Schemas with a name (`.meta({ id })`) are referred to under
+ * `#/components/schemas`, and are in `named`, wherever they stand inside of `schema`.
  */
 export function openApiSchema(schema: z.ZodType, side: Side): { schema: OpenApiSchema; named: NamedSchema } {
   const text = JSON.stringify(z.toJSONSchema(schema, { target: 'openapi-3.0', io: side }));

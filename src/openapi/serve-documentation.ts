@@ -42,8 +42,9 @@ const allowPage: onRequestHookHandler = (_request, reply, done) => {
 };
 
 /**
- * Routes of the server itself, not of a controller: those refuse a caller that does not accept JSON. Each text is made once and kept: anyone may
- * ask for it without a token, and to write the YAML takes a tenth of a second in which the process does nothing else.
+ * Routes of the server itself, not of a controller: those refuse a caller that does not accept JSON. Each text is made
+ * once and kept: anyone may ask for it without a token, and to write the YAML takes a tenth of a second in which the
+ * process does nothing else.
  */
 export function serveFiles(
   server: FastifyInstance,

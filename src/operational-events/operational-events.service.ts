@@ -16,8 +16,8 @@ export type OperationalEvent =
   | { event: 'subscription.paused'; subscriptionId: string }
   | { event: 'subscription.resumed'; subscriptionId: string }
   /**
-   * Deliveries ended without success and are kept as dead letters: `count` of them, which are written together. An id is null where
-   * they have several. `reason`: of the first of them.
+   * Deliveries ended without success and are kept as dead letters: `count` of them, which are written together. An id
+   * is null where they have several. `reason`: of the first of them.
    */
   | {
       event: 'delivery.dead';
@@ -47,7 +47,9 @@ const isGood: Record<OperationalEvent['event'], boolean> = {
   'delivery.dead': false,
 };
 
-/** The one list of what operators are told of. Each is an event in the log, at `warn` where somebody may have to act. */
+/**
+ * The one list of what operators are told of. Each is an event in the log, at `warn` where somebody may have to act.
+ */
 @Injectable()
 export class OperationalEvents {
   private readonly logger = new Logger('Operations');
@@ -66,8 +68,8 @@ export class OperationalEvents {
   }
 
   /**
-   * Reports deliveries that one statement has ended without success: one event for all of a subscription in the same state, because a
-   * million may end together.
+   * Reports deliveries that one statement has ended without success: one event for all of a subscription in the same
+   * state, because a million may end together.
    */
   reportDead(dead: readonly DeadLetter[]): void {
     const groups = new Map<string, DeadLetter[]>();

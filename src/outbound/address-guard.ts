@@ -7,9 +7,9 @@ import { isWithin, Ranges } from './ranges.js';
 import { AddressRefused } from './refused.js';
 
 /**
- * The ranges that are not the public internet (IANA special-purpose registries, RFC 6890 and successors, and multicast; of IPv6 all
- * that is outside 2000::/3, where alone addresses are given out, and what is special in there). A caller that could name a URL there
- * would make this server call addresses that only this server can reach.
+ * The ranges that are not the public internet (IANA special-purpose registries, RFC 6890 and successors, and multicast;
+ * of IPv6 all that is outside 2000::/3, where alone addresses are given out, and what is special in there). A caller
+ * that could name a URL there would make this server call addresses that only this server can reach.
  */
 const specialRanges = [
   '0.0.0.0/8',
@@ -40,8 +40,8 @@ const specialRanges = [
 export const loopbackRanges = ['127.0.0.0/8', '::1'];
 
 /**
- * Addresses that only this machine, or the cloud it runs in, answers at, and where that hands out credentials. No range that
- * contains other addresses opens them.
+ * Addresses that only this machine, or the cloud it runs in, answers at, and where that hands out credentials. No range
+ * that contains other addresses opens them.
  */
 const closedRanges = [
   '169.254.0.0/16', // link-local: metadata of nearly every cloud
@@ -58,8 +58,8 @@ const closedRanges = [
 type NetworkSettings = Pick<Settings, 'CALLBACK_NETWORKS' | 'CALLBACK_ALLOWED_NETWORKS' | 'DATABASE_URL'>;
 
 /**
- * Which addresses may be called. The check belongs at the connect, after the name was resolved and on the very addresses
- * that are used: a name that is checked first and resolved again for the call can answer differently.
+ * Which addresses may be called. The check belongs at the connect, after the name was resolved and on the very
+ * addresses that are used: a name that is checked first and resolved again for the call can answer differently.
  */
 export class AddressGuard {
   /** Nobody said which networks callbacks may use, and this is the embedded default. */
@@ -98,8 +98,8 @@ export class AddressGuard {
 
   /**
    * Whether the host of a URL is itself a refused address. Node does not look up a host that is an address already, so
-   * `lookup` never sees it. `host` as `URL.hostname` gives it, with or without brackets: WHATWG parsing has turned every
-   * spelling (`0x7f.1`, `2130706433`) into the usual one.
+   * `lookup` never sees it. `host` as `URL.hostname` gives it, with or without brackets: WHATWG parsing has turned
+   * every spelling (`0x7f.1`, `2130706433`) into the usual one.
    */
   isRefusedHost(host: string): boolean {
     const address = withoutBrackets(host);

@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net';
 
 /**
- * The IPv4 addresses that an IPv6 address carries inside, as eight numbers of 16 bits: a translator or a tunnel on the way
- * may call those instead. Empty: it carries none.
+ * The IPv4 addresses that an IPv6 address carries inside, as eight numbers of 16 bits: a translator or a tunnel on the
+ * way may call those instead. Empty: it carries none.
  */
 export function carriedAddresses(groups: readonly number[]): string[] {
   const at = (index: number) => groups[index] ?? 0;
@@ -15,8 +15,8 @@ export function carriedAddresses(groups: readonly number[]): string[] {
   if (at(0) === 0x2002) return [dotted(at(1), at(2))]; // 6to4, RFC 3056
   // Teredo, RFC 4380 §4: its server, and the client with every bit inverted.
   if (at(0) === 0x2001 && at(1) === 0) return [dotted(at(2), at(3)), dotted(at(6) ^ 0xffff, at(7) ^ 0xffff)];
-  // NAT64 with a prefix of the network's own (RFC 8215), which is 48, 56, 64 or 96 bits long. Bits 64 to 71 are no part of
-  // the address (RFC 6052 §2.2).
+  // NAT64 with a prefix of the network's own (RFC 8215), which is 48, 56, 64 or 96 bits long. Bits 64 to 71 are no part
+  // of the address (RFC 6052 §2.2).
   if (at(0) === 0x64 && at(1) === 0xff9b && at(2) === 1) {
     const bytes = groups.flatMap((group) => [group >> 8, group & 0xff]).toSpliced(8, 1);
     return [...[6, 7, 8].map((from) => bytes.slice(from, from + 4).join('.')), last];
@@ -25,8 +25,8 @@ export function carriedAddresses(groups: readonly number[]): string[] {
 }
 
 /**
- * The address that a socket calls when it is given this one: where an IPv4 address is mapped into an IPv6 address (RFC 4291 §2.5.5.2), that one. Rules
- * that name ranges of addresses have to be asked about this one.
+ * The address that a socket calls when it is given this one: where an IPv4 address is mapped into an IPv6 address (RFC
+ * 4291 §2.5.5.2), that one. Rules that name ranges of addresses have to be asked about this one.
  */
 export function calledAddress(address: string): string {
   if (!isIPv6(address)) return address;

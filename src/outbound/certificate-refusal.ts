@@ -1,8 +1,9 @@
 import { codeOfCall } from './describe-error.js';
 
 /**
- * The certificate of the receiver is nothing to this side: no trusted authority has signed it, as far as this identity trusts any, or one of
- * the chain, which may be its own authority, has ended. Not that it is for another name (ERR_TLS_CERT_ALTNAME_INVALID): that it tells each identity.
+ * The certificate of the receiver is nothing to this side: no trusted authority has signed it, as far as this identity
+ * trusts any, or one of the chain, which may be its own authority, has ended. Not that it is for another name
+ * (ERR_TLS_CERT_ALTNAME_INVALID): that it tells each identity.
  */
 const notTrusted: ReadonlySet<string> = new Set([
   'UNABLE_TO_GET_ISSUER_CERT',
@@ -22,8 +23,9 @@ const notTrusted: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The receiver says that the client certificate, or the lack of one, is nothing to it (RFC 8446 §6.2). With TLS 1.2 that it lacks one is told by
- * `handshake_failure`. Versions of OpenSSL name the alerts differently: `SSLV3_ALERT_…`, `SSL/TLS_ALERT_…`, `TLSV13_ALERT_…`.
+ * The receiver says that the client certificate, or the lack of one, is nothing to it (RFC 8446 §6.2). With TLS 1.2
+ * that it lacks one is told by `handshake_failure`. Versions of OpenSSL name the alerts differently: `SSLV3_ALERT_…`,
+ * `SSL/TLS_ALERT_…`, `TLSV13_ALERT_…`.
  */
 const toldByReceiver =
   /_ALERT_(?:(?:NO|BAD|UNSUPPORTED)_CERTIFICATE|CERTIFICATE_[A-Z]+|UNKNOWN_CA|ACCESS_DENIED|DECRYPT_ERROR|HANDSHAKE_FAILURE)$/;
@@ -32,7 +34,8 @@ const toldByReceiver =
 const refusedHere = /^ERR_(?:OSSL_|CRYPTO_|SSL_(?:CA|EE)_)/;
 
 /**
- * Whether a connection came to nothing, or was ended, because of the TLS certificates of this call: another with another identity may find the receiver well.
+ * Whether a connection came to nothing, or was ended, because of the TLS certificates of this call: another with
+ * another identity may find the receiver well.
  */
 export function isCertificateRefusal(error: Error): boolean {
   const code = codeOfCall(error);

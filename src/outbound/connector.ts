@@ -8,13 +8,15 @@ export interface Connecting {
   on(event: 'connectionAttempt', listener: (address: string, port: number) => void): unknown;
   /** The callback gets the error, unless it was called before. */
   destroy(error?: Error): unknown;
-  /** The part of ours that it waits for, for which the receiver is not to blame; undefined: it waits for the receiver. */
+  /**
+   * The part of ours that it waits for, for which the receiver is not to blame; undefined: it waits for the receiver.
+   */
   readonly waitsForOurs?: string | undefined;
 }
 
 /**
- * Makes one connection and calls back once: when a request can be written, or with an error. Undefined: nothing is being made, the
- * error has been told.
+ * Makes one connection and calls back once: when a request can be written, or with an error. Undefined: nothing is
+ * being made, the error has been told.
  */
 export type Connector = (...parameters: Parameters<buildConnector.connector>) => Connecting | undefined;
 

@@ -1,6 +1,9 @@
 import { lookupBusy } from './shared-lookup.js';
 
-/** This machine has no more files, ports or memory for sockets, or no network, or is busy with names whose servers do not answer. */
+/**
+ * This machine has no more files, ports or memory for sockets, or no network, or is busy with names whose servers do
+ * not answer.
+ */
 const codesOfMachine: ReadonlySet<string> = new Set([
   'EMFILE',
   'ENFILE',
@@ -12,8 +15,8 @@ const codesOfMachine: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * These say nothing of the endpoint either: no answer from a name server, which may be that of the receiver, and what callbacks may not
- * use, which nobody called.
+ * These say nothing of the endpoint either: no answer from a name server, which may be that of the receiver, and what
+ * callbacks may not use, which nobody called.
  */
 const ourCodes: ReadonlySet<string> = new Set([...codesOfMachine, 'EAI_AGAIN', 'ADDRESS_REFUSED', 'URL_REFUSED']);
 

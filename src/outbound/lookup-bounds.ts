@@ -8,16 +8,21 @@ export interface LookupBounds {
   slow: number;
   /** Of these, those of which nothing is known, and those whose domain was slow. */
   unproven: number;
-  /** The same of one domain, of which the same servers answer for all names, or for none; one that was quick itself need not keep to it. */
+  /**
+   * The same of one domain, of which the same servers answer for all names, or for none; one that was quick itself need
+   * not keep to it.
+   */
   unprovenOfDomain: number;
   /** Of one domain in all. */
   ofDomain: number;
 }
 
 /**
- * Two threads are left for names that were quick, and two more for those of which nothing is known, where there are so many: a domain that has fallen
- * silent has two. The last two of all are only for domains of
- * which no other name is asked for: however many were quick and fall silent together, each gets one of these at most, and two domains leave both. Of few threads the first to be had are those for another domain of which nothing is known: after a start that is each.
+ * Two threads are left for names that were quick, and two more for those of which nothing is known, where there are so
+ * many: a domain that has fallen silent has two. The last two of all are only for domains of which no other name is
+ * asked for: however many were quick and fall silent together, each gets one of these at most, and two domains leave
+ * both. Of few threads the first to be had are those for another domain of which nothing is known: after a start that
+ * is each.
  * @param threads of libuv, which lets half of them ask for names (`slow_work_thread_threshold` in its threadpool.c)
  */
 export function lookupBoundsOf(threads: number): LookupBounds {

@@ -71,7 +71,9 @@ export class Outbound {
     });
   }
 
-  /** For how long the egress proxy has failed for that `address:port`, in milliseconds; 0: it has not, or there is none. */
+  /**
+   * For how long the egress proxy has failed for that `address:port`, in milliseconds; 0: it has not, or there is none.
+   */
   proxyFailingMs(authority: string): number {
     return this.proxy?.failingMs(authority) ?? 0;
   }

@@ -6,7 +6,10 @@ type Callback = Parameters<LookupFunction>[2];
 
 /** A name that took longer to be looked up is slow until it is quick again: its servers do not answer, or hardly. */
 const slowMs = 1000;
-/** After a slow look-up, a domain has to be quick for so long until its names count as quick again: who owns it could have them be quick now and then. */
+/**
+ * After a slow look-up, a domain has to be quick for so long until its names count as quick again: who owns it could
+ * have them be quick now and then.
+ */
 const slowDomainMs = 600_000;
 /** In line for a look-up. Well below the time of a call, which would end as if its receiver had not answered. */
 const longestInLineMs = 3000;
@@ -35,9 +38,10 @@ interface Ask {
 }
 
 /**
- * Asks for the addresses of a name once for all that want them at the same time. The operating system is asked on threads of which Node lets few wait
- * for names (libuv: half of UV_THREADPOOL_SIZE). A name whose servers do not answer keeps one for ten seconds or more: the names of a domain
- * that has fallen silent would keep all of them, and no connection to any other name would come about.
+ * Asks for the addresses of a name once for all that want them at the same time. The operating system is asked on
+ * threads of which Node lets few wait for names (libuv: half of UV_THREADPOOL_SIZE). A name whose servers do not answer
+ * keeps one for ten seconds or more: the names of a domain that has fallen silent would keep all of them, and no
+ * connection to any other name would come about.
  * @param now milliseconds, monotonic
  */
 export function sharedLookup(

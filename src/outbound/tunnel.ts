@@ -21,8 +21,8 @@ interface TunnelMeans {
 }
 
 /**
- * A connection in the making through the egress proxy: look up and check → CONNECT to the address → TLS with the receiver,
- * by its name.
+ * A connection in the making through the egress proxy: look up and check → CONNECT to the address → TLS with the
+ * receiver, by its name.
  */
 export class Tunnel extends EventEmitter implements Connecting {
   private readonly port: string;

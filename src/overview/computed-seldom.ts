@@ -1,4 +1,7 @@
-/** Something that costs as much however many ask for it: it is computed at most once in a while, and those who ask share it. */
+/**
+ * Something that costs as much however many ask for it: it is computed at most once in a while, and those who ask share
+ * it.
+ */
 export class ComputedSeldom<T> {
   private last: { at: number; value: T } | undefined;
   private running: Promise<T> | undefined;

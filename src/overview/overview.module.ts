@@ -8,8 +8,8 @@ import { OverviewController } from './overview.controller.js';
 import { Overview } from './overview.service.js';
 
 /**
- * The whole installation at a glance, for operators. Does not import HealthModule: that one stops before all others, which its
- * place in app.module.ts makes it do as long as no module depends on it.
+ * The whole installation at a glance, for operators. Does not import HealthModule: that one stops before all others,
+ * which its place in app.module.ts makes it do as long as no module depends on it.
  */
 @Module({
   imports: [EndpointsModule, SubscriptionsModule, QueueModule],

@@ -1,6 +1,9 @@
 import { readSettings, settingsSchema, type Settings } from '../config/settings.js';
 
-/** Texts, and lists of them, that are no secret. Of any other only that it is set is shown: a new setting is hidden until it is here. */
+/**
+ * Texts, and lists of them, that are no secret. Of any other only that it is set is shown: a new setting is hidden
+ * until it is here.
+ */
 const shownTexts: ReadonlySet<string> = new Set<keyof Settings>([
   'HOST',
   'ADMIN_HOST',

@@ -1,7 +1,9 @@
 import type { Accepted, Decision } from '../ledger/acceptance.js';
 import { longestInlineBody, type HandedOut } from '../ledger/delivery.js';
 
-/** Of an accepted notification, the deliveries that go to a worker at once: those that are not held, and not in line. */
+/**
+ * Of an accepted notification, the deliveries that go to a worker at once: those that are not held, and not in line.
+ */
 export function deliveriesForNow(accepted: Accepted, decision: Decision): HandedOut[] {
   if (decision.kind !== 'accepted' || decision.handedTo !== 'worker') return [];
   const { id, body, subscriptionIds, heldFor, expiresAt } = accepted;

@@ -8,9 +8,9 @@ import { NotificatiesController, toPublish } from './notificaties.controller.js'
 import { publicationSeconds } from './publishing.counters.js';
 
 /**
- * Leads `POST …/notificaties` from the router straight to its controller. The guards, pipes and interceptors that Nest puts in
- * between, each awaited, cost a tenth of a publication (docs/decisions/0024). The steps are theirs, in their order; what the
- * decorators of `create` say describes the route as before. Call it before the routes are registered.
+ * Leads `POST …/notificaties` from the router straight to its controller. The guards, pipes and interceptors that Nest
+ * puts in between, each awaited, cost a tenth of a publication (docs/decisions/0024). The steps are theirs, in their
+ * order; what the decorators of `create` say describes the route as before. Call it before the routes are registered.
  */
 export function publishDirectly(app: NestFastifyApplication): void {
   const server = app.getHttpAdapter().getInstance();

@@ -3,7 +3,10 @@ import { asUuid } from '../infra/uuid-text.js';
 import type { InOrder } from '../ledger/line-up.js';
 import type { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 
-/** Which of these subscriptions keep the order of notifications about that object. @returns null where none does: nearly always */
+/**
+ * Which of these subscriptions keep the order of notifications about that object. @returns null where none does: nearly
+ * always
+ */
 export function inOrderOf(
   subscriptions: SubscriptionDirectory,
   subscriptionIds: readonly string[],

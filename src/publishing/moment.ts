@@ -10,8 +10,8 @@ const shape =
   /^(\d{4})-(\d{2})-(\d{2})(?:[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,6})\d*)?)?\s*(?:[Zz]|([+-])(\d{2})(?::?(\d{2}))?)?)?$/;
 
 /**
- * Reads a moment. A date alone is its midnight; without an offset it is UTC. Decimals beyond the microsecond are dropped.
- * undefined: the text is no moment.
+ * Reads a moment. A date alone is its midnight; without an offset it is UTC. Decimals beyond the microsecond are
+ * dropped. undefined: the text is no moment.
  */
 export function readMoment(text: string): Moment | undefined {
   const match = shape.exec(text);

@@ -22,7 +22,9 @@ export const notificatieSchema = z
   })
   .meta({ id: 'Message', title: 'Notificatie', description: 'An event. The answer shows what receivers get.' });
 
-/** Without `format`: generators of clients (openapi-python-client) leave out an operation with a date-time in a header. */
+/**
+ * Without `format`: generators of clients (openapi-python-client) leave out an operation with a date-time in a header.
+ */
 const deliverAfter = z
   .string()
   .optional()

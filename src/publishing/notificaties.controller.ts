@@ -23,7 +23,9 @@ export class NotificatiesController {
     private readonly tracing: Tracing,
   ) {}
 
-  /** Answers with the notification as it is sent; all else goes into headers, so that the body is that of the standard. */
+  /**
+   * Answers with the notification as it is sent; all else goes into headers, so that the body is that of the standard.
+   */
   @Post()
   @NrcOperation({
     id: 'notificaties_create',

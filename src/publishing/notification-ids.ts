@@ -7,8 +7,8 @@ const poolBytes = 4096;
 
 /**
  * Makes ids of notifications, UUIDv7. Those of one millisecond are in no order.
- * @param now milliseconds since 1970, by the ledger's clock: the id decides in which partition a notification is, so a process
- *   whose own clock is wrong must not make it by that one
+ * @param now milliseconds since 1970, by the ledger's clock: the id decides in which partition a notification is, so a
+ *   process whose own clock is wrong must not make it by that one
  */
 export function notificationIds(now: () => number): () => string {
   const pool = new Uint8Array(poolBytes);

@@ -27,9 +27,9 @@ export type Misfit = Omit<ParsedNotification, 'channel'> & { channel: Pick<Chann
 export type ParseResult =
   | { kind: 'parsed'; notification: ParsedNotification }
   /**
-   * `dependsOnChannels`: a channel that was made or changed just now could make it valid.
-   * `dependsOnClock`: a clock that is further than `now` could.
-   * `misfit`: where nothing is wrong but that its channel is not there, or that its characteristics do not fit the filters of its channel.
+   * `dependsOnChannels`: a channel that was made or changed just now could make it valid. `dependsOnClock`: a clock
+   * that is further than `now` could. `misfit`: where nothing is wrong but that its channel is not there, or that its
+   * characteristics do not fit the filters of its channel.
    */
   | {
       kind: 'invalid';
@@ -58,14 +58,15 @@ const textRules: TextRules = { maxLength: 100 };
 const sourceRules = { maxLength: 100, isOptional: true };
 const valueRules: TextRules = { maxLength: 1000, mayBeBlank: true };
 /**
- * Ten times the filters that a channel may have. The standard names no limit, and with the 75,000 names that fit into a body a refused publication took a
- * fifth of a second in which the process did nothing else.
+ * Ten times the filters that a channel may have. The standard names no limit, and with the 75,000 names that fit into a
+ * body a refused publication took a fifth of a second in which the process did nothing else.
  */
 export const mostCharacteristics = 1000;
 
 /**
- * Two clocks that are kept right are not the same: a publisher that writes the time of this moment may be ahead of Postgres' clock, and this
- * process knows that one only as exactly as its last answer was quick. A notification that is refused with 400 is lost.
+ * Two clocks that are kept right are not the same: a publisher that writes the time of this moment may be ahead of
+ * Postgres' clock, and this process knows that one only as exactly as its last answer was quick. A notification that is
+ * refused with 400 is lost.
  */
 export const clocksDifferByMs = 500;
 
@@ -92,8 +93,8 @@ const fieldOf = new Map<string, FieldName>(
 );
 
 /**
- * Checks and normalizes a publication: trimmed, UTC, unknown fields dropped, in the publisher's order. `kenmerken` is always
- * there, because receivers fail without it. Hot path: a few microseconds.
+ * Checks and normalizes a publication: trimmed, UTC, unknown fields dropped, in the publisher's order. `kenmerken` is
+ * always there, because receivers fail without it. Hot path: a few microseconds.
  */
 export function parseNotification(raw: JsonObject, { findChannel, now, leewaySeconds }: ParseContext): ParseResult {
   const fields = new FieldReader(raw);

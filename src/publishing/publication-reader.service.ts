@@ -7,7 +7,10 @@ import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { parseNotification, type Misfit, type ParsedNotification, type ParseResult } from './parse-notification.js';
 
-/** Nothing is wrong with a notification but that its channel has other filters, or is not there: it may have been otherwise before. */
+/**
+ * Nothing is wrong with a notification but that its channel has other filters, or is not there: it may have been
+ * otherwise before.
+ */
 export class MisfitProblem extends ValidationProblem {
   constructor(
     invalidParams: InvalidParam[],
@@ -39,7 +42,8 @@ export class PublicationReader {
   async read(raw: JsonObject): Promise<ParsedNotification> {
     let result = this.parse(raw);
     if (result.kind === 'invalid' && result.dependsOnClock) {
-      // The machine of this process may just have been suspended, or Postgres' clock set. A publisher does not repeat a notification that is refused.
+      // The machine of this process may just have been suspended, or Postgres' clock set. A publisher does not repeat a
+      // notification that is refused.
       await this.heartbeat.compareClocks();
       result = this.parse(raw);
     }

@@ -39,7 +39,9 @@ export interface CarriedOut {
   body: string;
 }
 
-/** Requests to publish: what is asked for by body and headers, checked and carried out, whoever asks, and by either API. */
+/**
+ * Requests to publish: what is asked for by body and headers, checked and carried out, whoever asks, and by either API.
+ */
 @Injectable()
 export class PublicationRequests {
   private readonly settings: Settings;
@@ -112,8 +114,9 @@ export class PublicationRequests {
   }
 
   /**
-   * Reads the request; or finds its outcome, where it was carried out before, and only its channel was changed since, or removed: the publisher, who repeats it
-   * because no answer came, would take a 400 to mean that the notification was never sent.
+   * Reads the request; or finds its outcome, where it was carried out before, and only its channel was changed since,
+   * or removed: the publisher, who repeats it because no answer came, would take a 400 to mean that the notification
+   * was never sent.
    */
   private async readOrFind(
     asked: PublicationRequest,

@@ -14,8 +14,8 @@ export interface PublicationTrace {
 const none: PublicationTrace = {};
 
 /**
- * Carries out a request to publish as part of the trace that its `traceparent` names. Where nothing is traced, deliveries pass that on as it
- * came: as a proxy would.
+ * Carries out a request to publish as part of the trace that its `traceparent` names. Where nothing is traced,
+ * deliveries pass that on as it came: as a proxy would.
  */
 export function inTrace<T>(
   tracer: Tracer | undefined,

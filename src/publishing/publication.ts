@@ -16,7 +16,10 @@ export interface Publication {
   /** Why the publisher may not publish it by the catalogue that is in memory now; undefined: it may. */
   refusalNow: () => PermissionProblem | ThrottledProblem | undefined;
   terms: Terms;
-  /** The same by the rules that its channel has now, which may have changed since it was read; undefined: no rules count for it. */
+  /**
+   * The same by the rules that its channel has now, which may have changed since it was read; undefined: no rules count
+   * for it.
+   */
   termsNow?: () => Terms;
   trace: PublicationTrace;
 }
@@ -35,8 +38,8 @@ export interface Terms {
   /** Milliseconds since 1970; not sent earlier. */
   notBefore: number | null;
   /**
-   * Where it is not sent at once and order is kept: whether later ones about the same object wait for it. Not where its publisher asked for
-   * that time, so that others come first.
+   * Where it is not sent at once and order is kept: whether later ones about the same object wait for it. Not where its
+   * publisher asked for that time, so that others come first.
    */
   keepsPlace: boolean;
   /** Milliseconds since 1970; not sent any more from then on. */

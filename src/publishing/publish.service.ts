@@ -37,7 +37,10 @@ const none: ReadonlyMap<string, HeldReason> = new Map();
 type Replayed = Published & { kind: 'replayed' };
 type Undecided = Decision & { kind: 'undecided' };
 
-/** Values that cannot be stored, and publishers that were refused since they were admitted. Nothing of the batch is written then. */
+/**
+ * Values that cannot be stored, and publishers that were refused since they were admitted. Nothing of the batch is
+ * written then.
+ */
 const isOfOneItem = (error: unknown): boolean =>
   isDataError(error) || error instanceof PermissionProblem || error instanceof ThrottledProblem;
 
@@ -50,11 +53,11 @@ const bytesOfDelivery = 400;
  *
  * - batch: a publication gets an id, and is written together with those that arrive at the same time;
  * - match: the subscriptions of each, and the rules of its channel, are found in the catalogue in memory;
- * - commit: the ledger writes the notifications with their deliveries, and reserves each key for one of them. It refuses when
- *   the catalogue has changed since they were matched; then they are matched again. It also refuses what reaches it so late
- *   that the publishers may have been told that it was not stored (docs/decisions/0020);
- * - send: deliveries that are due go to a worker, by the queue or straight to that of this process or of a sibling. The publisher is answered
- *   after the commit and does not wait for this.
+ * - commit: the ledger writes the notifications with their deliveries, and reserves each key for one of them. It
+ *   refuses when the catalogue has changed since they were matched; then they are matched again. It also refuses what
+ *   reaches it so late that the publishers may have been told that it was not stored (docs/decisions/0020);
+ * - send: deliveries that are due go to a worker, by the queue or straight to that of this process or of a sibling. The
+ *   publisher is answered after the commit and does not wait for this.
  */
 @Injectable()
 export class PublishService {
@@ -87,7 +90,8 @@ export class PublishService {
   }
 
   /**
-   * Resolves once the notification and its deliveries are committed, or it is known that its key belongs to another request.
+   * Resolves once the notification and its deliveries are committed, or it is known that its key belongs to another
+   * request.
    * @throws {UnavailableProblem} when they could not be committed; the publisher should repeat
    * @throws {ValidationProblem} when a value cannot be stored
    * @throws {IdempotencyKeyInFlight}

@@ -18,12 +18,13 @@ export interface PublishingLimits {
 
 /**
  * A publisher has its answer within 5/3 of the time that one statement may take, and a second: `turnWithinMs` and then
- * `answerWithinMs`. The latter leaves a statement that has begun in time the whole of its own limit: after that answer, the
- * server has either committed the batch or will not do it any more.
+ * `answerWithinMs`. The latter leaves a statement that has begun in time the whole of its own limit: after that answer,
+ * the server has either committed the batch or will not do it any more.
  *
- * `maxWaiting` is about what a machine writes within the turn; more would only be refused later. The bytes are what publications
- * and their deliveries may take of a process' memory, a few times over: they are held as text, as parameters and as what is
- * sent. One statement has at most some 20,000 deliveries, unless a single notification has more.
+ * `maxWaiting` is about what a machine writes within the turn; more would only be refused later. The bytes are what
+ * publications and their deliveries may take of a process' memory, a few times over: they are held as text, as
+ * parameters and as what is sent. One statement has at most some 20,000 deliveries, unless a single notification has
+ * more.
  */
 export function publishingLimits(statementMs: number): PublishingLimits {
   const turnWithinMs = Math.ceil(statementMs / 3);

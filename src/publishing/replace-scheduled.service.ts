@@ -20,8 +20,8 @@ export class ReplaceScheduledService {
   ) {}
 
   /**
-   * Resolves once the new content is committed, or refused as `sent`: some delivery of the former content may have been handed
-   * out.
+   * Resolves once the new content is committed, or refused as `sent`: some delivery of the former content may have been
+   * handed out.
    * @param publication its key is that of the notification that it replaces
    * @throws {PermissionProblem} when its publisher may not publish any more
    * @throws {UnavailableProblem} when it could not be stored; the publisher should repeat
@@ -41,7 +41,9 @@ export class ReplaceScheduledService {
     }
   }
 
-  /** Matches with the catalogue in memory; the ledger refuses if that is no longer the latest, and matching is repeated. */
+  /**
+   * Matches with the catalogue in memory; the ledger refuses if that is no longer the latest, and matching is repeated.
+   */
   private async commit(publication: RequestedPublication) {
     const { channel, body, characteristics, hoofdObject, trace } = publication;
     const { request, notBefore } = publication.terms;

@@ -4,8 +4,8 @@ import { readMoment } from './moment.js';
 const longestAheadMs = 366 * 86_400_000;
 
 /**
- * `Deliver-After`: the earliest time at which the notification may be sent (RFC 3339, with an offset). A time in the past
- * is accepted: a request that is repeated later must still be the same request.
+ * `Deliver-After`: the earliest time at which the notification may be sent (RFC 3339, with an offset). A time in the
+ * past is accepted: a request that is repeated later must still be the same request.
  * @returns milliseconds since 1970; null without the header
  * @throws {ValidationProblem}
  */

@@ -34,13 +34,17 @@ export function termsOf(
   };
 }
 
-/** An `aanmaakdatum` up to so far ahead is not waited for: it is past when the receiver looks, or no further ahead than the error with which clocks are compared. */
+/**
+ * An `aanmaakdatum` up to so far ahead is not waited for: it is past when the receiver looks, or no further ahead than
+ * the error with which clocks are compared.
+ */
 const soonPastMs = 20;
 
 /**
- * Until when a notification waits whose `aanmaakdatum` is passed although it lies a moment ahead: its receivers have the same rule, some without
- * that moment (commonground-api-common answers 400), and would cost it an attempt, and the wait for the next one. A time further ahead was
- * allowed by the operator (`TIME_LEEWAY`), who knows whether the receivers allow it too.
+ * Until when a notification waits whose `aanmaakdatum` is passed although it lies a moment ahead: its receivers have
+ * the same rule, some without that moment (commonground-api-common answers 400), and would cost it an attempt, and the
+ * wait for the next one. A time further ahead was allowed by the operator (`TIME_LEEWAY`), who knows whether the
+ * receivers allow it too.
  * @param nowMs milliseconds since 1970, by Postgres' clock
  * @returns milliseconds since 1970; null: it does not wait
  */
@@ -78,8 +82,8 @@ function valueOf(notification: ParsedNotification, field: string): string | unde
 }
 
 /**
- * Hashes what is sent on, without the order of its members: a publisher that makes the same notification anew may write them in another
- * one (JSON objects have none, RFC 8259 §4).
+ * Hashes what is sent on, without the order of its members: a publisher that makes the same notification anew may write
+ * them in another one (JSON objects have none, RFC 8259 §4).
  */
 export function requestHashOf({ body }: Misfit, notBefore: number | null): string {
   const { kenmerken, ...fields } = JSON.parse(body) as { kenmerken: object };

@@ -5,7 +5,10 @@ import { Heartbeat } from '../liveness/heartbeat.service.js';
 import * as statements from './find-fetched.js';
 
 const intervalMs = 500;
-/** From the making of an id to the commit of its notification, as a rule. A notification that takes longer is found when a wait ends. */
+/**
+ * From the making of an id to the commit of its notification, as a rule. A notification that takes longer is found when
+ * a wait ends.
+ */
 const usualAgeMs = 2000;
 const mostArrivals = 10_000;
 

@@ -5,13 +5,13 @@ import { TooManyFetchesProblem } from '../infra/http/problem.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 
 /**
- * Requests of a process that are not answered yet, most of which wait: each holds a connection. And those of one application, and for one
- * subscription, so that its subscriber does not take up all.
+ * Requests of a process that are not answered yet, most of which wait: each holds a connection. And those of one
+ * application, and for one subscription, so that its subscriber does not take up all.
  */
 const most = { underWay: 1000, ofApplication: 500, ofSubscription: 4 };
 /**
- * Looks into the ledger at once, in a process. With the turns of callers (src/infra/postgres/connection-turns.ts) these may be all connections of the rest: whatever else
- * needs one waits for the end of a look, half a second as a rule.
+ * Looks into the ledger at once, in a process. With the turns of callers (src/infra/postgres/connection-turns.ts) these
+ * may be all connections of the rest: whatever else needs one waits for the end of a look, half a second as a rule.
  */
 const mostLooks = 4;
 const turnMs = 5000;
@@ -45,8 +45,8 @@ export class Fetches implements OnModuleDestroy {
   }
 
   /**
-   * Before anything is read for a request, also whether the abonnement is the caller's: so one that is refused costs nothing, and those for
-   * one subscription are counted by their caller.
+   * Before anything is read for a request, also whether the abonnement is the caller's: so one that is refused costs
+   * nothing, and those for one subscription are counted by their caller.
    * @throws {TooManyFetchesProblem}
    */
   async during<T>({ subscriptionId, clientId }: Fetcher, work: () => Promise<T>): Promise<T> {

@@ -8,9 +8,10 @@ export const rangeEnd = statement(
 );
 
 /**
- * Which blocks of notifications behind `$after` may have the mark, by so many digests (docs/decisions/0040). There is none of what lies between
- * two digests. One that reaches beyond the horizon is left alone: after Postgres' clock was set back, more may come into its block.
- * The bits are looked up for each digest, in order, so that no more are read than are needed: they are a page each.
+ * Which blocks of notifications behind `$after` may have the mark, by so many digests (docs/decisions/0040). There is
+ * none of what lies between two digests. One that reaches beyond the horizon is left alone: after Postgres' clock was
+ * set back, more may come into its block. The bits are looked up for each digest, in order, so that no more are read
+ * than are needed: they are a page each.
  * @param condition over a digest: it may have the mark of the subscription
  */
 export const digested = (condition: string): Statement =>
@@ -39,8 +40,8 @@ export const digested = (condition: string): Statement =>
   );
 
 /**
- * The deliveries of one subscription within windows, each of which the primary key has: an index by subscription would cost each delivery
- * more than its way through the ledger has room for. At least one, and bodies of so many bytes.
+ * The deliveries of one subscription within windows, each of which the primary key has: an index by subscription would
+ * cost each delivery more than its way through the ledger has room for. At least one, and bodies of so many bytes.
  */
 export const page = statement(
   'pull-page',

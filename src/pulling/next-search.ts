@@ -25,8 +25,9 @@ interface KnownRow {
 }
 
 /**
- * Digests say which blocks of notifications cannot have anything for a subscription: those are not read, so that a look costs as much as there
- * is for it, and not as much as there is for all others. The newest notifications, which have no digest yet, are read in ranges.
+ * Digests say which blocks of notifications cannot have anything for a subscription: those are not read, so that a look
+ * costs as much as there is for it, and not as much as there is for all others. The newest notifications, which have no
+ * digest yet, are read in ranges.
  * @param horizon below it nothing can be committed any more
  * @param rangeRows deliveries, of whatever subscriptions, that are searched together where there is no digest
  */

@@ -32,8 +32,8 @@ export interface FoundRange {
 }
 
 /**
- * The part of a look that is handed out, and the cursor behind it. Nothing is skipped: the cursor never passes the horizon by itself, and
- * what lies above it is remembered one by one.
+ * The part of a look that is handed out, and the cursor behind it. Nothing is skipped: the cursor never passes the
+ * horizon by itself, and what lies above it is remembered one by one.
  */
 export function advance(
   cursor: PullCursor,

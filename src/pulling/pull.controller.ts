@@ -78,7 +78,8 @@ export class PullController {
   }
 
   /**
-   * The request may have waited: its answer needs the right to fetch that the application has now, as far as this process knows.
+   * The request may have waited: its answer needs the right to fetch that the application has now, as far as this
+   * process knows.
    * @throws as a request that came now
    */
   private requireStill(request: FastifyRequest, application: Application, uuid: string): void {

@@ -107,7 +107,9 @@ export class PullService {
     return this.fetches.inTurn(clientId, left, () => this.look(subscriptionId, from, limit));
   }
 
-  /** @param rangeRows deliveries, of whatever subscriptions, that are searched together where there is no digest of them */
+  /**
+   * @param rangeRows deliveries, of whatever subscriptions, that are searched together where there is no digest of them
+   */
   async look(subscriptionId: string, { after, seen }: PullCursor, limit: number, rangeRows = 50_000): Promise<Look> {
     // Before the rows are read: see there.
     const horizon = await readHorizon(this.postgres, this.limits);

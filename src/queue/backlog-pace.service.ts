@@ -5,7 +5,9 @@ import type { Lane } from './delivery-queue.js';
 
 /** While a backlog is sent beside fresh deliveries: above that, their latency rises faster than the rate. */
 const mostBusy: BusyPart = { process: 0.65, machine: 0.75 };
-/** Deliveries a second of a process: at the beginning, and at least, also on a machine that is busy with something else. */
+/**
+ * Deliveries a second of a process: at the beginning, and at least, also on a machine that is busy with something else.
+ */
 const rates = { first: 500, least: 400 };
 /** The rate is adjusted by so much at most. */
 const factors = { down: 0.7, up: 1.3 };
@@ -13,7 +15,10 @@ const tickMs = 10;
 const ticksToAdjust = 10;
 /** With each adjustment, the rate that was used before it counts a fifth less. */
 const usedFades = 0.8;
-/** A batch takes some 10 ms. One that waited for Postgres or the queue is no reason to keep the next one waiting as long. */
+/**
+ * A batch takes some 10 ms. One that waited for Postgres or the queue is no reason to keep the next one waiting as
+ * long.
+ */
 const longestRestMs = 100;
 /** After so long without a backlog, the next one begins slowly again. */
 const idleMs = 1000;
@@ -23,9 +28,9 @@ const mostSaved = 16;
 export type BacklogLane = Exclude<Lane, 'fresh'>;
 
 /**
- * How fast a process hands out and sends deliveries that have waited in the ledger: at full speed, unless this process or another one sends
- * deliveries as they are accepted. Then the rate leaves process and machine some idle time, so that a backlog delays fresh deliveries little,
- * however long it is (docs/decisions/0063).
+ * How fast a process hands out and sends deliveries that have waited in the ledger: at full speed, unless this process
+ * or another one sends deliveries as they are accepted. Then the rate leaves process and machine some idle time, so
+ * that a backlog delays fresh deliveries little, however long it is (docs/decisions/0063).
  */
 export class BacklogPace {
   private readonly waiting: Record<BacklogLane, (() => void)[]> = { due: [], slow: [] };
@@ -70,8 +75,8 @@ export class BacklogPace {
   }
 
   /**
-   * At the rate of all workers that send it, together. Without fresh deliveries it rests half of the time: another process may have some, of which this one
-   * has not been told yet.
+   * At the rate of all workers that send it, together. Without fresh deliveries it rests half of the time: another
+   * process may have some, of which this one has not been told yet.
    * @returns milliseconds to wait before more are handed out than these, which took `tookMs`
    */
   restAfter(handedOut: number, tookMs: number): number {

@@ -3,9 +3,9 @@ import type { HandedOut } from '../ledger/delivery.js';
 import type { Chunk } from './chunk.js';
 
 /*
- * A chunk as a message: one byte with the version of this format, four with the length of the head, the head as JSON, and then
- * the bytes to send of each notification, one behind the other. They are not in the JSON, where each quotation mark would
- * be escaped on one side and read again on the other. The head:
+ * A chunk as a message: one byte with the version of this format, four with the length of the head, the head as JSON,
+ * and then the bytes to send of each notification, one behind the other. They are not in the JSON, where each quotation
+ * mark would be escaped on one side and read again on the other. The head:
  *
  * [catalogueVersion, queuedAt, [[notificationId, length of its bytes or null, its traceparent if it has one]…],
  *  [[nr of the notification, subscriptionId, generation, attempts, failures, replays, expiresAt,

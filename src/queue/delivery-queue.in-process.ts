@@ -5,7 +5,10 @@ import { bytesOf, type Chunk } from './chunk.js';
 
 /** Before a chunk whose worker threw is given out again: do not spin on a bug. */
 const pauseAfterFailureMs = 1000;
-/** Of a lane: a backlog of millions stays in the ledger, and not in the memory of the process. Tens of thousands of deliveries of a kilobyte. */
+/**
+ * Of a lane: a backlog of millions stays in the ledger, and not in the memory of the process. Tens of thousands of
+ * deliveries of a kilobyte.
+ */
 const maxBytes = 64 * 1024 * 1024;
 
 interface Waiting {
@@ -76,7 +79,8 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
   }
 
   get isAccepting(): boolean {
-    // Without a consumer in this process no worker would take it: the dispatcher of a process that has one hands it out.
+    // Without a consumer in this process no worker would take it: the dispatcher of a process that has one hands it
+    // out.
     return !this.closed && lanes.some((lane) => this.consumers[lane].length > 0) && !this.isFull;
   }
 
@@ -117,7 +121,10 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
     return Promise.resolve(this.waiting[lane].chunks.length);
   }
 
-  /** Never calls back: the queue is created once, with the process; the dispatcher frees the deliveries of the former process. */
+  /**
+   * Never calls back: the queue is created once, with the process; the dispatcher frees the deliveries of the former
+   * process.
+   */
   onCreated(): void {}
 
   close(): Promise<void> {

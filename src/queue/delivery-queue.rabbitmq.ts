@@ -184,7 +184,8 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
       this.logger.error({ event: 'rabbitmq.channel-failed', error });
       this.publishing.abandon(model, error);
     });
-    // Until it is known that this user may publish, nothing is taken out of the ledger for this connection, and those that follow it come less often.
+    // Until it is known that this user may publish, nothing is taken out of the ledger for this connection, and those
+    // that follow it come less often.
     await Promise.race([tryPublishing(channel), blocked]);
     this.publisher = channel;
   }
@@ -235,7 +236,8 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     try {
       chunk = decodeChunk(message.content);
     } catch (error) {
-      // It would be unreadable the next time as well. If it was ours, the dispatcher finds that the deliveries are lost.
+      // It would be unreadable the next time as well. If it was ours, the dispatcher finds that the deliveries are
+      // lost.
       this.logger.error({ event: 'queue.chunk-unreadable', lane, error });
       this.answer(consumer, channel, () => channel.ack(message));
       return;
@@ -260,7 +262,10 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     }
   }
 
-  /** The broker puts back what is not acknowledged on a channel that is closed, after it has forgotten the consumer: nothing comes here again. */
+  /**
+   * The broker puts back what is not acknowledged on a channel that is closed, after it has forgotten the consumer:
+   * nothing comes here again.
+   */
   private async giveBack(consumer: Consumer): Promise<void> {
     this.consumers.delete(consumer);
     const { channel } = consumer;

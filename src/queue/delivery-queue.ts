@@ -2,9 +2,9 @@ import type { Delivery } from '../ledger/delivery.js';
 import type { Chunk } from './chunk.js';
 
 /**
- * `fresh`: first attempts of what has just been accepted. `due`: first attempts that waited in the ledger, for their time or
- * because the queue was full. `slow`: repeated and released deliveries. Kept apart, so that none waits behind a backlog of the next:
- * a hundred thousand may be due at the same moment.
+ * `fresh`: first attempts of what has just been accepted. `due`: first attempts that waited in the ledger, for their
+ * time or because the queue was full. `slow`: repeated and released deliveries. Kept apart, so that none waits behind a
+ * backlog of the next: a hundred thousand may be due at the same moment.
  */
 export const lanes = ['fresh', 'due', 'slow'] as const;
 export type Lane = (typeof lanes)[number];
@@ -16,8 +16,8 @@ export const laneOf = ({ failures, isReleased }: Delivery): Lane => (failures > 
 export const laneTaken = (delivery: Delivery): Lane => (delivery.generation === 1 ? 'fresh' : laneOf(delivery));
 
 /**
- * `confirmed`: the queue has the chunk and keeps it until a consumer is done with it. `refused`: full, blocked, or the connection
- * was lost; the queue may or may not have it, so the ledger must hand the deliveries out again.
+ * `confirmed`: the queue has the chunk and keeps it until a consumer is done with it. `refused`: full, blocked, or the
+ * connection was lost; the queue may or may not have it, so the ledger must hand the deliveries out again.
  */
 export type PublishOutcome = 'confirmed' | 'refused';
 
@@ -35,13 +35,15 @@ export interface Consumption {
   /** Takes no more; resolves when every chunk taken is done with, and the queue knows it. */
   stop(): Promise<void>;
   /**
-   * Takes no more, and leaves every chunk that is not done with to other consumers, at once; it does not matter any more how `take` ends.
-   * Resolves when the queue has them.
+   * Takes no more, and leaves every chunk that is not done with to other consumers, at once; it does not matter any
+   * more how `take` ends. Resolves when the queue has them.
    */
   giveBack(): Promise<void>;
 }
 
-/** Moves deliveries that are due now to the workers. Its content may be lost at any time: the ledger hands it out again. */
+/**
+ * Moves deliveries that are due now to the workers. Its content may be lost at any time: the ledger hands it out again.
+ */
 export abstract class DeliveryQueue {
   /** The process whose memory the queue is, and whose end empties it; null where a broker keeps it. */
   abstract readonly process: string | null;
@@ -61,7 +63,10 @@ export abstract class DeliveryQueue {
     return undefined;
   }
 
-  /** False while publishing would be refused: no connection, blocked, full. Callers then leave the deliveries in the ledger. */
+  /**
+   * False while publishing would be refused: no connection, blocked, full. Callers then leave the deliveries in the
+   * ledger.
+   */
   abstract readonly isAccepting: boolean;
 
   /** Never waits for room and never throws. */

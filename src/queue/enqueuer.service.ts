@@ -35,7 +35,8 @@ export class Enqueuer {
   }
 
   /**
-   * Never throws. Resolves when the queue has confirmed or refused everything; a publisher's answer does not wait for it.
+   * Never throws. Resolves when the queue has confirmed or refused everything; a publisher's answer does not wait for
+   * it.
    * @returns how many deliveries were refused
    */
   async enqueue(lane: Lane, deliveries: HandedOut[], catalogueVersion: number, queuedAt: number): Promise<number> {

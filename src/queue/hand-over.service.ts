@@ -13,8 +13,8 @@ import { takenFromSiblings } from './queue.counters.js';
 import { SiblingCapacity } from './sibling-capacity.js';
 
 /**
- * Of what is handed over, until its worker has taken the lease of all that is in hand. A delivery that was committed and could
- * not be handed over, because the ledger's answer was lost, is found when this ends.
+ * Of what is handed over, until its worker has taken the lease of all that is in hand. A delivery that was committed
+ * and could not be handed over, because the ledger's answer was lost, is found when this ends.
  */
 const leaseMs = 15_000;
 /** Deliveries that a sibling accepted longer ago go back to the ledger: too little of their lease is left. */
@@ -42,8 +42,9 @@ export interface Way {
 type TakeHandedOver = (chunk: Chunk) => Promise<void>;
 
 /**
- * Decides how accepted deliveries get to a worker: handed over to that of this process while it has capacity for them, or to that of a sibling
- * that has less to send (docs/decisions/0067), otherwise by the queue, and while that would refuse them by the dispatcher (docs/decisions/0030).
+ * Decides how accepted deliveries get to a worker: handed over to that of this process while it has capacity for them,
+ * or to that of a sibling that has less to send (docs/decisions/0067), otherwise by the queue, and while that would
+ * refuse them by the dispatcher (docs/decisions/0030).
  */
 export class HandOver {
   private readonly logger = new Logger(HandOver.name);
@@ -141,7 +142,10 @@ export class HandOver {
     };
   }
 
-  /** The sibling treats them as accepted by itself. If they do not arrive, they are freed when their lease has ended, or that process is dead. */
+  /**
+   * The sibling treats them as accepted by itself. If they do not arrive, they are freed when their lease has ended, or
+   * that process is dead.
+   */
   private toSibling({ sibling, process }: { sibling: number; process: string }): Way {
     return {
       destination: { state: 'in-hand', process, leaseMs },
@@ -166,7 +170,10 @@ export class HandOver {
     this.hand(chunk);
   }
 
-  /** Undefined: it is of a sibling of another version, while the program is being replaced. The lease of its deliveries ends soon. */
+  /**
+   * Undefined: it is of a sibling of another version, while the program is being replaced. The lease of its deliveries
+   * ends soon.
+   */
   private read(message: Buffer): Chunk | undefined {
     try {
       return decodeChunk(message);

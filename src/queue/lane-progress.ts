@@ -16,8 +16,8 @@ export class LaneProgress {
   }
 
   /**
-   * All that is not done has gone back to the queue. It is not known then how far this process is beyond the oldest of that: to say more would
-   * let a dispatcher take the others for lost before anybody has taken them again.
+   * All that is not done has gone back to the queue. It is not known then how far this process is beyond the oldest of
+   * that: to say more would let a dispatcher take the others for lost before anybody has taken them again.
    */
   giveBackAll(): void {
     if (this.unacknowledged.size === 0) return;

@@ -6,7 +6,10 @@ export interface Memory {
   bytes: number;
 }
 
-/** Deliveries in the memory of a worker, at least: as many as it takes from the lane `fresh` of the queue before their turn. */
+/**
+ * Deliveries in the memory of a worker, at least: as many as it takes from the lane `fresh` of the queue before their
+ * turn.
+ */
 const least = 4096;
 /** At most. Those that take longer than five seconds get the longer lease by then (src/delivery/worker.service.ts). */
 const most = 16_384;
@@ -16,9 +19,9 @@ const together = 2 * most;
 const bytes = 32 * mebibyte;
 
 /**
- * How much a worker may have in memory before what its process accepts goes by the queue, to all workers. The way by the queue costs a third
- * of a delivery, so few workers do without it as long as they can. Of many workers each has less: a publisher with one
- * connection would keep a single one busy and leave the others idle (docs/decisions/0064).
+ * How much a worker may have in memory before what its process accepts goes by the queue, to all workers. The way by
+ * the queue costs a third of a delivery, so few workers do without it as long as they can. Of many workers each has
+ * less: a publisher with one connection would keep a single one busy and leave the others idle (docs/decisions/0064).
  *
  * @param workers that the queue hands deliveries to
  */

@@ -11,7 +11,9 @@ export interface LaneReport {
   oldestUnacknowledged: number | null;
 }
 
-/** Workers report every second. In the rest of the time the broker notices a dead worker and gives its chunks to others. */
+/**
+ * Workers report every second. In the rest of the time the broker notices a dead worker and gives its chunks to others.
+ */
 const countsMs = 20_000;
 
 const reported = rowsOf<LaneReport>('report', {
@@ -34,8 +36,8 @@ export async function recordProgress(postgres: Postgres, process: string, report
 }
 
 /*
- * The unacknowledged chunks of a worker go back to the queue when it dies, so its last report counts for a while; by then another
- * worker has taken them again, and reports them.
+ * The unacknowledged chunks of a worker go back to the queue when it dies, so its last report counts for a while; by
+ * then another worker has taken them again, and reports them.
  */
 const read = statement(
   'read-progress',

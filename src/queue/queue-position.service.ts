@@ -21,8 +21,9 @@ export class QueuePosition {
   ) {}
 
   /**
-   * The time up to which the workers are done with everything that was handed to the queue, on all lanes. Reads twice, with
-   * a report of every worker in between: a chunk taken since a worker's last report is neither in the queue nor in a report.
+   * The time up to which the workers are done with everything that was handed to the queue, on all lanes. Reads twice,
+   * with a report of every worker in between: a chunk taken since a worker's last report is neither in the queue nor in
+   * a report.
    * @returns milliseconds since 1970, by Postgres' clock
    * @throws when the queue cannot be asked
    */
@@ -40,8 +41,9 @@ export class QueuePosition {
 }
 
 /**
- * The queues are first in, first out: a chunk handed out after the newest one taken may still be in the backlog, and one
- * handed out after the oldest unacknowledged one may be unacknowledged too. Every chunk before both is done, or was lost.
+ * The queues are first in, first out: a chunk handed out after the newest one taken may still be in the backlog, and
+ * one handed out after the oldest unacknowledged one may be unacknowledged too. Every chunk before both is done, or was
+ * lost.
  */
 export function positionOf(reports: LaneReport[], depths: ReadonlyMap<Lane, number>, nowMs: number): number {
   const positions = lanes.map((lane) => {

@@ -8,8 +8,8 @@ import { recordProgress } from './progress-reports.js';
 const intervalMs = 1000;
 
 /**
- * How far this process is with the queue. Reported every second, so that dispatchers can tell which deliveries the queue has
- * lost.
+ * How far this process is with the queue. Reported every second, so that dispatchers can tell which deliveries the
+ * queue has lost.
  */
 @Injectable()
 export class QueueProgress implements OnApplicationBootstrap, OnModuleDestroy {

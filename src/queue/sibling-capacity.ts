@@ -5,8 +5,9 @@ const askEveryMs = 20;
 /** A question without an answer is given up: the sibling, or the supervisor, is busy or gone. */
 const answeredWithinMs = 1000;
 /**
- * From the question on: an answer says little about later, and a process that stands still gets nothing more. Longer than one with much to send takes to accept
- * the next notification of a publisher that waits for each answer: with 100 ms it would find none.
+ * From the question on: an answer says little about later, and a process that stands still gets nothing more. Longer
+ * than one with much to send takes to accept the next notification of a publisher that waits for each answer: with 100
+ * ms it would find none.
  */
 const countsForMs = 500;
 
@@ -26,7 +27,9 @@ interface Promised extends Memory {
   until: number;
 }
 
-/** Looks for capacity at siblings while this process has much in memory, and promises them capacity while it has little. */
+/**
+ * Looks for capacity at siblings while this process has much in memory, and promises them capacity while it has little.
+ */
 export class SiblingCapacity {
   private question: Question = { number: 0, askedAt: -Infinity };
   private isOpen = false;

@@ -9,8 +9,8 @@ export interface QueueDeclaration {
 }
 
 /**
- * Everything Heraut has in RabbitMQ: three queues, reached through the default exchange by their names. No delay is kept
- * here and nothing is dead-lettered: the ledger knows which deliveries were lost and when the next attempt is due.
+ * Everything Heraut has in RabbitMQ: three queues, reached through the default exchange by their names. No delay is
+ * kept here and nothing is dead-lettered: the ledger knows which deliveries were lost and when the next attempt is due.
  */
 export function topology(prefix: string, maxLength: number): QueueDeclaration[] {
   return lanes.map((lane) => ({

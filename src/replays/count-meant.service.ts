@@ -10,7 +10,10 @@ import { daysWithin, findMissedOnDay, type Finding } from './find-meant.js';
 import { beforeAll, type Meant } from './replay.js';
 import { bindSearch, countMeant, countMeantOfChannels, routeFor, type Bounds, type CountedRow } from './search.js';
 
-/** How much of the ledger one count looks at: rows, so that the next count comes to the same; and milliseconds, in case they are slow. */
+/**
+ * How much of the ledger one count looks at: rows, so that the next count comes to the same; and milliseconds, in case
+ * they are slow.
+ */
 interface CountLimits {
   deliveries: number;
   notifications: number;
@@ -38,7 +41,10 @@ export interface Counted {
   searchedTo: number | undefined;
 }
 
-/** Counts what a selection means, without a change of anything. Through TypeORM's pool, so that it uses no connection of the hot path. */
+/**
+ * Counts what a selection means, without a change of anything. Through TypeORM's pool, so that it uses no connection of
+ * the hot path.
+ */
 @Injectable()
 export class MeantCounter {
   constructor(private readonly postgres: Postgres) {}
@@ -62,7 +68,8 @@ export class MeantCounter {
     let left = limits[kind];
     let lastMatched: string | undefined;
     let from = after;
-    // Those that are away as well: what is to be sent of them is waited for, and what is closed or cancelled is so at once.
+    // Those that are away as well: what is to be sent of them is waited for, and what is closed or cancelled is so at
+    // once.
     for (const { day } of daysWithin(await readDays(this.postgres), { after, before })) {
       for (;;) {
         if (left <= 0 || performance.now() > giveUpAt) return { ...counted, searchedTo: timeOfId(from.notificationId) };

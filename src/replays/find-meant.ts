@@ -63,7 +63,10 @@ export async function findOnDay(query: Query, day: number, meant: Meant, within:
   return { found, walked, reached: reachedBy(found, bounds, walked < bounds.scan, last) };
 }
 
-/** The same for all that the subscription would have got. To send what is found, `keepContents` comes before, in the same transaction. */
+/**
+ * The same for all that the subscription would have got. To send what is found, `keepContents` comes before, in the
+ * same transaction.
+ */
 export async function findMissedOnDay(
   query: Query,
   day: number,

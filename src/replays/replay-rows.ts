@@ -141,7 +141,10 @@ export const saveStep = statement(
    WHERE id = $id RETURNING ${columns}`,
 );
 
-/** A step failed; nothing of it happened. Others are not kept waiting by its repetition. One that was paused since has no step due. */
+/**
+ * A step failed; nothing of it happened. Others are not kept waiting by its repetition. One that was paused since has
+ * no step due.
+ */
 export const postponeReplay = statement(
   'postpone-replay',
   `UPDATE replay SET next_step_at = now() + $next_ms * interval '1 ms' WHERE id = $id AND next_step_at <= now()`,

@@ -37,7 +37,10 @@ const mostDays = 32;
 const failedPauseMs = 5000;
 /** After a step that came to the horizon. */
 const horizonPauseMs = 1000;
-/** After a step that came to what it would send of a day that is away: that is brought back, or is dropped, within an hour. */
+/**
+ * After a step that came to what it would send of a day that is away: that is brought back, or is dropped, within an
+ * hour.
+ */
 const awayPauseMs = 5000;
 
 /** The work that a step has done so far. */
@@ -53,8 +56,9 @@ interface Progress {
 }
 
 /**
- * Carries out replays, step by step. A step is one transaction: it changes deliveries and notes how far it came, so whoever is killed
- * leaves nothing half done, and any dispatcher goes on. Its row is locked meanwhile: it runs once, however many dispatchers there are.
+ * Carries out replays, step by step. A step is one transaction: it changes deliveries and notes how far it came, so
+ * whoever is killed leaves nothing half done, and any dispatcher goes on. Its row is locked meanwhile: it runs once,
+ * however many dispatchers there are.
  */
 @Injectable()
 export class ReplayRunner {
@@ -103,7 +107,8 @@ export class ReplayRunner {
     } catch (error) {
       if (id === undefined) throw error;
       this.logger.error({ event: 'replay.step-failed', replayId: id, error });
-      // Also one that took too long: it would be the next one again. Where the ledger cannot be reached, this fails too.
+      // Also one that took too long: it would be the next one again. Where the ledger cannot be reached, this fails
+      // too.
       await this.postgres.query(postponeReplay, { id, next_ms: failedPauseMs });
       return 0;
     }
@@ -181,7 +186,8 @@ export class ReplayRunner {
         everythingFor === undefined
           ? await findOnDay(query, day, replay, bounds)
           : await findMissedOnDay(query, day, replay, this.subscriptions.find(everythingFor)!, bounds);
-      // Nothing of it is handed out: all that this sends until the day is back would go out then at once, whatever the rate.
+      // Nothing of it is handed out: all that this sends until the day is back would go out then at once, whatever the
+      // rate.
       if (isAway && replay.kind === 'replay' && found.length > 0) return { ...progress, pauseMs: awayPauseMs };
       await this.carryOut(query, day, replay, found, progress);
       if (reached) return { ...progress, after: reached };
@@ -201,8 +207,8 @@ export class ReplayRunner {
   }
 
   /**
-   * A notification may be committed later than one with a higher id: beyond the horizon it would be passed over. A delivery that is sent again
-   * was committed long before; so was a single notification that was counted.
+   * A notification may be committed later than one with a higher id: beyond the horizon it would be passed over. A
+   * delivery that is sent again was committed long before; so was a single notification that was counted.
    */
   private async searchedTo(query: Query, { selection, counted, before }: Replay): Promise<string> {
     if (selection.everythingFor === undefined || (selection.notification !== undefined && counted > 0)) return before;

@@ -1,7 +1,10 @@
 import type { Selection } from '../deliveries/selection.js';
 import type { DeliveryKey, DeliveryState } from '../ledger/delivery.js';
 
-/** The treatment of the deliveries of a selection: they are sent again, cancelled, or, where they are dead letters, closed. */
+/**
+ * The treatment of the deliveries of a selection: they are sent again, cancelled, or, where they are dead letters,
+ * closed.
+ */
 export const replayKinds = ['replay', 'cancel', 'close'] as const;
 export type ReplayKind = (typeof replayKinds)[number];
 
@@ -56,7 +59,8 @@ export interface Replay extends Meant {
 
 /** The states that may be named for each kind; the first ones are meant where none is. */
 export const statesOf: Record<ReplayKind, { allowed: readonly DeliveryState[]; usual: readonly DeliveryState[] }> = {
-  // It is not known whether one that is `unknown` arrived, and one that is `cancelled` is not wanted: neither is sent unasked.
+  // It is not known whether one that is `unknown` arrived, and one that is `cancelled` is not wanted: neither is sent
+  // unasked.
   replay: { allowed: ['failed', 'expired', 'unknown', 'cancelled', 'delivered'], usual: ['failed', 'expired'] },
   cancel: {
     allowed: ['queued', 'waiting', 'held', 'sending'],

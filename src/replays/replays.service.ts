@@ -198,8 +198,8 @@ export class Replays {
 }
 
 /**
- * A count that is not whole depends on how much was looked at in its time: the one that was confirmed may have been more, or less. There are
- * fewer to cancel with each second that somebody takes to confirm them: they are delivered.
+ * A count that is not whole depends on how much was looked at in its time: the one that was confirmed may have been
+ * more, or less. There are fewer to cancel with each second that somebody takes to confirm them: they are delivered.
  */
 const isConfirmed = (kind: ReplayKind, confirm: number, count: number, isWhole: boolean): boolean => {
   if (!isWhole) return confirm >= count / 2;
@@ -213,7 +213,10 @@ const notFound = () => new NotFoundProblem('There is no such replay, or it ended
 /** Later than every id. */
 const latestMs = Date.UTC(10_000, 0, 1);
 
-/** Notifications that are accepted from now on are not meant. One that is named was accepted, whatever its id says of the time. */
+/**
+ * Notifications that are accepted from now on are not meant. One that is named was accepted, whatever its id says of
+ * the time.
+ */
 function rangeOf({ notification, acceptedFrom, acceptedTo, deliveries }: Selection, nowMs: number): Range {
   // No other days are looked into than those of the ones that are named.
   const times = deliveries?.map(({ notificationId }) => timeOfId(notificationId));

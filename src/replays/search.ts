@@ -7,8 +7,8 @@ import { perDay, type StatementOfDay } from '../ledger/per-day.js';
 import type { Meant } from './replay.js';
 
 /*
- * How the ledger is searched for the deliveries of a selection: one day after the other, in the order of their keys, a limited number
- * of rows at a time. Each row is looked at once, however often the search is broken off.
+ * How the ledger is searched for the deliveries of a selection: one day after the other, in the order of their keys, a
+ * limited number of rows at a time. Each row is looked at once, however often the search is broken off.
  */
 
 /** How the rows of a day are found. */
@@ -57,7 +57,10 @@ const inOrder = `ORDER BY notification_id, subscription_id LIMIT $scan`;
 const further = `notification_id >= $after_notification AND notification_id < $before
       AND (notification_id, subscription_id) > ($after_notification, $after_subscription)`;
 
-/** A branch for each state: a partial index serves only a condition that names its states. One that is not asked for costs nothing. */
+/**
+ * A branch for each state: a partial index serves only a condition that names its states. One that is not asked for
+ * costs nothing.
+ */
 const ofStates = (states: readonly DeliveryState[], branch: (state: DeliveryState) => string): string =>
   states.map((state) => `(${branch(state)})`).join('\n    UNION ALL ');
 
@@ -118,8 +121,8 @@ const fitting = (notification: string): string => `
     WHERE $channels::text[] IS NULL OR n.channel = ANY ($channels::text[])`;
 
 /**
- * Common table expressions: `walked`, the next rows after the cursor, at most `$scan`, and `matched`, those of them that are meant, at
- * most `$limit` (null: all).
+ * Common table expressions: `walked`, the next rows after the cursor, at most `$scan`, and `matched`, those of them
+ * that are meant, at most `$limit` (null: all).
  */
 const searching = (route: Route, of: (table: LedgerTable) => string, withNotification = true): string => `
   walked AS MATERIALIZED (${walks[route](of('delivery'))}),
@@ -228,15 +231,15 @@ const nextNotifications = (notification: string, columns: string): string =>
     WHERE id > $after_notification AND id < $before ORDER BY id LIMIT $scan`;
 
 /**
- * Of bodies that one statement parses. A body may have a megabyte: thousands of them would take longer than a statement may, each time anew, and what
- * is read of them would be in the memory of a process that also delivers.
+ * Of bodies that one statement parses. A body may have a megabyte: thousands of them would take longer than a statement
+ * may, each time anew, and what is read of them would be in the memory of a process that also delivers.
  */
 const mostBytes = 4 * 1024 * 1024;
 
 /**
- * Those of the next notifications that may yet be replaced (src/ledger/replace-scheduled.ts) keep their content until the transaction ends:
- * what is read of them afterwards, and sent by that, is so still. One that was due an hour ago can no longer be replaced: no transaction is
- * open for as long as that.
+ * Those of the next notifications that may yet be replaced (src/ledger/replace-scheduled.ts) keep their content until
+ * the transaction ends: what is read of them afterwards, and sent by that, is so still. One that was due an hour ago
+ * can no longer be replaced: no transaction is open for as long as that.
  */
 export const keepScheduled = perDay(
   'keep-scheduled',
@@ -249,8 +252,9 @@ export const keepScheduled = perDay(
 );
 
 /**
- * For `everythingFor`: the next notifications after the cursor, of the channels of the subscription, with what its filters look at and
- * the delivery that there is. The statement looks at `$scan` notifications; at fewer, but at least one, where their bodies are too many bytes.
+ * For `everythingFor`: the next notifications after the cursor, of the channels of the subscription, with what its
+ * filters look at and the delivery that there is. The statement looks at `$scan` notifications; at fewer, but at least
+ * one, where their bodies are too many bytes.
  */
 export const findNotifications = perDay(
   'find-notifications',

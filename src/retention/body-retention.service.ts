@@ -64,11 +64,12 @@ const noteKeptErased = statement(
 );
 
 /**
- * Erases the bodies of notifications that are past BODY_RETENTION_DAYS, or the days that their channel has of its own. Each day is
- * walked through once, in steps that remember how far they came; a channel that is given fewer days later has a walk
- * of its own. A notification with an unfinished delivery is remembered, and erased when that has ended; so is one that is scheduled for later. A channel that is given more days meanwhile keeps
- * what it still has, and is walked through anew when those are over. Any number of processes may run it: two that make the same step at
- * the same time do nothing that harms, and one of them notes it.
+ * Erases the bodies of notifications that are past BODY_RETENTION_DAYS, or the days that their channel has of its own.
+ * Each day is walked through once, in steps that remember how far they came; a channel that is given fewer days later
+ * has a walk of its own. A notification with an unfinished delivery is remembered, and erased when that has ended; so
+ * is one that is scheduled for later. A channel that is given more days meanwhile keeps what it still has, and is
+ * walked through anew when those are over. Any number of processes may run it: two that make the same step at the same
+ * time do nothing that harms, and one of them notes it.
  */
 @Injectable()
 export class BodyRetention {
@@ -128,7 +129,8 @@ export class BodyRetention {
 
   /**
    * Goes on where the walk through that day had come.
-   * @returns the walk when there is nothing behind it; undefined: another process goes on with it, the day was dropped, or this one stops
+   * @returns the walk when there is nothing behind it; undefined: another process goes on with it, the day was dropped,
+   *   or this one stops
    */
   private async walk(day: number, nowMs: number, stopping: AbortSignal): Promise<Walk | undefined> {
     for (let steps = 1; !stopping.aborted; steps++) {
@@ -142,9 +144,11 @@ export class BodyRetention {
   }
 
   /**
-   * The texts go last, with the note of how far the walk came: a step that does not come so far is made again. One that finds a channel that is
-   * not due any more does nothing but leave it out: before it looks at anything, and again before the texts go, since the look may take minutes.
-   * @returns the walk when there is nothing behind it; 'over': another process goes on with it, the day was dropped, or this one stops
+   * The texts go last, with the note of how far the walk came: a step that does not come so far is made again. One that
+   * finds a channel that is not due any more does nothing but leave it out: before it looks at anything, and again
+   * before the texts go, since the look may take minutes.
+   * @returns the walk when there is nothing behind it; 'over': another process goes on with it, the day was dropped, or
+   *   this one stops
    */
   private async step(day: number, nowMs: number, stopping: AbortSignal): Promise<'more' | 'over' | Walk> {
     const date = dateOf(day);
@@ -172,7 +176,10 @@ export class BodyRetention {
     });
   }
 
-  /** Of notifications of which every delivery has ended, and which are not scheduled. @returns undefined: it was stopped before all were erased */
+  /**
+   * Of notifications of which every delivery has ended, and which are not scheduled. @returns undefined: it was stopped
+   * before all were erased
+   */
   private async eraseAnswersOfEnded(day: number, ids: readonly string[], stopping: AbortSignal) {
     const options = { stopping, rest: () => this.clock.pause(pauseMs, stopping) };
     const texts = await readTextVersions(this.postgres, day, ids);
@@ -189,8 +196,8 @@ export class BodyRetention {
   }
 
   /**
-   * Ends with the vacuum: a walk whose vacuum failed, or would remove nothing because somebody still sees the former texts, is found again, and ended in
-   * a later round.
+   * Ends with the vacuum: a walk whose vacuum failed, or would remove nothing because somebody still sees the former
+   * texts, is found again, and ended in a later round.
    */
   private async end(day: number, walk: Walk, stopping: AbortSignal): Promise<void> {
     if (await this.isStillSeen(day, stopping)) {
@@ -221,8 +228,9 @@ export class BodyRetention {
   }
 
   /**
-   * Of these channels, those whose bodies of the day are not past their retention any more: they were given more days since somebody looked.
-   * Their bodies are found by the walk that begins when they are due again, so nothing about it has to be remembered.
+   * Of these channels, those whose bodies of the day are not past their retention any more: they were given more days
+   * since somebody looked. Their bodies are found by the walk that begins when they are due again, so nothing about it
+   * has to be remembered.
    */
   private async leaveOutUndue(query: Query, day: number, names: readonly string[], nowMs: number): Promise<string[]> {
     const due = new Set(dueChannels(await readBodyDays(query, names), day, nowMs, this.general));
@@ -251,8 +259,8 @@ export class BodyRetention {
   }
 
   /**
-   * And forgets those of channels that are not due any more, in the transaction that leaves these out of what was walked through: they
-   * would be lost to retention for ever otherwise.
+   * And forgets those of channels that are not due any more, in the transaction that leaves these out of what was
+   * walked through: they would be lost to retention for ever otherwise.
    * @param kept the channel of each notification
    */
   private async eraseEnded(

@@ -42,8 +42,8 @@ export const confirmErasure = statement(
 export const mostOpen = 100;
 
 /**
- * The oldest that are counted or erased, and the next of those that only wait until what workers have of them is gone. These take a minute and more:
- * among the others, a hundred of them would keep all newer erasures from being begun.
+ * The oldest that are counted or erased, and the next of those that only wait until what workers have of them is gone.
+ * These take a minute and more: among the others, a hundred of them would keep all newer erasures from being begun.
  */
 export const findOpen = statement(
   'open-erasures',

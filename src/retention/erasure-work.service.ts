@@ -50,10 +50,12 @@ const erasedSeal: SealedOutcome = ['failed'];
 
 /**
  * Works off what operators had erased. Each step notes how far it came, so it goes on where it was after any restart,
- * and any number of processes may run it: two that make the same step at the same time do nothing that harms, and one of them notes it.
+ * and any number of processes may run it: two that make the same step at the same time do nothing that harms, and one
+ * of them notes it.
  *
- * A delivery that is cancelled in the ledger may still be in the memory of a worker, or on its way there. The key of each one is
- * sealed: from then on no worker sends it. Where one is sending it at that moment, the key is locked, and the erasure waits.
+ * A delivery that is cancelled in the ledger may still be in the memory of a worker, or on its way there. The key of
+ * each one is sealed: from then on no worker sends it. Where one is sending it at that moment, the key is locked, and
+ * the erasure waits.
  */
 @Injectable()
 export class ErasureWork {
@@ -62,7 +64,10 @@ export class ErasureWork {
   private readonly sealMs: number;
   private readonly keptDays: number;
   private readonly settledWithin: number;
-  /** Of those that are ending, the last one that was looked at; the next round goes on behind it, or at the first one again. */
+  /**
+   * Of those that are ending, the last one that was looked at; the next round goes on behind it, or at the first one
+   * again.
+   */
   private endingUpTo = lowestIdAt(0);
 
   constructor(
@@ -120,8 +125,8 @@ export class ErasureWork {
   }
 
   /**
-   * In several transactions: what was found may have any number of deliveries. The texts go with the last of them, so a step that does not
-   * come so far finds them again.
+   * In several transactions: what was found may have any number of deliveries. The texts go with the last of them, so a
+   * step that does not come so far finds them again.
    */
   private async eraseFound(
     id: string,
@@ -237,7 +242,9 @@ export class ErasureWork {
     return key.kind === 'sealed';
   }
 
-  /** A call that was open when its delivery was cancelled may have left an answer since. @returns whether it found any */
+  /**
+   * A call that was open when its delivery was cancelled may have left an answer since. @returns whether it found any
+   */
   private async eraseAgain(id: string): Promise<boolean> {
     const rows = await this.postgres.query<KeyRow>(findGone, { id, limit: mostGone });
     const deliveries = rows.map(keyOf);

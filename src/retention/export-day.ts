@@ -45,13 +45,14 @@ export interface ExportOptions {
 }
 
 /**
- * Writes a day to `heraut-<day>.ndjson.gz`: one line for each row, `{"table":"delivery","row":{…}}`, first the notifications, then
- * their deliveries, then the attempts. The columns are those of the ledger, the bodies the exact texts that were sent. Under its
- * name there is only a file that was written to the end, is on the disk, and was read again and found whole.
+ * Writes a day to `heraut-<day>.ndjson.gz`: one line for each row, `{"table":"delivery","row":{…}}`, first the
+ * notifications, then their deliveries, then the attempts. The columns are those of the ledger, the bodies the exact
+ * texts that were sent. Under its name there is only a file that was written to the end, is on the disk, and was read
+ * again and found whole.
  *
- * Read page by page, not in one transaction: one that is open for minutes keeps Postgres from cleaning up behind those that
- * deliver. All deliveries of the day have ended, and rows and contents are counted afterwards: of a notification that was erased since its
- * page was read, the file would have what is gone for whoever asked for it.
+ * Read page by page, not in one transaction: one that is open for minutes keeps Postgres from cleaning up behind those
+ * that deliver. All deliveries of the day have ended, and rows and contents are counted afterwards: of a notification
+ * that was erased since its page was read, the file would have what is gone for whoever asked for it.
  * @throws the error that keeps it from being written; then no file is left
  */
 export async function exportDay(

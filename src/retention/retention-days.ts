@@ -1,8 +1,8 @@
 import { statement } from '../infra/postgres/statement.js';
 
 /*
- * The work of retention on a day, done and under way: the table `retention_day`. Dates travel as text, which no driver moves to another
- * time zone.
+ * The work of retention on a day, done and under way: the table `retention_day`. Dates travel as text, which no driver
+ * moves to another time zone.
  */
 
 /** The stage of each day of the ledger. */
@@ -18,9 +18,10 @@ export interface DayRow {
 }
 
 /**
- * Begins a walk, unless one is under way, or another process has walked through the day for these channels just now. One that has nothing behind it,
- * and waits for its end (`walkedChannels`, `walkedTo`), is begun anew for its channels too, so that one end is that of both; nulls: none was found there.
- * It must still be as it was found: another process may have begun one meanwhile.
+ * Begins a walk, unless one is under way, or another process has walked through the day for these channels just now.
+ * One that has nothing behind it, and waits for its end (`walkedChannels`, `walkedTo`), is begun anew for its channels
+ * too, so that one end is that of both; nulls: none was found there. It must still be as it was found: another process
+ * may have begun one meanwhile.
  */
 export const beginWalk = statement(
   'begin-body-walk',
@@ -55,8 +56,9 @@ export const noteWalked = statement(
 );
 
 /**
- * Of the walk that is under way, and of what was walked through: once these channels are due again, the day is walked through for them from its
- * beginning. A walk that has no channel left is ended by whoever comes next, with the vacuum after what it erased.
+ * Of the walk that is under way, and of what was walked through: once these channels are due again, the day is walked
+ * through for them from its beginning. A walk that has no channel left is ended by whoever comes next, with the vacuum
+ * after what it erased.
  */
 export const leaveOut = statement(
   'leave-out-of-body-walk',
@@ -68,12 +70,14 @@ export const leaveOut = statement(
 );
 
 /**
- * Whether anybody may still see what the last step erased: a vacuum returns, and leaves it where it is. The last step is the last transaction that
- * wrote the row of the day; one that came after it, to export the day for example, only has others wait longer.
+ * Whether anybody may still see what the last step erased: a vacuum returns, and leaves it where it is. The last step
+ * is the last transaction that wrote the row of the day; one that came after it, to export the day for example, only
+ * has others wait longer.
  *
- * A VACUUM keeps nothing from another one, although it has an `xmin` like everybody else; where tables change much, autovacuum always makes one, and no
- * walk would end. Its helpers are known by whom they help. An ANALYZE does keep what it may see, autovacuum's too, for the seconds that it takes.
- * A standby without a slot keeps what its queries see by the `xmin` of its sender. That one is in no database; its `backend_type` is not shown to all roles.
+ * A VACUUM keeps nothing from another one, although it has an `xmin` like everybody else; where tables change much,
+ * autovacuum always makes one, and no walk would end. Its helpers are known by whom they help. An ANALYZE does keep
+ * what it may see, autovacuum's too, for the seconds that it takes. A standby without a slot keeps what its queries see
+ * by the `xmin` of its sender. That one is in no database; its `backend_type` is not shown to all roles.
  */
 export const findOlderSnapshot = statement(
   'older-snapshot',

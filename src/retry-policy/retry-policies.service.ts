@@ -54,7 +54,8 @@ export class RetryPolicies implements CatalogueDirectory {
 
   /**
    * @param override the fields in which the subscription differs; null: it follows the general policy again
-   * @param check is shown the policies there are, before the change, and may throw; by then no other change is under way
+   * @param check is shown the policies there are, before the change, and may throw; by then no other change is under
+   *   way
    */
   async replaceOverride(
     subscriptionId: string,

@@ -82,8 +82,8 @@ const spanSeconds = (policy: RetryPolicy): number => planAttempts(policy).at(-1)
 const leastParkedSeconds = 3600;
 
 /**
- * How a delivery is repeated for trouble of ours, once that costs attempts (docs/decisions/0075): by its own policy, or over that hour where the policy ends
- * before.
+ * How a delivery is repeated for trouble of ours, once that costs attempts (docs/decisions/0075): by its own policy, or
+ * over that hour where the policy ends before.
  */
 export const policyForOurTrouble = (policy: RetryPolicy): RetryPolicy =>
   spanSeconds(policy) < leastParkedSeconds ? patientPolicy : policy;
@@ -96,7 +96,9 @@ const patientPolicy: RetryPolicy = {
   jitter: 0,
 };
 
-/** Seconds that a delivery may be held because its endpoint is parked: as long as its policy would have gone on trying. */
+/**
+ * Seconds that a delivery may be held because its endpoint is parked: as long as its policy would have gone on trying.
+ */
 export const longestParkedSeconds = (policy: RetryPolicy): number => Math.max(leastParkedSeconds, spanSeconds(policy));
 
 const units = [

@@ -20,7 +20,8 @@ export function readKeyFile(file: string): KeyRing {
 
 /**
  * The key ring of the embedded database, beside its data. Only one process has the directory open.
- * @param mayMake whether one may be made: not when something is encrypted already, or a lost file would be replaced by another
+ * @param mayMake whether one may be made: not when something is encrypted already, or a lost file would be replaced by
+ *   another
  */
 export function embeddedKeyRing(directory: string, mayMake: boolean): KeyRing {
   const file = join(directory, 'secret-keys');

@@ -7,8 +7,8 @@ import { SecretCipher, UnreadableSecret } from './secret-cipher.service.js';
 import { plain, rewriteSecrets, sampleByKey } from './stored-secrets.js';
 
 /**
- * The cipher of this process: with the key ring of the settings, that of the embedded database, or none. With one, whatever is stored
- * in plain text is encrypted first.
+ * The cipher of this process: with the key ring of the settings, that of the embedded database, or none. With one,
+ * whatever is stored in plain text is encrypted first.
  * @throws {KeyRingRefused} with the ids of the keys that are missing or wrong; then nothing has been changed
  */
 export async function openSecrets(

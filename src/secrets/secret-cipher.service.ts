@@ -18,9 +18,10 @@ const [nonceBytes, tagBytes] = [12, 16];
 const options = { authTagLength: tagBytes };
 
 /**
- * Secrets as they are stored (docs/decisions/0032): `enc:<id of the key>:<base64url of nonce, ciphertext and tag>`, by AES-256-GCM.
- * Everything else is plain text, as it is written without a key ring. There, a text that begins like an encrypted one is written as
- * `enc::<base64url>`, so that nobody can register a secret that is then found to be undecipherable. An empty text stays empty.
+ * Secrets as they are stored (docs/decisions/0032): `enc:<id of the key>:<base64url of nonce, ciphertext and tag>`, by
+ * AES-256-GCM. Everything else is plain text, as it is written without a key ring. There, a text that begins like an
+ * encrypted one is written as `enc::<base64url>`, so that nobody can register a secret that is then found to be
+ * undecipherable. An empty text stays empty.
  */
 @Injectable()
 export class SecretCipher {
@@ -31,7 +32,9 @@ export class SecretCipher {
     [this.keyId] = ring.keys();
   }
 
-  /** @param place row and column, e.g. `subscription.auth/<uuid>`: moved elsewhere, what is stored cannot be decrypted */
+  /**
+   * @param place row and column, e.g. `subscription.auth/<uuid>`: moved elsewhere, what is stored cannot be decrypted
+   */
   encrypt(secret: string, place: string): string {
     if (secret === '') return '';
     const id = this.keyId;
@@ -43,7 +46,9 @@ export class SecretCipher {
     return `${prefix}${id}:${bytes.toString('base64url')}`;
   }
 
-  /** Whether two texts that are stored in that place stand for the same secret. One that cannot be decrypted is another. */
+  /**
+   * Whether two texts that are stored in that place stand for the same secret. One that cannot be decrypted is another.
+   */
   isSame(one: string, other: string, place: string): boolean {
     if (one === other) return true;
     const secret = this.decryptIfPossible(one, place);

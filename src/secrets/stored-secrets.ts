@@ -8,7 +8,9 @@ export interface SecretColumn {
   column: string;
 }
 
-/** Every column with secrets: one that is missing here is never encrypted after the fact, nor rewritten with a new key. */
+/**
+ * Every column with secrets: one that is missing here is never encrypted after the fact, nor rewritten with a new key.
+ */
 export const secretColumns: readonly SecretColumn[] = [
   { table: 'application', column: 'secret' },
   { table: 'subscription', column: 'auth' },
@@ -79,8 +81,8 @@ export async function sampleByKey(
 }
 
 /**
- * Encrypts anew, with the first key of the ring and in short statements, what is encrypted with other keys. It may run in several
- * processes at once and while others change secrets; ended in the middle, it goes on where it was.
+ * Encrypts anew, with the first key of the ring and in short statements, what is encrypted with other keys. It may run
+ * in several processes at once and while others change secrets; ended in the middle, it goes on where it was.
  * @param keyIds of these other keys; `plain` for what is not encrypted
  * @param onProgress is told after each page how many of a column were rewritten
  * @throws {UnreadableSecret}

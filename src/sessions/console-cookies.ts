@@ -5,8 +5,9 @@ import { baseUrlOf } from '../infra/http/origin.js';
 import { isFromHere } from './from-here.js';
 
 /**
- * `session`: the token. `session_here`: that of a browser on this machine which passes by CONSOLE_URL, and would neither keep nor send a cookie
- * for that address. `sign_in`: what a browser that was sent to the provider has to show when it comes back.
+ * `session`: the token. `session_here`: that of a browser on this machine which passes by CONSOLE_URL, and would
+ * neither keep nor send a cookie for that address. `sign_in`: what a browser that was sent to the provider has to show
+ * when it comes back.
  */
 type Kind = 'session' | 'session_here' | 'sign_in';
 

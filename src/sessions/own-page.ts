@@ -3,7 +3,10 @@ import { readingMethods } from '../auth/authorization.guard.js';
 import { PermissionProblem } from '../infra/http/problem.js';
 import type { ConsoleCookies } from './console-cookies.js';
 
-/** `1`: the user did something. `0`: the page asks by itself, which does not keep a session from ending, whatever its method. */
+/**
+ * `1`: the user did something. `0`: the page asks by itself, which does not keep a session from ending, whatever its
+ * method.
+ */
 const consoleHeader = 'x-heraut-console';
 
 /** Whether a request counts as use of the session. */
@@ -14,8 +17,9 @@ export const isOfConsole = ({ headers }: FastifyRequest): boolean =>
   headers[consoleHeader] !== undefined || headers['sec-fetch-site'] === 'same-origin';
 
 /**
- * A browser sends its cookies whichever page has caused a request. One that changes something must therefore have a header that a page
- * of another origin cannot give it without asking this server first, and must not say that it comes from elsewhere.
+ * A browser sends its cookies whichever page has caused a request. One that changes something must therefore have a
+ * header that a page of another origin cannot give it without asking this server first, and must not say that it comes
+ * from elsewhere.
  * @throws {PermissionProblem}
  */
 export function requireOwnPage(request: FastifyRequest, cookies: ConsoleCookies): void {

@@ -15,8 +15,8 @@ export function roleIn(claims: Claims, claim: string, roles: RoleValues): UserRo
 }
 
 /**
- * The name of a user for people: what the provider calls the person, and what tells apart two persons of that name. The provider may let users
- * choose either.
+ * The name of a user for people: what the provider calls the person, and what tells apart two persons of that name. The
+ * provider may let users choose either.
  */
 export function nameIn(claims: Claims): string {
   const [name, login] = [

@@ -31,8 +31,8 @@ export const insertSession = statement(
 );
 
 /**
- * The session of a token, and that it was used. It is written where its end lies before `renew_before` alone, so that most looks
- * write nothing.
+ * The session of a token, and that it was used. It is written where its end lies before `renew_before` alone, so that
+ * most looks write nothing.
  */
 export const findSession = statement(
   'find-session',

@@ -8,7 +8,10 @@ export const isToken = (text: unknown): text is string => typeof text === 'strin
 
 export const hashOf = (token: string): string => createHash('sha256').update(token).digest('base64url');
 
-/** Binds a token to the secret that it was given for. The secret cannot be guessed from it by whoever has not got the token. */
+/**
+ * Binds a token to the secret that it was given for. The secret cannot be guessed from it by whoever has not got the
+ * token.
+ */
 export const signatureOf = (token: string, key: KeyObject): string =>
   createHmac('sha256', key).update(token).digest('base64url');
 

@@ -11,7 +11,10 @@ interface Watched {
   listeners: Set<() => void>;
 }
 
-/** Tells of the ends of sessions, by whichever process they were ended: one look for all that are watched, none where none is. */
+/**
+ * Tells of the ends of sessions, by whichever process they were ended: one look for all that are watched, none where
+ * none is.
+ */
 @Injectable()
 export class SessionWatch implements OnModuleDestroy {
   private readonly logger = new Logger(SessionWatch.name);

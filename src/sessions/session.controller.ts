@@ -24,8 +24,9 @@ interface Shown {
 }
 
 /**
- * The session of a browser, for the console's own pages: who I am, and how to sign in and out. Not by the guard of the admin API, which also admits tokens: each
- * change demands by itself that it comes from a page of the console, and notes itself in the audit log.
+ * The session of a browser, for the console's own pages: who I am, and how to sign in and out. Not by the guard of the
+ * admin API, which also admits tokens: each change demands by itself that it comes from a page of the console, and
+ * notes itself in the audit log.
  */
 @ApiExcludeController()
 @Controller('console/session')

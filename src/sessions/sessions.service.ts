@@ -171,7 +171,10 @@ export class Sessions extends UserSessions {
     this.watching.end(hash);
   }
 
-  /** One look at a time for one token, and one that notes a use: a page asks for many things at once, some of them by itself. */
+  /**
+   * One look at a time for one token, and one that notes a use: a page asks for many things at once, some of them by
+   * itself.
+   */
   private look(hash: string, isUsed: boolean): Promise<Session | undefined> {
     const key = `${isUsed ? 'used' : 'seen'} ${hash}`;
     let look = this.looks.get(key);
@@ -228,7 +231,9 @@ export class Sessions extends UserSessions {
     return this.applicationOf(session) === application;
   }
 
-  /** The application whose secret the user has shown, if it still counts: passwords do not where there is a provider. */
+  /**
+   * The application whose secret the user has shown, if it still counts: passwords do not where there is a provider.
+   */
   private applicationOf({ id, via }: Session): Application | undefined {
     if (via === 'oidc' || (via === 'password' && this.issuer !== undefined)) return undefined;
     const application = this.applications.find(id.slice(idOfClient('').length));

@@ -11,14 +11,17 @@ import { pathBackTo } from './way-back.js';
 type Texts = Record<string, string | string[] | undefined>;
 
 /**
- * Addresses that a browser is led to. They lead on to a page of the console, in every case: the page `sign-in` says what went wrong.
- * Addresses are relative, because a proxy may have a path in front.
+ * Addresses that a browser is led to. They lead on to a page of the console, in every case: the page `sign-in` says
+ * what went wrong. Addresses are relative, because a proxy may have a path in front.
  */
 @ApiExcludeController()
 @Controller('console')
 export class SignInController {
   private readonly logger = new Logger('SignIn');
-  /** Anyone can fail to sign in, as often as they like: of each reason the first in a minute is logged, the others at debug. */
+  /**
+   * Anyone can fail to sign in, as often as they like: of each reason the first in a minute is logged, the others at
+   * debug.
+   */
   private readonly samples = new LogSamples(60_000, () => performance.now());
 
   constructor(private readonly signIn: SignIn) {}

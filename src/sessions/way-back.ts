@@ -6,7 +6,8 @@ const longest = 2000;
 
 /**
  * A page of the console as an address relative to `/console/`, wherever a proxy has put that.
- * @param asked by whoever made the link, so it may be anything; undefined and what leads out of the console: its first page
+ * @param asked by whoever made the link, so it may be anything; undefined and what leads out of the console: its first
+ *   page
  */
 export function pathBackTo(asked: string | undefined): string {
   if (asked === undefined || !URL.canParse(`./${asked}`, base)) return './';

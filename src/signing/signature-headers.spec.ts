@@ -4,7 +4,8 @@ import { Webhook } from 'standardwebhooks';
 import { signatureHeaders, type MessageToSign } from './signature-headers.js';
 import { newKey, SigningKey, type SigningScheme } from './signing-key.js';
 
-// The vectors: made with node:crypto, each cross-checked with OpenSSL 3; KAT is the known answer that Standard Webhooks publish.
+// The vectors: made with node:crypto, each cross-checked with OpenSSL 3; KAT is the known answer that Standard Webhooks
+// publish.
 
 const secrets = {
   K32: 'whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=',

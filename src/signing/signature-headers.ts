@@ -11,8 +11,8 @@ export interface MessageToSign {
 }
 
 /**
- * The headers by which a receiver knows that a message is ours, new and whole (Standard Webhooks 1.0.0): one signature of each key
- * that signs at that time, in the order of `keys`. Undefined: none of them does.
+ * The headers by which a receiver knows that a message is ours, new and whole (Standard Webhooks 1.0.0): one signature
+ * of each key that signs at that time, in the order of `keys`. Undefined: none of them does.
  * @throws {InvalidSecret} for a key that cannot be used
  */
 export function signatureHeaders(

@@ -14,8 +14,8 @@ const bytesOfSigningKey = 800;
 const copies = 2;
 
 /**
- * Roughly how much memory a subscription takes in each process beyond the half kilobyte that every one takes: at least half of it, at most
- * twice as much.
+ * Roughly how much memory a subscription takes in each process beyond the half kilobyte that every one takes: at least
+ * half of it, at most twice as much.
  */
 export function bytesInMemory({ callbackUrl, auth, credentials, channels, signingKeys }: Kept): number {
   let bytes =
@@ -28,5 +28,8 @@ export function bytesInMemory({ callbackUrl, auth, credentials, channels, signin
   return bytes;
 }
 
-/** Two for each character where one of them is beyond Latin-1, as V8 keeps them; those between ASCII and that are counted as if they were. */
+/**
+ * Two for each character where one of them is beyond Latin-1, as V8 keeps them; those between ASCII and that are
+ * counted as if they were.
+ */
 const bytesOfText = (text: string): number => (Buffer.byteLength(text) === text.length ? 1 : 2) * text.length;

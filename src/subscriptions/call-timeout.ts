@@ -6,8 +6,8 @@ import type { Subscription } from './subscription.js';
 type LeaseSettings = Pick<Settings, 'DELIVERY_LEASE_MS' | 'TTL_LOCK_TIME_LIMIT_MS'>;
 
 /**
- * Milliseconds that one call to the receiver of a subscription may take in all. A process whose lease is shorter than that of the
- * one where the time was set makes shorter calls.
+ * Milliseconds that one call to the receiver of a subscription may take in all. A process whose lease is shorter than
+ * that of the one where the time was set makes shorter calls.
  */
 export function callTimeoutMs(
   { timeoutSeconds }: Pick<Subscription, 'timeoutSeconds'>,

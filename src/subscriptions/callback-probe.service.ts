@@ -40,7 +40,9 @@ export interface ProbeRequest {
 
 type ProbeAnswer = { status: number } | { trouble: string };
 
-/** Proves that a callback answers, and that it refuses calls without authorization, before a notification is sent there. */
+/**
+ * Proves that a callback answers, and that it refuses calls without authorization, before a notification is sent there.
+ */
 @Injectable()
 export class CallbackProbe implements OnModuleDestroy {
   private readonly logger = new Logger('Callback');
@@ -129,7 +131,8 @@ export class CallbackProbe implements OnModuleDestroy {
     }
     const authorized = { auth, credentials };
     const authorization = await this.authorizations.of(authorized);
-    // Why, is for the log alone: a token endpoint can be named by anybody, and must not serve to find out what answers where.
+    // Why, is for the log alone: a token endpoint can be named by anybody, and must not serve to find out what answers
+    // where.
     if (typeof authorization !== 'string') {
       if (time.hasStoodStill) throw stoodStill();
       throw refused(wholeInput, 'invalid-callback-url', 'was not called: no token could be had for it');
@@ -138,7 +141,8 @@ export class CallbackProbe implements OnModuleDestroy {
       this.post(time, url, { ...headers, ...this.sign(signingKeys), authorization: shown }, tls);
     let answer = await show(authorization);
     if (isUnauthorized(answer) && this.authorizations.refused(authorized, authorization)) {
-      // The token was kept for the calls of others, and may have been revoked since: that is not the subscriber's fault.
+      // The token was kept for the calls of others, and may have been revoked since: that is not the subscriber's
+      // fault.
       const another = await this.authorizations.of(authorized);
       if (typeof another === 'string') answer = await show(another);
       else if (time.hasStoodStill) throw stoodStill();
@@ -218,13 +222,15 @@ function statusOver(
       signal,
     });
     call.on('error', reject);
-    // After an answer, or an error, this changes nothing. It is all that Node says of one that changes to another protocol.
+    // After an answer, or an error, this changes nothing. It is all that Node says of one that changes to another
+    // protocol.
     call.on('close', () => reject(new Error('the connection was closed without an answer')));
     call.on('response', ({ statusCode = 0 }) => {
       resolve(statusCode);
       socket.destroy(); // only the status counts: the body, however long, is not read
     });
-    // Of a text Node would write the headers in UTF-8 as well, and not as those of a call with a notification: byte by byte (Latin-1).
+    // Of a text Node would write the headers in UTF-8 as well, and not as those of a call with a notification: byte by
+    // byte (Latin-1).
     call.end(Buffer.from(probeBody));
   });
 }

@@ -43,8 +43,8 @@ const pageLength = 500;
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /**
- * The rows changed after the catalogue version `known`, in pages. A row that changes while they are read gets a higher version
- * than any before, so it comes, or comes again, on a later page: none is missed.
+ * The rows changed after the catalogue version `known`, in pages. A row that changes while they are read gets a higher
+ * version than any before, so it comes, or comes again, on a later page: none is missed.
  */
 export async function* changedSubscriptions(postgres: Postgres, known: number): AsyncGenerator<SubscriptionRow[]> {
   let after = { after_version: String(known), after_id: lastId };

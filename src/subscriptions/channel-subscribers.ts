@@ -15,9 +15,9 @@ interface Entry {
 }
 
 /**
- * The subscriptions of one channel, found by what a notification has (docs/decisions/0021). A match costs what it finds, and
- * one look-up for each set of names that entries demand; neither a match nor a change depends on how many subscriptions
- * there are.
+ * The subscriptions of one channel, found by what a notification has (docs/decisions/0021). A match costs what it
+ * finds, and one look-up for each set of names that entries demand; neither a match nor a change depends on how many
+ * subscriptions there are.
  */
 export class ChannelSubscribers {
   private readonly subscribers = new Map<string, Subscriber>();
@@ -55,7 +55,9 @@ export class ChannelSubscribers {
     }
   }
 
-  /** The ids of the subscriptions that have an entry which is met, each once. `characteristics` are by canonical name. */
+  /**
+   * The ids of the subscriptions that have an entry which is met, each once. `characteristics` are by canonical name.
+   */
   match(characteristics: ReadonlyMap<string, string>): string[] {
     const match = ++this.matches;
     const found: string[] = [];

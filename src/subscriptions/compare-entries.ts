@@ -23,8 +23,8 @@ export interface ComparedEntry {
 }
 
 /**
- * The entries of a subscription that are about the channel, each as `meets` decides it, with what it was decided by. Those that
- * are met come first, then those that lack least, in their order.
+ * The entries of a subscription that are about the channel, each as `meets` decides it, with what it was decided by.
+ * Those that are met come first, then those that lack least, in their order.
  */
 export function compareEntries(
   entries: readonly SubscribedChannel[],

@@ -1,8 +1,8 @@
 import { Refused } from '../outbound/refused.js';
 
 /**
- * Why a callback gave no answer, as its subscriber is told. The error is told of public addresses only, where anybody can find
- * it out: of others it would make of this server a scanner of the ports of its own networks.
+ * Why a callback gave no answer, as its subscriber is told. The error is told of public addresses only, where anybody
+ * can find it out: of others it would make of this server a scanner of the ports of its own networks.
  */
 export function describeTrouble(error: Error & { code?: unknown }, isPublic: boolean): string {
   if (error instanceof Refused) return `is refused: ${error.message}`;

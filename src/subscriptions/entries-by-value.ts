@@ -11,8 +11,9 @@ const few = 8;
  *
  * - A notification that has all of the names: by all values together, so that only what is met is visited, also where
  *   thousands of entries share one value and differ in another.
- * - One that has some of them: by the value that the fewest entries demand. Where it has one name, those are met; where it has
- *   more, they are compared. Most publishers send every name, so these maps are made when a notification lacks one.
+ * - One that has some of them: by the value that the fewest entries demand. Where it has one name, those are met; where
+ *   it has more, they are compared. Most publishers send every name, so these maps are made when a notification lacks
+ *   one.
  * - One that has none of them: every entry is met.
  */
 export class EntriesByValue<Entry extends { readonly demands: Demands }> {

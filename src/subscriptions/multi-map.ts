@@ -1,4 +1,7 @@
-/** Several items under one key. Most keys have one item, and a `Set` costs more memory than that: it is made for the second. */
+/**
+ * Several items under one key. Most keys have one item, and a `Set` costs more memory than that: it is made for the
+ * second.
+ */
 export class MultiMap<Key, Item extends object> {
   private readonly entries = new Map<Key, Item | Set<Item>>();
   private count = 0;

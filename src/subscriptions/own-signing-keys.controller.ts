@@ -24,7 +24,10 @@ type Added = z.output<typeof addedSigningKeyOutput>;
 
 const keyPath = uuidPath.extend({ keyId: z.string().meta({ format: 'uuid' }).describe('The `id` of the key.') });
 
-/** The signing keys of a subscription, for its subscriber: a resource of its own, so that clients of the standard never meet it. */
+/**
+ * The signing keys of a subscription, for its subscriber: a resource of its own, so that clients of the standard never
+ * meet it.
+ */
 @Controller(`${apiPath}/abonnement/:uuid/signing-keys`)
 @Audited()
 export class OwnSigningKeysController {

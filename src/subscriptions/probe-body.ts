@@ -1,6 +1,6 @@
 /**
- * Receivers recognise a call that is only tried out by exactly this: channel `test`, and `kenmerken` present. Some answer 401 to every
- * other body until they have stored the subscription that is being made.
+ * Receivers recognise a call that is only tried out by exactly this: channel `test`, and `kenmerken` present. Some
+ * answer 401 to every other body until they have stored the subscription that is being made.
  */
 export const probeBody = JSON.stringify({
   kanaal: 'test',

@@ -1,8 +1,9 @@
 import { CallerTurns } from '../infra/caller-turns.js';
 
 /**
- * Turns of callers whose callbacks are called, so that receivers which say nothing do not keep those of others from being proved. Each probe keeps a
- * connection, for up to half a minute for each of its calls; nearly all take milliseconds.
+ * Turns of callers whose callbacks are called, so that receivers which say nothing do not keep those of others from
+ * being proved. Each probe keeps a connection, for up to half a minute for each of its calls; nearly all take
+ * milliseconds.
  * @param longestMs that a probe waits for its turn
  */
 export const probeTurns = (longestMs: number): CallerTurns =>

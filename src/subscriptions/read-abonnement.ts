@@ -19,7 +19,8 @@ import {
 export type FindChannel = (name: string) => Channel | undefined;
 
 /**
- * The abonnement that a POST or PUT describes. A field beyond the standard, left out by a client that does not know it, is undefined.
+ * The abonnement that a POST or PUT describes. A field beyond the standard, left out by a client that does not know it,
+ * is undefined.
  * @param nowMs milliseconds since 1970, by the ledger's clock: a certificate that has ended is refused
  * @throws {ValidationProblem}
  */
@@ -77,8 +78,9 @@ function readAlertEmail(fields: FieldReader): string | null | undefined {
 }
 
 /**
- * An addition of Open Notificaties that there is not here. A receiver that was promised CloudEvents cannot read notificaties, so its
- * abonnement is refused, in place of one of which every delivery fails. Clients that only send the default back get theirs.
+ * An addition of Open Notificaties that there is not here. A receiver that was promised CloudEvents cannot read
+ * notificaties, so its abonnement is refused, in place of one of which every delivery fails. Clients that only send the
+ * default back get theirs.
  */
 function refuseCloudEvents(fields: FieldReader): void {
   const value = fields.raw('sendCloudevents') ?? false;

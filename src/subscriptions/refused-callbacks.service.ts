@@ -16,15 +16,18 @@ interface Callback {
 const mostNamed = 10;
 
 /**
- * Warns, once after the start, of the subscriptions that the settings refuse: an installation whose receivers are on private
- * networks needs CALLBACK_ALLOWED_NETWORKS. Nothing waits for it. Part of the role `dispatcher`, which mostly one process of an
- * installation has.
+ * Warns, once after the start, of the subscriptions that the settings refuse: an installation whose receivers are on
+ * private networks needs CALLBACK_ALLOWED_NETWORKS. Nothing waits for it. Part of the role `dispatcher`, which mostly
+ * one process of an installation has.
  */
 @Injectable()
 export class RefusedCallbacks implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger('Callback');
   private readonly stopping = new AbortController();
-  /** While a name is looked up, it takes one of the few threads of this process that do so (src/supervision/process-plan.ts). */
+  /**
+   * While a name is looked up, it takes one of the few threads of this process that do so
+   * (src/supervision/process-plan.ts).
+   */
   protected readonly bounds = { names: 1000, atOnce: 2, withinMs: 30_000 };
 
   constructor(

@@ -42,8 +42,8 @@ export async function storedSigningKeys(
 }
 
 /**
- * Puts keys in the places of others, within a change of the catalogue. Those that are left sign for a day more; where nothing takes
- * their places, they end now.
+ * Puts keys in the places of others, within a change of the catalogue. Those that are left sign for a day more; where
+ * nothing takes their places, they end now.
  * @throws {ValidationProblem} for a secret that is none of its scheme
  */
 export async function replaceSigningKeys(

@@ -29,8 +29,8 @@ export interface Rotation {
 }
 
 /**
- * The keys that deliveries of a subscription are signed with. Each change is one of the subscription, so that it reaches every
- * process like any other. A rotated key goes on to sign until its grace is over, and is erased then.
+ * The keys that deliveries of a subscription are signed with. Each change is one of the subscription, so that it
+ * reaches every process like any other. A rotated key goes on to sign until its grace is over, and is erased then.
  */
 @Injectable()
 export class SigningKeys {
@@ -63,7 +63,8 @@ export class SigningKeys {
    * Puts a new key of the same scheme in the place of one, which goes on to sign for so many seconds.
    * @throws {NotFoundProblem}
    * @throws {ValidationProblem} for a secret that cannot be used
-   * @throws {ConflictProblem} when the key was rotated before, or too many still sign that were, or its owner would have more than an application may
+   * @throws {ConflictProblem} when the key was rotated before, or too many still sign that were, or its owner would
+   *   have more than an application may
    */
   rotate(subscriptionId: string, keyId: string, { secret, graceSeconds }: Rotation): Promise<AddedSigningKey> {
     return this.change('signing-key-rotated', subscriptionId, async (manager, keys) => {
@@ -86,7 +87,10 @@ export class SigningKeys {
     );
   }
 
-  /** Erases those whose grace is over. Until then they sign nothing, but lie in the database and in the memory of each process. */
+  /**
+   * Erases those whose grace is over. Until then they sign nothing, but lie in the database and in the memory of each
+   * process.
+   */
   async eraseEnded(stopping: AbortSignal): Promise<void> {
     while (!stopping.aborted && (await hasEndedSigningKeys(this.postgres.dataSource.manager))) {
       await this.catalogue.change(eraseEndedSigningKeys);

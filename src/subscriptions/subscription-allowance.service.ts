@@ -31,8 +31,9 @@ interface ShareRefusal {
 }
 
 /**
- * Keeps the share of each application within the settings, or one subscriber could fill the memory of every process, until none can start.
- * One that is above them already may become smaller, and stays as it is otherwise (docs/decisions/0079).
+ * Keeps the share of each application within the settings, or one subscriber could fill the memory of every process,
+ * until none can start. One that is above them already may become smaller, and stays as it is otherwise
+ * (docs/decisions/0079).
  */
 @Injectable()
 export class SubscriptionAllowance implements OnApplicationBootstrap {
@@ -54,8 +55,8 @@ export class SubscriptionAllowance implements OnApplicationBootstrap {
   }
 
   /**
-   * The shares as they are before a change of the catalogue. Within it, since no other change can be under way then: of two at once that both
-   * would fit alone, the second finds the first one.
+   * The shares as they are before a change of the catalogue. Within it, since no other change can be under way then: of
+   * two at once that both would fit alone, the second finds the first one.
    */
   async look(query: Query): Promise<ChangingShares> {
     const rows = await query<Stored>(partsChangedSince, { known: this.catalogue.version });

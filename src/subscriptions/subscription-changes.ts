@@ -46,8 +46,9 @@ const isRunning = ({ pausedAt }: Marks): boolean => pausedAt === null;
 export const newSubscriptionId = (): string => randomUUID();
 
 /**
- * All that can be done to subscriptions, within one change of the catalogue that may be about several of them. Each is noted in the
- * audit log. Each method that changes one throws a `ChangedMeanwhileProblem` when its version is none of `ifMatch`.
+ * All that can be done to subscriptions, within one change of the catalogue that may be about several of them. Each is
+ * noted in the audit log. Each method that changes one throws a `ChangedMeanwhileProblem` when its version is none of
+ * `ifMatch`.
  */
 export class SubscriptionChanges {
   private readonly writes: SubscriptionWrites;
@@ -110,7 +111,10 @@ export class SubscriptionChanges {
     return { after, secret: added.secret };
   }
 
-  /** Deliveries of the deleted one that have not been cancelled yet go on: it cannot be told which were before, and which after. */
+  /**
+   * Deliveries of the deleted one that have not been cancelled yet go on: it cannot be told which were before, and
+   * which after.
+   */
   private async succeed(predecessor: SubscriptionEntity, successor: SubscriptionEntity): Promise<void> {
     const { writes } = this;
     const { id, ordering } = predecessor;
@@ -138,7 +142,9 @@ export class SubscriptionChanges {
     return this.change('changed', id, always, toChange, () => this.writes.goOn(id));
   }
 
-  /** An undefined field stays as it is. With a `callbackUrl`, which was proved anew, a disabled subscription is enabled. */
+  /**
+   * An undefined field stays as it is. With a `callbackUrl`, which was proved anew, a disabled subscription is enabled.
+   */
   set(
     id: string,
     settings: Partial<SubscriptionSettings & Pick<SubscriptionEntity, 'ownerClientId' | 'channels' | 'callbackUrl'>>,

@@ -66,7 +66,9 @@ export class SubscriptionDirectory implements CatalogueDirectory {
     return this.byChannel.get(channel)?.match(characteristics) ?? [];
   }
 
-  /** The ids of the subscriptions with an entry about this channel, disabled ones included. Looks at every subscription. */
+  /**
+   * The ids of the subscriptions with an entry about this channel, disabled ones included. Looks at every subscription.
+   */
   idsAbout(name: string): string[] {
     const about = [...this.byId.values()].filter(({ channels }) => channels.some(({ channel }) => channel === name));
     return about.map(({ id }) => id);
@@ -138,7 +140,8 @@ export class SubscriptionDirectory implements CatalogueDirectory {
         unreadable: null,
       };
     } catch (error) {
-      // As a rule encrypted with a key that other processes have: see docs/running.md#secrets. Any other error may quote secrets.
+      // As a rule encrypted with a key that other processes have: see docs/running.md#secrets. Any other error may
+      // quote secrets.
       const reason = error instanceof UnreadableSecret ? error.message : 'its credentials cannot be read';
       this.logger.error({ event: 'secrets.unreadable', subscriptionId: id, reason });
       return { auth: '', credentials: verbatim, signingKeys: [], unreadable: reason };

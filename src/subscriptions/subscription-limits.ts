@@ -1,11 +1,15 @@
 /**
- * Limits of what a caller, or a configuration, says of a subscription. Subscriptions of before there was a limit may exceed it. Lengths
- * are in characters (code points).
+ * Limits of what a caller, or a configuration, says of a subscription. Subscriptions of before there was a limit may
+ * exceed it. Lengths are in characters (code points).
  */
 
-// Longer than the standard's first version allowed: callback URLs carry keys, and access tokens outgrew 1000 characters.
+// Longer than the standard's first version allowed: callback URLs carry keys, and access tokens outgrew 1000
+// characters.
 export const longestCallbackUrl = 2048;
-/** Entries of a subscription. Those that demand different names are looked up one by one for each publication on their channel. */
+/**
+ * Entries of a subscription. Those that demand different names are looked up one by one for each publication on their
+ * channel.
+ */
 export const mostEntries = 500;
 /** Of one entry. */
 export const mostDemands = 100;

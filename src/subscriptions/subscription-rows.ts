@@ -74,7 +74,10 @@ export async function insertSubscriptions(
   for (const entity of entities) entity.createdAt = createdAt.get(entity.id)!;
 }
 
-/** Those that get the same columns in one statement. No other column is written: a secret may be encrypted anew at this moment. */
+/**
+ * Those that get the same columns in one statement. No other column is written: a secret may be encrypted anew at this
+ * moment.
+ */
 export async function updateSubscriptions(
   manager: EntityManager,
   version: number,

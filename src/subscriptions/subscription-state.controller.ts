@@ -9,7 +9,10 @@ import { changesSubscription, unknownSubscription } from './subscription-operati
 import { subscriptionOutput, subscriptionWithHeldOutput } from './subscriptions-io.js';
 import { SubscriptionsService } from './subscriptions.service.js';
 
-/** Whether deliveries of a subscription are sent, and what becomes of those that are held: for an operator, without an administrator. */
+/**
+ * Whether deliveries of a subscription are sent, and what becomes of those that are held: for an operator, without an
+ * administrator.
+ */
 @AdminController('subscriptions', 'subscriptions/:subscriptionId')
 export class SubscriptionStateController {
   constructor(

@@ -9,12 +9,16 @@ import { bytesInMemory } from './bytes-in-memory.js';
 import { insertSubscriptions, updateSubscriptions, type SubscriptionColumns } from './subscription-rows.js';
 import { SubscriptionEntity } from './subscription.entity.js';
 
-/** A subscription may have megabytes of filters, and a statement with hundreds of such would not end within its time limit. */
+/**
+ * A subscription may have megabytes of filters, and a statement with hundreds of such would not end within its time
+ * limit.
+ */
 const mostBytes = 2 ** 22;
 
 /**
- * The rows that changes of subscriptions write, within one change of the catalogue: collected, and written with one statement for each kind, however
- * many subscriptions it is about. Nothing else changes them meanwhile, so that they are known as they will be.
+ * The rows that changes of subscriptions write, within one change of the catalogue: collected, and written with one
+ * statement for each kind, however many subscriptions it is about. Nothing else changes them meanwhile, so that they
+ * are known as they will be.
  */
 export class SubscriptionWrites {
   /** As they will be; of those that were read together, also the ones that are not there. */

@@ -34,7 +34,9 @@ const overShare = {
   409: '`too-many-subscriptions`, `subscriptions-too-large`: its owner would have more than one application may.',
 };
 
-/** The operator's view and settings of subscriptions. Subscribers register and change their own in the Notificaties API. */
+/**
+ * The operator's view and settings of subscriptions. Subscribers register and change their own in the Notificaties API.
+ */
 @AdminController('subscriptions', 'subscriptions')
 export class SubscriptionsController {
   constructor(

@@ -39,8 +39,8 @@ type Work = (changing: SubscriptionChanges) => Promise<ChangedSubscription | und
 type SubscriptionEvent = Extract<OperationalEvent['event'], `subscription.${string}`>;
 
 /**
- * Reads from memory, after loading the changes of other processes: a subscription that was answered with 201 is found. A change under a
- * condition throws a `ChangedMeanwhileProblem` where that does not hold.
+ * Reads from memory, after loading the changes of other processes: a subscription that was answered with 201 is found.
+ * A change under a condition throws a `ChangedMeanwhileProblem` where that does not hold.
  */
 @Injectable()
 export class SubscriptionsService {
@@ -117,8 +117,8 @@ export class SubscriptionsService {
   }
 
   /**
-   * An undefined field stays as it is, and so does what an operator set. A disabled subscription is enabled: its callback was
-   * proved anew.
+   * An undefined field stays as it is, and so does what an operator set. A disabled subscription is enabled: its
+   * callback was proved anew.
    * @throws {NotFoundProblem}
    */
   update(id: string, changes: Partial<SubscriptionInput>): Promise<ListedSubscription> {
@@ -126,9 +126,9 @@ export class SubscriptionsService {
   }
 
   /**
-   * An undefined field stays as it is. `ordering` counts for notifications accepted from then on: with `per-object` those on their
-   * way are not waited for, with `none` what is in line goes within seconds. With a `callbackUrl`, which was proved anew, a disabled
-   * subscription is enabled.
+   * An undefined field stays as it is. `ordering` counts for notifications accepted from then on: with `per-object`
+   * those on their way are not waited for, with `none` what is in line goes within seconds. With a `callbackUrl`, which
+   * was proved anew, a disabled subscription is enabled.
    * @throws {NotFoundProblem}
    */
   set(
@@ -154,8 +154,9 @@ export class SubscriptionsService {
   }
 
   /**
-   * Nothing more is sent until it is enabled. Deliveries that have not ended fail, those that wait within seconds; what has not
-   * failed when it is enabled again is sent. Does nothing the second time: all open calls to a receiver may answer 410 together.
+   * Nothing more is sent until it is enabled. Deliveries that have not ended fail, those that wait within seconds; what
+   * has not failed when it is enabled again is sent. Does nothing the second time: all open calls to a receiver may
+   * answer 410 together.
    * @param ifVersion only where it is still at that version; undefined: in any case
    */
   async disable(id: string, ifVersion?: number): Promise<void> {
@@ -163,7 +164,8 @@ export class SubscriptionsService {
   }
 
   /**
-   * Its deliveries are held from now on, new ones too; calls that are open go on. Independent of whether it is disabled.
+   * Its deliveries are held from now on, new ones too; calls that are open go on. Independent of whether it is
+   * disabled.
    * @throws {NotFoundProblem}
    */
   pause(id: string, condition?: Condition): Promise<ListedSubscription> {
@@ -180,8 +182,8 @@ export class SubscriptionsService {
   }
 
   /**
-   * Has the deliveries cancelled that are held for a paused subscription at this moment, within seconds. Those that are accepted
-   * later are held as before.
+   * Has the deliveries cancelled that are held for a paused subscription at this moment, within seconds. Those that are
+   * accepted later are held as before.
    * @throws {NotFoundProblem}
    * @throws {ConflictProblem} unless it is paused
    */
@@ -205,8 +207,8 @@ export class SubscriptionsService {
   }
 
   /**
-   * No notification accepted after this goes to the subscription. Deliveries that have not ended are cancelled, those that wait
-   * within seconds. Its secrets are not kept.
+   * No notification accepted after this goes to the subscription. Deliveries that have not ended are cancelled, those
+   * that wait within seconds. Its secrets are not kept.
    * @throws {NotFoundProblem}
    */
   async remove(id: string, condition?: Condition): Promise<void> {
@@ -214,7 +216,10 @@ export class SubscriptionsService {
     if (!changed) throw notFound();
   }
 
-  /** As it was changed, where it was deleted since: a change that happened is not answered as if there were no subscription. */
+  /**
+   * As it was changed, where it was deleted since: a change that happened is not answered as if there were no
+   * subscription.
+   */
   private latest(after: SubscriptionEntity): ListedSubscription {
     const { id, auth, credentials } = after;
     const listed = () => ({ createdAt: after.createdAt.getTime() / 1000, version: Number(after.version) });

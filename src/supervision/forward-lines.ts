@@ -9,8 +9,9 @@ export interface LineWriter {
 }
 
 /**
- * Copies whole lines, so that those of several processes do not break into each other: a pipe that is full takes a write in
- * pieces. Reads no further while `to` is full: a process that is not read keeps its lines, within a bound of its own.
+ * Copies whole lines, so that those of several processes do not break into each other: a pipe that is full takes a
+ * write in pieces. Reads no further while `to` is full: a process that is not read keeps its lines, within a bound of
+ * its own.
  */
 export function forwardLines(from: Readable, to: LineWriter): void {
   let begun: Buffer[] = [];

@@ -28,8 +28,8 @@ export class MetricTotals {
   }
 
   /**
-   * All in the text format of Prometheus. A process that has not answered this scrape counts with what it told last, without
-   * its gauges.
+   * All in the text format of Prometheus. A process that has not answered this scrape counts with what it told last,
+   * without its gauges.
    * @param others metrics that belong to no process
    */
   async text(scrape: number, others: MetricSnapshot): Promise<string> {

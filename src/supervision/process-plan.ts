@@ -6,7 +6,10 @@ import type { Settings } from '../config/settings.js';
 const bytesPerProcess = 512 * 1024 * 1024;
 /** Postgres' default: a `max_connections` of 100, of which 3 are for its superuser. */
 const connections = 97;
-/** Each process has two pools of this size, one connection for health checks, and now and then uses two more for upkeep (src/infra/postgres/postgres.ts). */
+/**
+ * Each process has two pools of this size, one connection for health checks, and now and then uses two more for upkeep
+ * (src/infra/postgres/postgres.ts).
+ */
 const [smallestPool, usualPool, otherConnections] = [2, 10, 3];
 const mostProcesses = Math.floor(connections / (2 * smallestPool + otherConnections));
 
@@ -27,7 +30,10 @@ type Planned = Pick<
   'PROCESSES' | 'ROLES' | 'DATABASE_URL' | 'AMQP_URL' | 'DATABASE_POOL_SIZE' | 'MAX_IN_FLIGHT_PER_ENDPOINT'
 >;
 
-/** Of libuv, for each process; half of them may wait for the addresses of names (src/outbound/shared-lookup.ts). With the usual 4, two names without an answer would keep all others waiting. */
+/**
+ * Of libuv, for each process; half of them may wait for the addresses of names (src/outbound/shared-lookup.ts). With
+ * the usual 4, two names without an answer would keep all others waiting.
+ */
 export const threads = 16;
 
 /**
@@ -46,9 +52,9 @@ export function countProcesses(
 }
 
 /**
- * The variables of process `number` (from 1) of `count` that differ from those of the supervisor: what the processes share is
- * divided, so that an installation asks of its database and of a receiver what one process would, or little more
- * (docs/decisions/0023).
+ * The variables of process `number` (from 1) of `count` that differ from those of the supervisor: what the processes
+ * share is divided, so that an installation asks of its database and of a receiver what one process would, or little
+ * more (docs/decisions/0023).
  * @param isFirstStart whether no process has served yet
  */
 export function environmentOf(
@@ -63,8 +69,8 @@ export function environmentOf(
   const perEndpoint = Math.max(1, Math.floor(settings.MAX_IN_FLIGHT_PER_ENDPOINT / count));
   return {
     ROLES: rolesOf(settings, number).join(),
-    // The first process has applied it before the others start. One that takes the place of that first one would undo what was changed
-    // by the API since, and would not start with a file that has a mistake by now.
+    // The first process has applied it before the others start. One that takes the place of that first one would undo
+    // what was changed by the API since, and would not start with a file that has a mistake by now.
     ...(!(isFirstStart && number === 1) && { CONFIG_FILE: '' }),
     DATABASE_POOL_SIZE: environment.DATABASE_POOL_SIZE || String(pool),
     MAX_IN_FLIGHT_PER_ENDPOINT: String(perEndpoint),
@@ -73,8 +79,8 @@ export function environmentOf(
 }
 
 /**
- * One process dispatches for all: more would repeat its statements each second, and compete for the same rows. With the queue in
- * memory each has to, because it can hand out to its own worker only.
+ * One process dispatches for all: more would repeat its statements each second, and compete for the same rows. With the
+ * queue in memory each has to, because it can hand out to its own worker only.
  */
 function rolesOf({ ROLES, AMQP_URL }: Planned, number: number): Role[] {
   return number === 1 || !AMQP_URL ? ROLES : ROLES.filter((role) => role !== 'dispatcher');

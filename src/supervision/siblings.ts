@@ -17,7 +17,10 @@ export interface SiblingListener {
   handedOver(message: Buffer): void;
 }
 
-/** The other processes of this installation on this machine: those with the same supervisor. A message to one of them is lost if that process, or the supervisor, ends before it arrives. */
+/**
+ * The other processes of this installation on this machine: those with the same supervisor. A message to one of them is
+ * lost if that process, or the supervisor, ends before it arrives.
+ */
 export abstract class Siblings {
   /**
    * @param process id of this process, by its heartbeat: what its siblings are told when it has ended
@@ -25,7 +28,10 @@ export abstract class Siblings {
    */
   abstract announce(process: string, onEnded: (process: string) => void): void;
   abstract listen(listener: SiblingListener): void;
-  /** Asks one of them, each in turn, for capacity: this process has so many deliveries in memory. There may be no answer. */
+  /**
+   * Asks one of them, each in turn, for capacity: this process has so many deliveries in memory. There may be no
+   * answer.
+   */
   abstract askForCapacity(question: number, deliveries: number): void;
   abstract handOver(sibling: number, message: Buffer): void;
 }

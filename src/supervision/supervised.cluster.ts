@@ -41,7 +41,8 @@ export class Supervised {
 
   /**
    * The metrics of all processes, in the text format of Prometheus.
-   * @throws {UnavailableProblem} when the supervisor does not answer: the metrics of this process alone would be counters that fall
+   * @throws {UnavailableProblem} when the supervisor does not answer: the metrics of this process alone would be
+   *   counters that fall
    */
   async metrics(): Promise<string> {
     const request = ++this.lastRequest;
@@ -62,8 +63,8 @@ export class Supervised {
   }
 
   /**
-   * Calls `stop` when the supervisor is killed. Without this, and before it, the process would end at once and leave what it
-   * has in hand to the recovery rules.
+   * Calls `stop` when the supervisor is killed. Without this, and before it, the process would end at once and leave
+   * what it has in hand to the recovery rules.
    */
   onSupervisorGone(stop: () => void): void {
     this.worker.once('disconnect', () => {

@@ -12,9 +12,15 @@ import { supervisorMetrics } from './supervisor.metrics.js';
 const [askEveryMs, mostUnanswered] = [3000, 6];
 /** A scrape goes on without a process that does not tell its metrics in this time. */
 const metricsWithinMs = 1000;
-/** A process that starts is told which ones have ended so long before. Longer ago, their heartbeats have expired long since. */
+/**
+ * A process that starts is told which ones have ended so long before. Longer ago, their heartbeats have expired long
+ * since.
+ */
 const toldForMs = 60_000;
-/** The last lines of an ended process are read for so long. It takes longer only when nobody reads the log of the supervisor. */
+/**
+ * The last lines of an ended process are read for so long. It takes longer only when nobody reads the log of the
+ * supervisor.
+ */
 const restReadWithinMs = 1000;
 /** Of the 15 s that stopping may take. A process ends itself before that, unless it hangs. */
 const longestShutdownMs = 14_800;
@@ -34,9 +40,10 @@ interface Child {
 }
 
 /**
- * Starts the processes of `PROCESSES`, gives them the connections to the port in turn, starts one again that ends, and ends with
- * them. It has no role, opens no server and waits for nothing; it passes on what they tell each other, and tells the others when one has ended. The first process starts alone: it migrates, and
- * when it cannot start, no other would. When the supervisor is killed, each process notices and ends by itself.
+ * Starts the processes of `PROCESSES`, gives them the connections to the port in turn, starts one again that ends, and
+ * ends with them. It has no role, opens no server and waits for nothing; it passes on what they tell each other, and
+ * tells the others when one has ended. The first process starts alone: it migrates, and when it cannot start, no other
+ * would. When the supervisor is killed, each process notices and ends by itself.
  */
 export class Supervisor {
   private state: 'starting' | 'running' | 'stopping' | 'ended' = 'starting';
@@ -109,7 +116,10 @@ export class Supervisor {
     worker.process.once('exit', () => setTimeout(() => stdout.destroy(), restReadWithinMs));
   }
 
-  /** Node throws where the system refuses a process for a cause that is not on a short list of its own: for want of memory, say. */
+  /**
+   * Node throws where the system refuses a process for a cause that is not on a short list of its own: for want of
+   * memory, say.
+   */
   private cannotStart(number: number, error: unknown): void {
     this.logger.error({ event: 'process.failed', process: number, error });
     if (this.state === 'starting') return this.finish(1);
@@ -205,7 +215,8 @@ export class Supervisor {
 
   private askAll(): void {
     for (const child of this.children.values()) {
-      // Questions are counted, not time: after the machine was suspended, the first question has not been answered yet either.
+      // Questions are counted, not time: after the machine was suspended, the first question has not been answered yet
+      // either.
       if (child.unanswered >= mostUnanswered) {
         const { pid } = child.worker.process;
         this.logger.error({ event: 'process.unresponsive', process: child.number, pid });

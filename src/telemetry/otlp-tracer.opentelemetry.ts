@@ -46,8 +46,9 @@ type TracingSettings = Pick<Settings, 'OTEL_TRACES_SAMPLER' | 'OTEL_TRACES_SAMPL
 };
 
 /**
- * Spans by OpenTelemetry, sent over OTLP/HTTP as JSON. Every span is begun by hand and knows its parent: notifications of many requests
- * are written together, so that a context of the thread would be that of any of them. So nothing is registered globally.
+ * Spans by OpenTelemetry, sent over OTLP/HTTP as JSON. Every span is begun by hand and knows its parent: notifications
+ * of many requests are written together, so that a context of the thread would be that of any of them. So nothing is
+ * registered globally.
  */
 export class OtlpTracer implements Tracer {
   private readonly ids = new ChosenIds();

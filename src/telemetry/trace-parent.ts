@@ -10,8 +10,8 @@ export interface TraceParent {
 }
 
 /**
- * Reads a `traceparent` header (W3C Trace Context, level 1 and what of later versions is known). Anything else is as if there were none, as
- * the recommendation has it.
+ * Reads a `traceparent` header (W3C Trace Context, level 1 and what of later versions is known). Anything else is as if
+ * there were none, as the recommendation has it.
  * @returns in the form of version 00, 55 characters
  */
 export function readTraceParent(header: string | string[] | undefined): string | undefined {
@@ -35,8 +35,8 @@ export const writeTraceParent = ({ traceId, spanId, isSampled }: TraceParent): s
   `00-${traceId}-${spanId}-${isSampled ? '01' : '00'}`;
 
 /**
- * The id of the span of the first attempt of a delivery. It is made of the ids of both, so that an attempt that follows hours later, in
- * another process, can be linked to it.
+ * The id of the span of the first attempt of a delivery. It is made of the ids of both, so that an attempt that follows
+ * hours later, in another process, can be linked to it.
  */
 export function firstAttemptSpanId(notificationId: string, subscriptionId: string): string {
   const random = (id: string) => BigInt(`0x${id.replaceAll('-', '').slice(16)}`);

@@ -21,8 +21,8 @@ import { testCallToShow } from './test-call-output.js';
 const lockMarginMs = 10_000;
 
 /**
- * Calls receivers so that an operator sees the answer. Everything is as with a delivery, but for what comes of it: nothing is in the
- * ledger, and nothing counts for the endpoint; one that says 410 disables no subscription.
+ * Calls receivers so that an operator sees the answer. Everything is as with a delivery, but for what comes of it:
+ * nothing is in the ledger, and nothing counts for the endpoint; one that says 410 disables no subscription.
  */
 @Injectable()
 export class TestCalls implements OnModuleDestroy {

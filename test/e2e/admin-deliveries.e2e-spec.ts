@@ -153,8 +153,8 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     expect(delivery.attempts[0]).not.toMatchObject({ responseHeaders: { 'set-cookie': expect.anything() } });
     const live = await eventually(async () => (await admin.get(pathOf(notificationId))).json.live, 'the live state');
     expect(live).toMatchObject({ attempt: 1, status: 'waiting', lastStatus: 503 });
-    // The first delay is 25 s, from a time between the attempt and now, by the ledger's clock. The time of the process is
-    // corrected every few seconds.
+    // The first delay is 25 s, from a time between the attempt and now, by the ledger's clock. The time of the process
+    // is corrected every few seconds.
     const correctionMs = 1000;
     for (const { nextAttemptAt } of [delivery, live]) {
       const delayedFrom = Date.parse(nextAttemptAt) - 25_000;

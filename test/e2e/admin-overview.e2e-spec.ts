@@ -25,8 +25,8 @@ beforeAll(async () => {
 afterAll(() => Promise.all([admin.close(), receiver.stop()]));
 
 /**
- * A subscription that was proved when its callback still answered. An endpoint to which none leads is closed by the dispatcher, whenever it
- * looks for such.
+ * A subscription that was proved when its callback still answered. An endpoint to which none leads is closed by the
+ * dispatcher, whenever it looks for such.
  */
 const leadTo = (callbackUrl: string) =>
   admin.api.app.get(Postgres).dataSource.transaction((manager) =>

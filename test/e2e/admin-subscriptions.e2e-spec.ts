@@ -20,7 +20,8 @@ beforeAll(async () => {
   admin = await AdminApi.start({ AT_LEAST_ONCE_SENDING_CUSTOMERS: 'superuser,listed' });
 });
 afterAll(() => admin.close());
-// For each test: what was published in the one before may be tried again, and would get the answer that is meant for another call.
+// For each test: what was published in the one before may be tried again, and would get the answer that is meant for
+// another call.
 beforeEach(async () => {
   receiver = await Receiver.start();
 });

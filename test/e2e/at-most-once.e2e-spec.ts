@@ -9,7 +9,10 @@ import { real, stacks, type PreparedStack } from '../support/stacks.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { signToken } from '../support/tokens.js';
 
-/** The deliveries of a killed process are free again soon, and a call that hangs is over soon, but not before a busy machine has got to it. */
+/**
+ * The deliveries of a killed process are free again soon, and a call that hangs is over soon, but not before a busy
+ * machine has got to it.
+ */
 const quick = { TTL_LOCK_TIME_LIMIT_MS: '1000', NOTIFICATION_REQUESTS_TIMEOUT: '6', DELIVERY_LEASE_MS: '17100' };
 
 describe.each(stacks)('at most once, on the $name stack', (stack) => {

@@ -25,7 +25,8 @@ const shell = (script: string): Promise<Ended> =>
     );
   });
 
-// The work of the program is shown in one process (test/integration/command-line.spec.ts); this is about the process itself.
+// The work of the program is shown in one process (test/integration/command-line.spec.ts); this is about the process
+// itself.
 describe('heraut, as a program,', () => {
   it('prints and ends with a status that a shell sees', async () => {
     const { status, out, notes } = await shell('heraut --version && heraut channels list');

@@ -8,7 +8,10 @@ import { eventually } from '../support/eventually.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
 const publishers = 2000;
-/** Promised are 5/3 of DATABASE_TIMEOUT and a second, from when their request is read; here they, and what they call, share a busy machine. */
+/**
+ * Promised are 5/3 of DATABASE_TIMEOUT and a second, from when their request is read; here they, and what they call,
+ * share a busy machine.
+ */
 const longestWaitMs = 60_000;
 const body = JSON.stringify({
   kanaal: 'zaken',
@@ -78,8 +81,8 @@ describe('while Postgres is frozen', () => {
     });
 
   /**
-   * That many at once, connected some at a time: where more wait to be accepted than a server's backlog has room for, and this process is slow to accept
-   * them, the system resets some of them.
+   * That many at once, connected some at a time: where more wait to be accepted than a server's backlog has room for,
+   * and this process is slow to accept them, the system resets some of them.
    */
   async function publishTogether(count: number, of: (nr: number) => [Record<string, string>?, string?]) {
     const answers: Promise<Answer>[] = [];
@@ -105,7 +108,10 @@ describe('while Postgres is frozen', () => {
 
   const now = async () => (await direct.query<{ now: string }>('SELECT clock_timestamp()::text AS now')).rows[0]!.now;
 
-  /** The local ports of those connections on which Postgres has carried out nothing since that time, and which it has not ended. */
+  /**
+   * The local ports of those connections on which Postgres has carried out nothing since that time, and which it has
+   * not ended.
+   */
   const unheard = async (since: string) => {
     const { rows } = await direct.query<{ client_port: number }>(
       `SELECT client_port FROM pg_stat_activity
@@ -117,8 +123,9 @@ describe('while Postgres is frozen', () => {
 
   it('every publisher is refused with 503 and Retry-After, and nothing of that is committed when it thaws', async () => {
     await begin('1');
-    // Until several connections are there: while Postgres is frozen, no other comes about, and each takes one statement. Those that
-    // were given up because a statement took more than a second, as on a busy machine, do not count.
+    // Until several connections are there: while Postgres is frozen, no other comes about, and each takes one
+    // statement. Those that were given up because a statement took more than a second, as on a busy machine, do not
+    // count.
     const accepting = new Set<Socket>();
     proxy.onClientData = (bytes, server) => {
       if (isAccepting(bytes)) accepting.add(server);
@@ -148,8 +155,8 @@ describe('while Postgres is frozen', () => {
     proxy.letGo();
     // One is enough: the kernel drops the bytes of a connection that the api reset instead of closing it.
     await eventually(() => late.length > 0, 'the statements that were on their way');
-    // Most of their connections were given up, and end when Postgres has carried out what came on them. One that was made while it was
-    // frozen may be used again: what had waited for it came too late, and was told so.
+    // Most of their connections were given up, and end when Postgres has carried out what came on them. One that was
+    // made while it was frozen may be used again: what had waited for it came too late, and was told so.
     await eventually(async () => {
       const still = await unheard(thawed);
       return late.every((port) => !still.has(port));
@@ -163,8 +170,8 @@ describe('while Postgres is frozen', () => {
     await begin('120'); // those that have room wait for their turn for 40 s
     const proxied = await publish();
     expect(proxied.status).toBe(201);
-    // Only what accepts: a second connection for that cannot be made while everything is frozen, and what waited for it would be
-    // refused after five seconds for another reason, and make room.
+    // Only what accepts: a second connection for that cannot be made while everything is frozen, and what waited for it
+    // would be refused after five seconds for another reason, and make room.
     proxy.holdUpFrom(isAccepting);
     // 64 MiB may wait.
     const large = JSON.stringify({ ...JSON.parse(body), hoofdObject: `http://example.org/${'x'.repeat(1_000_000)}` });

@@ -102,7 +102,8 @@ describe('a request that is under way at SIGTERM', () => {
 });
 
 async function expectAnOrderlyEnd(heraut: HerautProcess): Promise<void> {
-  // It ends with 1 where it is not through in time: it has a clock of its own, for supervisors kill what takes longer than 15 s.
+  // It ends with 1 where it is not through in time: it has a clock of its own, for supervisors kill what takes longer
+  // than 15 s.
   expect(await heraut.stop()).toBe(0);
   expect(heraut.logs.map(({ event }) => event)).toContain('process.stopped');
 }

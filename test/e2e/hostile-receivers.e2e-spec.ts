@@ -156,8 +156,8 @@ describe.each(stacks)('a hostile receiver on the $name stack', (stack) => {
       NOTIFICATION_REQUESTS_TIMEOUT: '300',
       DELIVERY_LEASE_MS: '440000',
       CIRCUIT_BREAKER_FAILURES: '1000',
-      // All 192 calls fit into half of the share of unproven endpoints: beyond that a hanging one would wait, and be parked, where a
-      // busy machine takes seconds to publish.
+      // All 192 calls fit into half of the share of unproven endpoints: beyond that a hanging one would wait, and be
+      // parked, where a busy machine takes seconds to publish.
       MAX_IN_FLIGHT: '2048',
       ...measurable,
     });

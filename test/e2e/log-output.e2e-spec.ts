@@ -14,7 +14,9 @@ const dist = fileURLToPath(new URL('../../dist/', import.meta.url));
 const logger = new URL('../../dist/src/infra/logging/json-logger.js', import.meta.url).href;
 /** Far more than may wait: 40 MB. */
 const lines = 40_000;
-/** Logs that many lines of a kilobyte and reports it, then goes on with one line now and then until it is told to end. */
+/**
+ * Logs that many lines of a kilobyte and reports it, then goes on with one line now and then until it is told to end.
+ */
 const program = `
   import { register } from 'prom-client';
   import { JsonLogger } from ${JSON.stringify(logger)};

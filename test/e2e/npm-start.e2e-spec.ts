@@ -58,7 +58,10 @@ class Start {
     return (await exit)[0];
   }
 
-  /** Whether a process is left of those that were started in the terminal: npm, its shell, and the script with the receiver. */
+  /**
+   * Whether a process is left of those that were started in the terminal: npm, its shell, and the script with the
+   * receiver.
+   */
   get isAnyLeft(): boolean {
     try {
       return process.kill(-this.child.pid!, 0);

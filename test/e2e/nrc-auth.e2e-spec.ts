@@ -165,7 +165,8 @@ describe('applications', () => {
   it('that another process has just made are found', async () => {
     const id = randomUUID();
     const { dataSource } = api.app.get(Postgres);
-    // As another process would, in one transaction: this one reads what is new by its version, and might read between the two.
+    // As another process would, in one transaction: this one reads what is new by its version, and might read between
+    // the two.
     await dataSource.transaction(async (manager) => {
       await manager.query('UPDATE catalogue SET version = version + 1');
       await manager.query(

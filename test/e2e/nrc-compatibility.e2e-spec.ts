@@ -8,7 +8,10 @@ import { eventually } from '../support/eventually.js';
 import { answer, protectedReceiver, Receiver, type ReceivedRequest } from '../support/receiver.js';
 import { signToken } from '../support/tokens.js';
 
-/** The behaviour that existing clients and receivers of the Notificaties API rely on; each was seen in one that is in use. */
+/**
+ * The behaviour that existing clients and receivers of the Notificaties API rely on; each was seen in one that is in
+ * use.
+ */
 
 const uuid4 = /\/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 const now = () => Math.floor(Date.now() / 1000);

@@ -58,7 +58,10 @@ const situations = operations.flatMap(({ method, path, operation }) =>
 
 afterAll(() => Promise.all([api.close(), receiver.stop()]));
 
-/** `auth` is required of a caller that sends an abonnement, and absent from every answer: JSON Schema has no word for that. */
+/**
+ * `auth` is required of a caller that sends an abonnement, and absent from every answer: JSON Schema has no word for
+ * that.
+ */
 function schemasOf(side: 'request' | 'response'): object {
   const schemas = structuredClone(nrcDocument.components.schemas) as Record<
     string,
@@ -176,7 +179,9 @@ async function whileNoneIsCommitted(call: () => Promise<ApiAnswer>): Promise<Api
   return answer;
 }
 
-/** A call that succeeds, except that PATCH sends something wrong where it is to fail: an empty object is a valid change. */
+/**
+ * A call that succeeds, except that PATCH sends something wrong where it is to fail: an empty object is a valid change.
+ */
 async function validCall({ operationId }: Operation, path: string): Promise<{ url: string; body?: object }> {
   const naam = randomUUID();
   const kanaal = { naam, documentatieLink: 'https://example.org/docs', filters: ['object_type'] };

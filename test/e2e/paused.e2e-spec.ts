@@ -79,8 +79,9 @@ describe('what a paused subscription gets', () => {
     await become(ids, 'delivered');
     const received = receivedBy(paused);
     expect(received.toSorted()).toEqual(ids.toSorted());
-    // They are released a few together, and more with each window. On a busy machine a single one may come after all that were released by then:
-    // late with its lock, or held once more. In no order they would be 21 places away from their own on average, the newest first 32.
+    // They are released a few together, and more with each window. On a busy machine a single one may come after all
+    // that were released by then: late with its lock, or held once more. In no order they would be 21 places away from
+    // their own on average, the newest first 32.
     const places = ids.map((id, place) => Math.abs(received.indexOf(id) - place));
     expect(places.reduce((sum, each) => sum + each) / ids.length).toBeLessThan(firstWindow);
     expect(await heldOf(paused)).toMatchObject({ count: 0, byReason: {} });

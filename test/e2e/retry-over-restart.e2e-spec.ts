@@ -11,7 +11,8 @@ describe.each(stacks)('a failing receiver on the $name stack', (stack) => {
 
   beforeEach(async () => {
     [prepared, receiver] = [await stack.prepare(), await Receiver.start()];
-    // The deliveries of a killed process are free again once their lease is over; short, so that a test can wait for it.
+    // The deliveries of a killed process are free again once their lease is over; short, so that a test can wait for
+    // it.
     const leases = { TTL_LOCK_TIME_LIMIT_MS: '1000', NOTIFICATION_REQUESTS_TIMEOUT: '5', DELIVERY_LEASE_MS: '16100' };
     heraut = await HerautProcess.start({ settings: { ...prepared.settings, ...leases } });
     expect((await heraut.call('POST', '/api/v1/kanaal', { body: { naam: 'cases' } })).status).toBe(201);

@@ -122,7 +122,8 @@ describe('a program of an older version than its database', () => {
   });
 });
 
-// As the first process of a container it would not get a signal that nobody listens to, and elsewhere it would be ended by it.
+// As the first process of a container it would not get a signal that nobody listens to, and elsewhere it would be ended
+// by it.
 describe('a program that is told to stop while it starts', () => {
   let directory: string;
   let child: ChildProcess;

@@ -10,10 +10,10 @@ import { isAlive } from '../support/spawn-heraut.js';
 
 const from = (path: string) => JSON.stringify(new URL(`../../dist/src/${path}`, import.meta.url).href);
 /**
- * A supervisor as main.ts starts it, of two processes that do nothing but log. They say on standard error that they have started,
- * and have no listener for a signal, as while they start. MEGABYTES is what each logs at its start. With SCRAPE the first asks
- * for two scrapes; the second answers the first of them only when it is asked for the other, and that one a moment later. With NO_MEMORY_FOR
- * the system refuses to start that many-th process.
+ * A supervisor as main.ts starts it, of two processes that do nothing but log. They say on standard error that they
+ * have started, and have no listener for a signal, as while they start. MEGABYTES is what each logs at its start. With
+ * SCRAPE the first asks for two scrapes; the second answers the first of them only when it is asked for the other, and
+ * that one a moment later. With NO_MEMORY_FOR the system refuses to start that many-th process.
  */
 const program = `
   import cluster from 'node:cluster';

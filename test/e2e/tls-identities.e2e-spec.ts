@@ -21,7 +21,8 @@ beforeAll(async () => {
     DISPATCH_INTERVAL_MS: '100',
     CIRCUIT_BREAKER_FAILURES: String(failures),
   });
-  // Each is due again at once, and a probe of a parked endpoint is one of them: however many fail, none is a dead letter by then.
+  // Each is due again at once, and a probe of a parked endpoint is one of them: however many fail, none is a dead
+  // letter by then.
   await admin.put('/admin/v1/retry-policy', { maxRetries: 100, backoffFactor: 0 });
 });
 afterAll(() => admin.close());

@@ -140,9 +140,10 @@ describe('an installation with PROCESSES=2', () => {
     });
 
     /**
-     * One after the other, on a connection that is kept: some with many deliveries, which keep the process busy, and then some with one,
-     * which are accepted soon after it has asked for room. On a busy machine this publishes no faster than the process sends: each time that it was
-     * not enough the receiver becomes slower. @returns the ids of those with many
+     * One after the other, on a connection that is kept: some with many deliveries, which keep the process busy, and
+     * then some with one, which are accepted soon after it has asked for room. On a busy machine this publishes no
+     * faster than the process sends: each time that it was not enough the receiver becomes slower. @returns the ids of
+     * those with many
      */
     async function publishUntilShared(): Promise<string[]> {
       const before = await taken();
@@ -262,7 +263,10 @@ describe('an installation with PROCESSES=2', () => {
     return row!.id;
   }
 
-  /** @returns the deliveries that may come again because of it: all that the process had in flight when it was killed, and nothing if it ends in order */
+  /**
+   * @returns the deliveries that may come again because of it: all that the process had in flight when it was killed,
+   * and nothing if it ends in order
+   */
   async function end(pid: number, signal: 'SIGKILL' | 'SIGTERM'): Promise<Set<string>> {
     if (signal === 'SIGTERM') {
       process.kill(pid, signal);
@@ -288,7 +292,9 @@ describe('an installation with PROCESSES=2', () => {
     }
   }
 
-  /** @returns the deliveries that came a second time and may not, or a third time, when nothing is on its way any more */
+  /**
+   * @returns the deliveries that came a second time and may not, or a third time, when nothing is on its way any more
+   */
   async function cameAgainBeside(mayComeAgain: Set<string>): Promise<string[]> {
     await eventually(async () => {
       const unfinished = await deliveries('1', `state IN ('queued', 'waiting', 'held', 'sending')`);
@@ -326,8 +332,8 @@ describe('an installation with PROCESSES=2', () => {
   }
 
   /**
-   * Publishes one after the other. A process that is killed breaks off requests, and does not answer one that was on its way to
-   * it: only a 201 is a promise.
+   * Publishes one after the other. A process that is killed breaks off requests, and does not answer one that was on
+   * its way to it: only a 201 is a promise.
    * @returns the ids
    */
   async function publishUntil(isOver: () => boolean): Promise<string[]> {

@@ -13,7 +13,10 @@ import { createDatabase, type TestDatabase } from '../support/database.js';
 const dayMs = 86_400_000;
 /** Over a year. */
 const entries = 60_000;
-/** A page of twenty entries, and what leads there in each month that may have some. A walk through the log reads thousands. */
+/**
+ * A page of twenty entries, and what leads there in each month that may have some. A walk through the log reads
+ * thousands.
+ */
 const mostPages = 150;
 const limit = 20;
 const subscriptions = 10_000;

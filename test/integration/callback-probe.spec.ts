@@ -165,7 +165,10 @@ describe('a callback for which a token is kept already', () => {
     await receiver.stop();
   });
 
-  /** The tokens that the callback is shown when it accepts these, and a first one was fetched so long ago, and what comes of it. */
+  /**
+   * The tokens that the callback is shown when it accepts these, and a first one was fetched so long ago, and what
+   * comes of it.
+   */
   async function shownTokens(accepted: string[], ageMs: number, giveNext?: TokenEndpoint['answer']) {
     endpoint.reset();
     receiver.requests.length = 0;

@@ -133,7 +133,10 @@ describe.each(stacks)('the catalogue on the $name stack', (stack) => {
     expect(directory.names).toEqual(new Set(['late']));
   });
 
-  /** As a backup has it, or a standby that had not got the last `changes`: those are gone, and their versions are to come. */
+  /**
+   * As a backup has it, or a standby that had not got the last `changes`: those are gone, and their versions are to
+   * come.
+   */
   async function goBack(changes: number): Promise<number> {
     await postgres.dataSource.query(
       'DELETE FROM channel WHERE version > (SELECT version FROM catalogue) - $1::bigint',

@@ -108,7 +108,9 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     return id;
   }
 
-  /** Accepts that many notifications for the subscription, one after the other. @returns their deliveries, oldest first */
+  /**
+   * Accepts that many notifications for the subscription, one after the other. @returns their deliveries, oldest first
+   */
   async function accept(count: number, heldFor?: HeldReason, to = subscription): Promise<Delivery[]> {
     const now = await test.now();
     const batch = Array.from({ length: count }, (_, nr) => ({

@@ -259,8 +259,8 @@ describe('a statement about deliveries', () => {
       },
     );
 
-    // Where a partition was analyzed while it was empty, its primary key looks as cheap. The statement is rare: its first five
-    // executions on a connection are planned anew, and by then the partition has been analyzed again.
+    // Where a partition was analyzed while it was empty, its primary key looks as cheap. The statement is rare: its
+    // first five executions on a connection are planned anew, and by then the partition has been analyzed again.
     it.each(tables.filter(([name]) => name !== 'was analyzed while it was empty'))(
       'finds what waits for a subscription by the index of that, when the table %s',
       async (_, prepare) => {

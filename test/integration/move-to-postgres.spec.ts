@@ -23,7 +23,9 @@ Logger.overrideLogger(false);
 const dayMs = 86_400_000;
 const silent = () => {};
 
-/** Rows that would not come through as they are if anything on the way took them for something else than what they are. */
+/**
+ * Rows that would not come through as they are if anything on the way took them for something else than what they are.
+ */
 async function fill(postgres: Postgres, cipher: SecretCipher): Promise<void> {
   const sql = (text: string, values: unknown[] = []) => postgres.dataSource.query(text, values);
   const id = (nr: number) => `00000000-0000-4000-8000-${String(nr).padStart(12, '0')}`;
@@ -46,7 +48,8 @@ async function fill(postgres: Postgres, cipher: SecretCipher): Promise<void> {
     id(2),
     cipher.encrypt('whsec_x', `signing_key.secret/${id(3)}`),
   ]);
-  // More than a page by its bytes, and more than a page by its rows; also of a day that retention had begun to take out.
+  // More than a page by its bytes, and more than a page by its rows; also of a day that retention had begun to take
+  // out.
   for (const daysAgo of [0, 40]) {
     await sql('INSERT INTO notification (id, channel, publisher, body) SELECT $1, $2, $3, $4', [
       notification(daysAgo),
@@ -89,7 +92,10 @@ async function fill(postgres: Postgres, cipher: SecretCipher): Promise<void> {
   await sql(`ALTER TABLE delivery DETACH PARTITION ${table}`);
 }
 
-/** The rows of every table as text, but for what the move changes: secrets, which are encrypted with another key, and that processes are dead. */
+/**
+ * The rows of every table as text, but for what the move changes: secrets, which are encrypted with another key, and
+ * that processes are dead.
+ */
 async function contentsOf(database: Pick<Postgres['dataSource'], 'query'>): Promise<Map<string, string[]>> {
   const contents = new Map<string, string[]>();
   for (const { name, columns } of await readTables(database)) {

@@ -739,7 +739,8 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     const dispatcher = async (): Promise<void> => {
       while (!isOver()) {
         await passLeft();
-        // Frees the deliveries that a worker lost on their way, and those that it still has, which it then finds handed out anew.
+        // Frees the deliveries that a worker lost on their way, and those that it still has, which it then finds handed
+        // out anew.
         await freeQueuedBefore(test.postgres, 0, (await test.now()) - 20, 100);
         await lineUpDue(test.postgres, 100);
         const { deliveries } = await handOutDue(test.postgres, 100, null);

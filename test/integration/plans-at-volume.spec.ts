@@ -135,8 +135,9 @@ const ordered = randomUUID();
 const rows = 10_000;
 const digests = 1000;
 /**
- * Pages that a statement may look at: what its work needs in the partitions of the days, whatever else is in them. To walk what
- * is in one state, by whatever index, takes many more, which the last test proves: so a million would be no different.
+ * Pages that a statement may look at: what its work needs in the partitions of the days, whatever else is in them. To
+ * walk what is in one state, by whatever index, takes many more, which the last test proves: so a million would be no
+ * different.
  */
 const mostPages = 120;
 
@@ -246,7 +247,9 @@ describe('with much in every state, the cost of a statement is that of its own w
     return client;
   }
 
-  /** Runs a statement of the dispatcher by its plan for all values, and undoes it. @returns the pages that it looked at */
+  /**
+   * Runs a statement of the dispatcher by its plan for all values, and undoes it. @returns the pages that it looked at
+   */
   async function pagesOf(statement: Statement, values: Values = {}): Promise<number> {
     await hot.query(`PREPARE explained AS ${statement.text}`);
     const literals = valuesOf(statement, values).map(literal).join(', ');

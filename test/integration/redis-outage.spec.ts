@@ -178,8 +178,8 @@ describe('while Redis cannot be used', () => {
   );
 
   it('no lock is given twice, though one process loses Redis again and again and the other does not', async () => {
-    // A process that brings its locks for longer than the pause loses them: a busy machine must not make one do that, nor one that is so
-    // fast that it has tens of thousands.
+    // A process that brings its locks for longer than the pause loses them: a busy machine must not make one do that,
+    // nor one that is so fast that it has tens of thousands.
     await stop();
     await startWith({ ...times, believed: 1000, pause: 3000, calm: 3000, longestCalm: 12_000 });
     const given = new Map<string, string[]>();

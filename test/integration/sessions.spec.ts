@@ -186,7 +186,8 @@ describe('where a provider of OpenID Connect is configured', () => {
     expect(cookies.urlFor(request)).toBe('https://x.example/ops/console');
     expect(cookies.isOwnOrigin(request, 'https://x.example')).toBe(true);
 
-    // A browser on the machine itself, which uses a ticket, passes by that proxy: it would never send a cookie for /ops.
+    // A browser on the machine itself, which uses a ticket, passes by that proxy: it would never send a cookie for
+    // /ops.
     const cookie = (text: string, remoteAddress = '127.0.0.1') =>
       ({ headers: { cookie: text }, protocol: 'http', host: '127.0.0.1', raw: { socket: { remoteAddress } } }) as never;
     cookies.setToken(cookie('__Secure-heraut_session=before'), reply, 'y', 'ticket');

@@ -57,7 +57,10 @@ describe('the subscriptions in memory', () => {
     directory = new SubscriptionDirectory(catalogue, watched, plainCipher);
   }
 
-  /** Subscriptions to cases of the types that SQL gives each number, all made by one change. In the order of their creation. */
+  /**
+   * Subscriptions to cases of the types that SQL gives each number, all made by one change. In the order of their
+   * creation.
+   */
   async function subscribe(count: number, type = "'t' || nr"): Promise<string[]> {
     const ids = Array.from({ length: count }, () => randomUUID());
     await catalogue.change((manager, version) =>

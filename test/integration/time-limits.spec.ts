@@ -215,7 +215,10 @@ describe('a deadlock', () => {
   /** The one that is `patient` looks for deadlocks after the other, so Postgres ends the other. */
   const patience = (isPatient: boolean) => `SET LOCAL deadlock_timeout = '${isPatient ? '10s' : '10ms'}'`;
 
-  /** Postgres looks once for a deadlock: if the other one does not wait by then, it ends neither before a lock's time is over. */
+  /**
+   * Postgres looks once for a deadlock: if the other one does not wait by then, it ends neither before a lock's time is
+   * over.
+   */
   const otherWaits = () =>
     eventually(async () => {
       const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
@@ -249,7 +252,8 @@ describe('a deadlock', () => {
       await manager.query(raiseOwn.text);
     });
     await Promise.all([transaction, change]);
-    // Its repetition may get its first row before the other one, which was woken for it: that is another deadlock, which may end either.
+    // Its repetition may get its first row before the other one, which was woken for it: that is another deadlock,
+    // which may end either.
     expect(tries[victim === 'the transaction' ? 'transaction' : 'change']).toBeGreaterThan(1);
     await catalogue.refresh();
     expect(await ownRoles()).toBe(before.roles + 2);

@@ -3,8 +3,8 @@ import type { Fate } from './gates.js';
 import type { VirtualTime } from '../support/virtual-time.js';
 
 /**
- * From its being had, a lock lasts for 1000 ms (the setting of the model's spec), and is first extended after 600 to 700. The extension is a
- * step that may come late; without one, no other process has the lock sooner than this.
+ * From its being had, a lock lasts for 1000 ms (the setting of the model's spec), and is first extended after 600 to
+ * 700. The extension is a step that may come late; without one, no other process has the lock sooner than this.
  */
 const lockedForMs = 600;
 

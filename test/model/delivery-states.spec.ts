@@ -27,8 +27,8 @@ const onlyOne = inMemory(1, Infinity);
 /** A process with a single delivery in memory already looks for room at another one. */
 const shared = inMemory(4, 1);
 /**
- * Of what a worker has in hand. The short one ends in many a story. The long one ends in none: a delivery that waits for it does not come to
- * its end, which the judge finds.
+ * Of what a worker has in hand. The short one ends in many a story. The long one ends in none: a delivery that waits
+ * for it does not come to its end, which the judge finds.
  */
 const leasesMs = [12_000, 2 * healingMs];
 /** With the smaller number an endpoint is parked in nearly every story, and with the other in hardly any. */
@@ -40,8 +40,8 @@ const path = process.env.FAST_CHECK_PATH === undefined ? {} : { path: process.en
 
 /**
  * The program's own services and statements, several processes of them, against a real database; time, the broker, the
- * receivers and the order of all steps are the model's. FAST_CHECK_RUNS asks for more, FAST_CHECK_SEED and FAST_CHECK_PATH
- * for those that failed.
+ * receivers and the order of all steps are the model's. FAST_CHECK_RUNS asks for more, FAST_CHECK_SEED and
+ * FAST_CHECK_PATH for those that failed.
  */
 describe.each(stacks)('the states of a delivery, on the ledger of the $name stack', (stack) => {
   let prepared: PreparedStack;

@@ -98,7 +98,8 @@ export class Judge {
 
   /** A delivery for an operator to cancel or retry. */
   pick(pick: number): DeliveryRow | undefined {
-    // In the order in which they came about: ids differ from run to run, and a run must be the same when it is repeated.
+    // In the order in which they came about: ids differ from run to run, and a run must be the same when it is
+    // repeated.
     const order = [...this.guarantees.keys()];
     const rows = [...this.rows.values()].toSorted(
       (one, other) =>
@@ -143,7 +144,9 @@ export class Judge {
     this.retried = undefined;
   }
 
-  /** Checks the conditions that hold when nothing is left to be done. @param survivors processes that did not end before */
+  /**
+   * Checks the conditions that hold when nothing is left to be done. @param survivors processes that did not end before
+   */
   conclude(survivors: ReadonlySet<number>): void {
     const { wrong, unanswered } = this.publications;
     demand(wrong.length === 0, wrong.join('; '));
@@ -183,8 +186,8 @@ export class Judge {
   }
 
   /**
-   * A delivery is first called when it has the turn, and all are over that come before it. One that an operator has sent again lines up anew,
-   * and a call that is about to be made is not taken back when its delivery is cancelled.
+   * A delivery is first called when it has the turn, and all are over that come before it. One that an operator has
+   * sent again lines up anew, and a call that is about to be made is not taken back when its delivery is cancelled.
    */
   private demandTurn({ key, publication }: Begun, rows: DeliveryRow[]): void {
     const row = rows.find((each) => each.key === key);

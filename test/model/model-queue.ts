@@ -87,7 +87,9 @@ export class ModelBroker {
     if (message) this.messages.push({ ...message });
   }
 
-  /** The connection of its consumers is lost: messages they took and did not acknowledge go to another consumer as well. */
+  /**
+   * The connection of its consumers is lost: messages they took and did not acknowledge go to another consumer as well.
+   */
   requeue(process: number): void {
     for (const consumer of this.consumers) if (consumer.process === process) this.requeueOf(consumer);
   }

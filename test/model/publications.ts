@@ -79,7 +79,10 @@ export class Publications {
     for (const made of this.made) if (made.process.number === process && !made.hasEnded) made.isUnlucky = true;
   }
 
-  /** Whether the notification was accepted before the other publication was made, and both to be sent at once: then it comes first. */
+  /**
+   * Whether the notification was accepted before the other publication was made, and both to be sent at once: then it
+   * comes first.
+   */
   comesBefore(notificationId: string, other: number): boolean {
     const made = this.byId.get(notificationId);
     return made?.accepted !== undefined && !made.isScheduled && made.accepted < this.made[other]!.begun;

@@ -11,13 +11,18 @@ export interface RestraintTally {
 /** The endpoints in trouble that a process knows of. */
 type Known = () => ReadonlyMap<string, OpenEndpoint>;
 
-/** Knows which calls have to be left undone: those for a paused subscription, and all but probes of a parked endpoint. */
+/**
+ * Knows which calls have to be left undone: those for a paused subscription, and all but probes of a parked endpoint.
+ */
 export class Restraint {
   readonly tally: RestraintTally = { released: 0, opened: 0, probed: 0 };
   /** By paused subscription: the first publication that was made after its pause was answered. */
   private readonly pausedFrom = new Map<string, number>();
   private readonly knownBy = new Map<number, Known>();
-  /** Deliveries that were released with a claim. Their message may come twice, also when the first one was called and its process killed. */
+  /**
+   * Deliveries that were released with a claim. Their message may come twice, also when the first one was called and
+   * its process killed.
+   */
   private readonly probes = new Set<string>();
   /** By process and subscription: claims that it was given and has not used. */
   private readonly claims = new Map<string, number>();
@@ -55,7 +60,8 @@ export class Restraint {
       return `${key}, accepted for a paused subscription, is called when that is resumed: process ${process} called it`;
     const open = [...(this.knownBy.get(process)?.() ?? new Map<string, OpenEndpoint>()).values()];
     if (open.length === 0 || this.probes.has(key) || this.takeClaim(process, subscriptionId)) return undefined;
-    // Of a URL one call at a time is made by a process (the setting of the model's spec): no other one can have had its place before.
+    // Of a URL one call at a time is made by a process (the setting of the model's spec): no other one can have had its
+    // place before.
     const openings = open.map(({ address, openedAt }) => `${process} ${address} ${openedAt.getTime()}`);
     const isExcused = openings.some((opening) => !this.excused.has(opening));
     for (const opening of openings) this.excused.add(opening);

@@ -24,7 +24,10 @@ import { subscriptionsService } from '../support/subscriptions-service.js';
 export const subscriptionsPerGuarantee = 2;
 const maxNotifications = 5;
 const healingRounds = 400;
-/** After a longer step a process that lives has not beaten for so long that it cannot show that another one is dead (src/liveness). */
+/**
+ * After a longer step a process that lives has not beaten for so long that it cannot show that another one is dead
+ * (src/liveness).
+ */
 const healingStepsMs = [20, 300, 1000, 2500];
 /** Enough for every short lease, lock, claim, hold, probe and retry of a run to end one after another. */
 export const healingMs = (healingRounds / healingStepsMs.length) * healingStepsMs.reduce((sum, each) => sum + each);

@@ -8,7 +8,9 @@ export interface TestDatabase {
   drop(): Promise<void>;
 }
 
-/** A database of its own without data, on the tests' PostgreSQL (where it may be migrated already) or on another server. */
+/**
+ * A database of its own without data, on the tests' PostgreSQL (where it may be migrated already) or on another server.
+ */
 export function createDatabase(serverUrl = testServers.databaseUrl()): Promise<TestDatabase> {
   return copyOf(serverUrl === testServers.databaseUrl() ? testServers.databaseTemplate() : 'template1', serverUrl);
 }

@@ -13,9 +13,10 @@ const cache = join(modules, '.cache/heraut');
 const emptyCluster = join(cache, `pglite-${version}`);
 
 /**
- * Copies there the files that PGlite makes in an empty directory: a database cluster without any table of ours. Making it takes
- * five seconds of a core and always gives the same, so it is made once for each version of PGlite and copied from then on.
- * A test of `npm start` begins without these files. `npm test` has a migrated one to copy instead: migrated-databases.mjs.
+ * Copies there the files that PGlite makes in an empty directory: a database cluster without any table of ours. Making
+ * it takes five seconds of a core and always gives the same, so it is made once for each version of PGlite and copied
+ * from then on. A test of `npm start` begins without these files. `npm test` has a migrated one to copy instead:
+ * migrated-databases.mjs.
  */
 export async function copyCluster(to: string, hasTables: boolean): Promise<void> {
   const migrated = hasTables ? process.env.TEST_CLUSTER : undefined;

@@ -24,7 +24,9 @@ interface GrantContext {
 
 const client = { id: 'heraut', secret: 'the secret of Heraut at the provider' };
 
-/** A provider of OpenID Connect that asks nobody for a password: whoever comes is the person that the test has chosen. */
+/**
+ * A provider of OpenID Connect that asks nobody for a password: whoever comes is the person that the test has chosen.
+ */
 export class IdentityProvider {
   /** undefined: they say no. */
   person: Person | undefined;

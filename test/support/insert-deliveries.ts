@@ -22,7 +22,10 @@ interface Inserted {
   columns?: Record<string, string>;
 }
 
-/** Writes deliveries into the ledger as if what leads to that state had happened. @returns the ids of their notifications */
+/**
+ * Writes deliveries into the ledger as if what leads to that state had happened. @returns the ids of their
+ * notifications
+ */
 export async function insertDeliveries(sql: Sql, { notifications, subscriptionIds, state, columns = {} }: Inserted) {
   const ids =
     typeof notifications === 'number' ? Array.from({ length: notifications }, () => uuidv7()) : [...notifications];

@@ -40,7 +40,10 @@ export class Installation {
 
   private constructor(private readonly settings: Record<string, string>) {}
 
-  /** The embedded default is one process; on real servers the roles have a process each, so that nothing passes through memory. */
+  /**
+   * The embedded default is one process; on real servers the roles have a process each, so that nothing passes through
+   * memory.
+   */
   static async start(prepared: PreparedStack, settings: Record<string, string> = {}): Promise<Installation> {
     const roles = prepared.settings.AMQP_URL ? ['api', 'worker,dispatcher'] : ['api,worker,dispatcher'];
     return Installation.startWith(prepared, roles, settings);

@@ -141,8 +141,8 @@ export class TestLedger {
   }
 
   /**
-   * A process that counts as alive until it is told otherwise.
-   * `die`: it shows no more signs of life. That makes it dead only if another process has been alive for long: `witness`.
+   * A process that counts as alive until it is told otherwise. `die`: it shows no more signs of life. That makes it
+   * dead only if another process has been alive for long: `witness`.
    */
   async startProcess(): Promise<{ id: string; die: () => Promise<void>; witness: () => Promise<void> }> {
     const id = randomUUID();
@@ -161,7 +161,10 @@ export class TestLedger {
     };
   }
 
-  /** Forgets all deliveries, and how far the workers were with them. Not TRUNCATE: with a partition a day that takes seconds. */
+  /**
+   * Forgets all deliveries, and how far the workers were with them. Not TRUNCATE: with a partition a day that takes
+   * seconds.
+   */
   async clear(): Promise<void> {
     await this.sql(
       'DELETE FROM attempt; DELETE FROM delivery; DELETE FROM notification; DELETE FROM lane_progress; DELETE FROM queue_creation; DELETE FROM subscription_ending; DELETE FROM held_drop; DELETE FROM held_subscription; DELETE FROM endpoint; DELETE FROM turn; DELETE FROM in_line; DELETE FROM order_ending; DELETE FROM digest',
@@ -174,7 +177,10 @@ export class TestLedger {
   }
 }
 
-/** @param id needed in a virtual time that is ahead: the next ids of this process would be of that day, also in other files, which have no partition of it */
+/**
+ * @param id needed in a virtual time that is ahead: the next ids of this process would be of that day, also in other
+ * files, which have no partition of it
+ */
 export function newNotification(subscriptions = 1, body = '{}', id: string = uuidv7()): Accepted {
   return {
     id,

@@ -2,12 +2,14 @@ import { WebSocket } from 'undici';
 import { eventually } from './eventually.js';
 import type { HerautProcess } from './spawn-heraut.js';
 
-/** For the processes that `liveMemory` is to be asked of: a free port for Node's inspector, which is opened only then. */
+/**
+ * For the processes that `liveMemory` is to be asked of: a free port for Node's inspector, which is opened only then.
+ */
 export const measurable = { NODE_OPTIONS: '--inspect-port=127.0.0.1:0' };
 
 /**
- * Bytes that processes hold in objects and buffers, all together, after a garbage collection. Unlike the size of a process
- * it does not depend on when the memory was given back to the system.
+ * Bytes that processes hold in objects and buffers, all together, after a garbage collection. Unlike the size of a
+ * process it does not depend on when the memory was given back to the system.
  */
 export async function liveMemory(processes: HerautProcess[]): Promise<number> {
   const sizes = await Promise.all(processes.map(liveMemoryOf));

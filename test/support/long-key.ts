@@ -1,8 +1,8 @@
 import { createPrivateKey } from 'node:crypto';
 
 /**
- * A private key of RSA in PEM with so many bits, which OpenSSL reads as any other. Its numbers are no primes: to make a real one of that
- * length takes seconds to hours.
+ * A private key of RSA in PEM with so many bits, which OpenSSL reads as any other. Its numbers are no primes: to make a
+ * real one of that length takes seconds to hours.
  */
 export function longKey(bits: number): string {
   const number = (bytes: number) => Buffer.alloc(bytes, 0xff).toString('base64url');

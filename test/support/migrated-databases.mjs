@@ -1,6 +1,7 @@
-// Usage: node migrated-databases.mjs SERVER_URL NAME DIRECTORY. Makes, by the compiled program, a migrated database on the server and an
-// embedded one. Tests get copies of them: to migrate an empty database and to make its partitions takes half a second of a core, and a
-// whole one in the embedded, for every test file. Where TEST_DATABASE_TEMPLATE and TEST_CLUSTER are not set, tests begin with empty ones.
+// Usage: node migrated-databases.mjs SERVER_URL NAME DIRECTORY. Makes, by the compiled program, a migrated database on
+// the server and an embedded one. Tests get copies of them: to migrate an empty database and to make its partitions
+// takes half a second of a core, and a whole one in the embedded, for every test file. Where TEST_DATABASE_TEMPLATE and
+// TEST_CLUSTER are not set, tests begin with empty ones.
 import 'reflect-metadata';
 import { Logger } from '@nestjs/common';
 import pg from 'pg';

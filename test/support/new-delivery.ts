@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { Delivery, HandedOut } from '../../src/ledger/delivery.js';
 
-/** A delivery as it is handed out first, but for `parts`. Without ids it is of a notification and a subscription of its own. */
+/**
+ * A delivery as it is handed out first, but for `parts`. Without ids it is of a notification and a subscription of its
+ * own.
+ */
 export const newDelivery = <Parts extends Partial<HandedOut>>(parts: Parts): Delivery & Parts => ({
   notificationId: parts.notificationId ?? uuidv7(), // in a virtual time that is ahead none is to be made: newNotification
   subscriptionId: randomUUID(),

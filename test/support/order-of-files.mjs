@@ -7,9 +7,9 @@ const waits =
 const works = [/\/test\/(model|faults|e2e)\//, /\/test\/(integration|contracts)\//];
 
 /**
- * Begins with files that work and files that wait by turns, as long as there are some that wait. Vitest by itself goes by the size of files
- * where it has not timed them yet, as in a fresh clone. Then several that wait run at once, and a small file that takes half a minute may come
- * last, when there is nothing else left to do.
+ * Begins with files that work and files that wait by turns, as long as there are some that wait. Vitest by itself goes
+ * by the size of files where it has not timed them yet, as in a fresh clone. Then several that wait run at once, and a
+ * small file that takes half a minute may come last, when there is nothing else left to do.
  */
 export default class OrderOfFiles extends BaseSequencer {
   /**

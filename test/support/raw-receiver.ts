@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 
 /**
- * A server that does what it is told with each whole request, and records the requests. `count` is of the requests that came
- * over that connection, from 1.
+ * A server that does what it is told with each whole request, and records the requests. `count` is of the requests that
+ * came over that connection, from 1.
  */
 export class RawReceiver {
   private constructor(

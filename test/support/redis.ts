@@ -8,8 +8,8 @@ export interface TestRedis {
 }
 
 /**
- * A logical database of its own, empty. Database 0 holds only the counter that gives every test another one, in whichever
- * process it runs.
+ * A logical database of its own, empty. Database 0 holds only the counter that gives every test another one, in
+ * whichever process it runs.
  */
 export async function createRedisDatabase(serverUrl = testServers.redisUrl()): Promise<TestRedis> {
   const number = await withClient(serverUrl, async (client) => {

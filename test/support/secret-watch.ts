@@ -4,8 +4,8 @@ const secretFields = new Set(['secret', 'auth', 'clientSecret', 'key', 'headers'
 const [shortest, shortestAfterScheme] = [8, 12];
 
 /**
- * Holds every line of the log and every answer that a test sees against every secret that it uses. Both harnesses, of processes
- * (spawn-heraut.ts) and in this process (api.ts), tell it all of them.
+ * Holds every line of the log and every answer that a test sees against every secret that it uses. Both harnesses, of
+ * processes (spawn-heraut.ts) and in this process (api.ts), tell it all of them.
  */
 export class SecretWatch {
   private readonly secrets = new Set<string>();

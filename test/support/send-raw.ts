@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 
 /**
- * Sends bytes that an HTTP client would not, and gives back all that comes until the server ends the connection: it is to be asked for that, or to
- * have a reason. A client that ended its side first would get no answer that takes a moment.
+ * Sends bytes that an HTTP client would not, and gives back all that comes until the server ends the connection: it is
+ * to be asked for that, or to have a reason. A client that ended its side first would get no answer that takes a
+ * moment.
  */
 export async function sendRaw(origin: string, text: string): Promise<string> {
   const { hostname, port } = new URL(origin);

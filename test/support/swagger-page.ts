@@ -3,8 +3,9 @@ import { runInNewContext } from 'node:vm';
 import type { Api } from './api.js';
 
 /**
- * Checks that a page of Swagger UI, as a browser would get it, shows `document`: every file it names comes from this server, and
- * the script that starts it hands exactly this document, with its operations and schemas, to the program that shows it.
+ * Checks that a page of Swagger UI, as a browser would get it, shows `document`: every file it names comes from this
+ * server, and the script that starts it hands exactly this document, with its operations and schemas, to the program
+ * that shows it.
  * @param url with or without a slash at its end
  */
 export async function expectSwaggerPage(api: Api, url: string, document: object): Promise<void> {

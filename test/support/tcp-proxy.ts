@@ -35,7 +35,8 @@ export class TcpProxy {
     const listener = this.listener;
     this.listener = undefined;
     for (const socket of [...this.pairs].flatMap(({ client, server }) => [client, server])) {
-      // One that is shutting down cannot be reset: Node would neither close it nor ever come to an end itself (TCPWrap::Reset).
+      // One that is shutting down cannot be reset: Node would neither close it nor ever come to an end itself
+      // (TCPWrap::Reset).
       if (socket.writableEnded) socket.destroy();
       else socket.resetAndDestroy();
     }
@@ -61,7 +62,10 @@ export class TcpProxy {
     for (const { client } of this.pairs) client.pause();
   }
 
-  /** From the first bytes of a client on for which that is true, nothing of it passes to the server, until `letGo`. The others go on. */
+  /**
+   * From the first bytes of a client on for which that is true, nothing of it passes to the server, until `letGo`. The
+   * others go on.
+   */
   holdUpFrom(isFirst: (bytes: Buffer) => boolean): void {
     this.holdsUpFrom = isFirst;
   }

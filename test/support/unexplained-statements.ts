@@ -1,6 +1,6 @@
 /**
- * Statements that no spec explains, by the reason why that is good enough. A new statement is explained, or gets a place here
- * (test/explained-statements.spec.ts).
+ * Statements that no spec explains, by the reason why that is good enough. A new statement is explained, or gets a
+ * place here (test/explained-statements.spec.ts).
  */
 export const unexplained: Readonly<Record<string, readonly string[]>> = {
   'is part of a function that a spec explains, under another name': [

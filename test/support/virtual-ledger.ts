@@ -10,7 +10,10 @@ export interface VirtualLedger {
   close(): Promise<void>;
 }
 
-/** A ledger of its own on the tests' PostgreSQL, in whose statements time passes only when it is told to. Vitest's timers are fake from then on. */
+/**
+ * A ledger of its own on the tests' PostgreSQL, in whose statements time passes only when it is told to. Vitest's
+ * timers are fake from then on.
+ */
 export async function openVirtualLedger(): Promise<VirtualLedger> {
   const prepared = await real.prepare(false); // its time is another one, and so are its partitions
   const postgres = await Postgres.open(readSettings(prepared.settings), []);

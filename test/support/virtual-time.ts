@@ -18,8 +18,8 @@ export class VirtualTime extends Clock {
   }
 
   /**
-   * Has the statements' `now()` mean this time: names are looked up in the schema `model` first. Only for a database whose
-   * tables are there already, and whose connections are opened afterwards; the embedded one has but one.
+   * Has the statements' `now()` mean this time: names are looked up in the schema `model` first. Only for a database
+   * whose tables are there already, and whose connections are opened afterwards; the embedded one has but one.
    */
   static async install(postgres: Postgres): Promise<void> {
     const { dataSource } = postgres;
@@ -69,8 +69,8 @@ export class VirtualTime extends Clock {
 
   async pass(ms: number): Promise<void> {
     await this.postgres.query(setTime, { ms: this.ms + ms });
-    // In steps, as it passes for a process that runs: one that finds itself much later stood still, and takes no such time for a
-    // receiver's (src/infra/running-time.ts).
+    // In steps, as it passes for a process that runs: one that finds itself much later stood still, and takes no such
+    // time for a receiver's (src/infra/running-time.ts).
     for (let left = ms; left > 0; left -= stepMs) {
       const step = Math.min(left, stepMs);
       this.ms += step;

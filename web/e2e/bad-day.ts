@@ -19,7 +19,8 @@ export interface BadDay {
 }
 
 /**
- * A small municipality on a bad day: one receiver answers 500, one is down, one is paused, and what failed is sent again, slowly.
+ * A small municipality on a bad day: one receiver answers 500, one is down, one is paused, and what failed is sent
+ * again, slowly.
  * @param count of its notifications
  */
 export async function makeBadDay(heraut: Installation, count: number): Promise<BadDay> {

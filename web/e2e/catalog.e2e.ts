@@ -86,7 +86,8 @@ test('a channel is removed once no subscription names it, by its name typed', as
   await asked.getByLabel(`Type ${name} to confirm`).fill(name);
   await expect(confirmed).toBeEnabled();
 
-  // Somebody subscribes meanwhile, whether or not the page has counted before: the API refuses it, and the dialog says why in its own words.
+  // Somebody subscribes meanwhile, whether or not the page has counted before: the API refuses it, and the dialog says
+  // why in its own words.
   let other: string | undefined;
   await page.route('**/admin/v1/channels/*', async (route) => {
     if (route.request().method() === 'DELETE') other ??= await heraut.subscribe({ channel: name, url: receiver.url });

@@ -11,7 +11,10 @@ import { makeBadDay, type BadDay } from './bad-day.js';
 export { expect } from '@playwright/test';
 
 interface Fixtures {
-  /** Opens a page of the console, signed in as an administrator; at another address than the one of `heraut` where that is given. */
+  /**
+   * Opens a page of the console, signed in as an administrator; at another address than the one of `heraut` where that
+   * is given.
+   */
   open: (path: string, url?: string) => Promise<Page>;
 }
 
@@ -102,8 +105,8 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
 });
 
 /**
- * Waits until `check` holds, and moves the page's clock forward meanwhile: what the page asks for every few seconds, it asks for at
- * once. The test calls `page.clock.install()` before it opens the page.
+ * Waits until `check` holds, and moves the page's clock forward meanwhile: what the page asks for every few seconds, it
+ * asks for at once. The test calls `page.clock.install()` before it opens the page.
  * @param check an assertion with a short timeout, such as `atOnce`
  */
 export async function asTimePasses(page: Page, check: () => Promise<void>): Promise<void> {
@@ -154,8 +157,8 @@ function watch(page: Page, urls: Set<string>): string[] {
 }
 
 /**
- * The demands on every state of every page: axe finds nothing, light or dark, and nothing is wider than a phone. Leaves the page as it
- * was. With LOOK=1 it also writes pictures to web/test-results/look/.
+ * The demands on every state of every page: axe finds nothing, light or dark, and nothing is wider than a phone. Leaves
+ * the page as it was. With LOOK=1 it also writes pictures to web/test-results/look/.
  */
 export async function lookAt(page: Page, name: string): Promise<void> {
   const size = page.viewportSize()!;
@@ -180,8 +183,8 @@ export async function lookAt(page: Page, name: string): Promise<void> {
 }
 
 /**
- * In the page itself, which has no frames: otherwise each analysis opens another page, to put the parts together. Its script is half
- * a megabyte; a page that has it is not given it again.
+ * In the page itself, which has no frames: otherwise each analysis opens another page, to put the parts together. Its
+ * script is half a megabyte; a page that has it is not given it again.
  */
 async function axeIn(page: Page, runOnly: RunOnly): Promise<AxeBuilder> {
   const hasIt = await page.evaluate(() => 'axe' in window);
@@ -217,7 +220,10 @@ async function picture(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: `${directory}${name}.png` });
 }
 
-/** Into a field with a number, which puts its caret in place a moment after it was typed into: what was selected by then is not emptied. */
+/**
+ * Into a field with a number, which puts its caret in place a moment after it was typed into: what was selected by then
+ * is not emptied.
+ */
 export async function retype(field: Locator, text: string): Promise<void> {
   await expect(async () => {
     await field.fill('');

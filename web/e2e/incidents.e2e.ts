@@ -4,8 +4,8 @@ import { answer, protectedReceiver, Receiver, type Behaviour } from '../../test/
 import { expect, test } from './harness.js';
 
 /*
- * Incidents as they happen, solved by an operator who begins at the overview: in at most six clicks, which are counted. To type is no
- * click, and neither is what the receiver's owner does.
+ * Incidents as they happen, solved by an operator who begins at the overview: in at most six clicks, which are counted.
+ * To type is no click, and neither is what the receiver's owner does.
  */
 const mostClicks = 6;
 

@@ -8,7 +8,7 @@ test('a notification is followed, retried, cancelled and sent again where it sta
 }) => {
   const channel = await heraut.createChannel(['kind']);
   const subscription = await heraut.subscribe({ channel, url: receiver.url });
-  // What failed waits for the buttons: by itself it would be sent again after 25 s.
+  // A failed one waits for the buttons: by itself it would be sent again after 25 s.
   const path = `/admin/v1/subscriptions/${subscription}/retry-policy`;
   await heraut.api.call('PUT', path, { body: { backoffFactor: 600 } });
   receiver.next(answer(503, { server: 'nginx' }, '{"detail":"down for maintenance"}'));

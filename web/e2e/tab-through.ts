@@ -17,7 +17,9 @@ declare global {
 /** More than any page has. */
 const mostTabs = 500;
 
-/** All that can be used in the page is reached with Tab, and shows that it has the focus (WCAG 2.2, 2.1.1 and 2.4.7). */
+/**
+ * All that can be used in the page is reached with Tab, and shows that it has the focus (WCAG 2.2, 2.1.1 and 2.4.7).
+ */
 export async function tabThrough(page: Page, name: string): Promise<void> {
   await page.evaluate(begin);
   for (let tabs = 0; !(await page.evaluate(() => window.tabbed.hasLeft)); tabs += 10) {

@@ -9,12 +9,15 @@ import { orSayWhy } from './cannot-listen.js';
 /** Routes for operators alone: with ADMIN_PORT, only that port serves them. */
 const isAdministrative = (route: string): boolean => /^\/(admin|console|docs|metrics)(\/|$)/.test(route);
 
-/** Routes that the port of operators serves beside those. The explanation of a problem is at the address where it was met. */
+/**
+ * Routes that the port of operators serves beside those. The explanation of a problem is at the address where it was
+ * met.
+ */
 const isOnBoth = (route: string): boolean => route === '/' || /^\/(health|ref)\//.test(route);
 
 /**
- * The second server of a process, on ADMIN_PORT, in front of the same routes and rules. It listens before the first one does,
- * so that a process that listens serves both; with PROCESSES the supervisor deals out its connections as well.
+ * The second server of a process, on ADMIN_PORT, in front of the same routes and rules. It listens before the first one
+ * does, so that a process that listens serves both; with PROCESSES the supervisor deals out its connections as well.
  */
 export class AdminServer {
   readonly server: Server;

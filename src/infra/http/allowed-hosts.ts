@@ -1,6 +1,6 @@
 /**
- * Whether a request may name a host (setting ALLOWED_HOSTS). An attacker that could choose it would have URLs of its own in
- * answers that a cache keeps, or, by a name of its own that leads here, read from a browser what needs no token.
+ * Whether a request may name a host (setting ALLOWED_HOSTS). An attacker that could choose it would have URLs of its
+ * own in answers that a cache keeps, or, by a name of its own that leads here, read from a browser what needs no token.
  */
 export class AllowedHosts {
   private readonly exact: Set<string>;

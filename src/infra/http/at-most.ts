@@ -1,9 +1,9 @@
 import * as z from 'zod';
 
 /**
- * A list or a record of at most so many entries, which are counted before any of them is looked at: a megabyte holds hundreds of
- * thousands, and zod's own limits come only after it has described each wrong one. Nor may a record have the name `__proto__`: zod leaves that out
- * without a word, and whoever asked for it would get something else.
+ * A list or a record of at most so many entries, which are counted before any of them is looked at: a megabyte holds
+ * hundreds of thousands, and zod's own limits come only after it has described each wrong one. Nor may a record have
+ * the name `__proto__`: zod leaves that out without a word, and whoever asked for it would get something else.
  */
 export const atMost = <Schema extends z.ZodType>(most: number, schema: Schema) =>
   // By itself a `preprocess` would make the field one that may be left out.

@@ -5,7 +5,8 @@ import { HeadersTooLargeProblem, ParseProblem, RequestTimeoutProblem, type Probl
 import { securityHeaders } from './security-headers.js';
 
 /**
- * For bytes that are not HTTP and for requests that take too long: there is no request object, or none that could be answered.
+ * For bytes that are not HTTP and for requests that take too long: there is no request object, or none that could be
+ * answered.
  * @param takenWithinMs then the connection is cut
  */
 export function answerBroken(

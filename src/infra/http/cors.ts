@@ -1,7 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { HeaderList } from './response-with-headers.js';
 
-/** The headers that our APIs read from a request, and those that they answer with: a browser hides all others from a page. */
+/**
+ * The headers that our APIs read from a request, and those that they answer with: a browser hides all others from a
+ * page.
+ */
 const [sent, shown] = [
   ['authorization', 'content-type', 'idempotency-key', 'deliver-after', 'if-match', 'if-none-match', 'last-event-id'],
   [
@@ -20,9 +23,9 @@ const [sent, shown] = [
 const rememberedSeconds = 7200;
 
 /**
- * Lets pages of other origins call this server from a browser (Fetch standard, CORS protocol). Without cookies: a page that has no
- * token can do no more than anybody. The path and its methods stay the business of the router, so that a preflight is answered
- * with those that the path has.
+ * Lets pages of other origins call this server from a browser (Fetch standard, CORS protocol). Without cookies: a page
+ * that has no token can do no more than anybody. The path and its methods stay the business of the router, so that a
+ * preflight is answered with those that the path has.
  */
 export class Cors {
   private readonly origins: ReadonlySet<string>;

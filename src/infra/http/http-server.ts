@@ -23,7 +23,10 @@ import { cutSlowReaders, LateLooks, serverOptions, timeLimits, type TimeLimits }
 export interface ServerOptions {
   settings: Settings;
   dialect: Dialect;
-  /** Whether a route is served at all, by its pattern; every other is answered as if it were not there. Not given: all are. */
+  /**
+   * Whether a route is served at all, by its pattern; every other is answered as if it were not there. Not given: all
+   * are.
+   */
   isServed?: ((route: string) => boolean) | undefined;
   /** The text for `/metrics`. */
   metrics: () => Promise<string>;
@@ -58,7 +61,8 @@ export function createHttpAdapter(options: ServerOptions): FastifyAdapter {
     skipMiddie: true,
     http: nodeOptions,
     rewriteUrl: ({ url = '' }) => originFormOf(url),
-    // As long as a URL can be at all: whoever reads a parameter refuses one that is too long, in the way its document says.
+    // As long as a URL can be at all: whoever reads a parameter refuses one that is too long, in the way its document
+    // says.
     routerOptions: { maxParamLength: 16_384 },
     // For requests that the router refuses before a route is found: no hook runs, and Nest does not see them.
     frameworkErrors: (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => {
@@ -120,13 +124,16 @@ export function useHttpRules(app: NestFastifyApplication): void {
   app.useGlobalFilters(app.getHttpAdapter().getInstance().problems);
 }
 
-/** For requests that are not complete yet. Together with the longest request in flight it is less than stopping may take. */
+/**
+ * For requests that are not complete yet. Together with the longest request in flight it is less than stopping may
+ * take.
+ */
 const lastRequestsMs = 2000;
 const lookForIdleMs = 50;
 
 /**
- * A connection that is busy when the server begins to close is idle afterwards, and the server would wait until its caller closes
- * it, for up to 72 s.
+ * A connection that is busy when the server begins to close is idle afterwards, and the server would wait until its
+ * caller closes it, for up to 72 s.
  */
 function letConnectionsGo(fastify: FastifyInstance, server: Server): void {
   fastify.addHook('preClose', (done) => {

@@ -21,8 +21,8 @@ export const namesTag = (header: string, tag: string): boolean =>
   header.split(',').some((each) => asAnswered(each) === tag);
 
 /**
- * A proxy that compresses an answer makes its tag weak (nginx), or writes behind it how (Apache: `-gzip`). The client sends it back as it got
- * it, and it is the tag of the same representation.
+ * A proxy that compresses an answer makes its tag weak (nginx), or writes behind it how (Apache: `-gzip`). The client
+ * sends it back as it got it, and it is the tag of the same representation.
  */
 const asAnswered = (tag: string): string =>
   tag

@@ -4,7 +4,10 @@ import { ParseProblem, UnsupportedMediaTypeProblem, ValidationProblem, wholeInpu
 
 export type JsonObject = Record<string, unknown>;
 
-/** A body as it came in. It is parsed after the guards have run: a caller that is not allowed learns nothing about the body. */
+/**
+ * A body as it came in. It is parsed after the guards have run: a caller that is not allowed learns nothing about the
+ * body.
+ */
 export class UnparsedBody {
   constructor(
     readonly contentType: string | undefined,
@@ -13,8 +16,8 @@ export class UnparsedBody {
   ) {}
 }
 
-// RFC 8259 §8.1: JSON between systems is UTF-8; US-ASCII is a subset of it. Split rather than matched by one pattern, which
-// would try every way to share out a long run of spaces.
+// RFC 8259 §8.1: JSON between systems is UTF-8; US-ASCII is a subset of it. Split rather than matched by one pattern,
+// which would try every way to share out a long run of spaces.
 function isJson(contentType: string | undefined): boolean {
   if (contentType === 'application/json') return true;
   const [mediaType, ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase());

@@ -5,9 +5,9 @@ import { collectDefaultMetrics, register, type Metric } from 'prom-client';
 collectDefaultMetrics();
 
 /**
- * How several processes' gauges become one where prom-client's own choice hides something: a mean hides the one process that
- * lags, and the start would be left out. Its choice stands for the lag's smallest (minimum), largest (maximum), mean, deviation
- * and median (mean), and for the version of Node (the first); all others are summed.
+ * How several processes' gauges become one where prom-client's own choice hides something: a mean hides the one process
+ * that lags, and the start would be left out. Its choice stands for the lag's smallest (minimum), largest (maximum),
+ * mean, deviation and median (mean), and for the version of Node (the first); all others are summed.
  */
 const aggregators = {
   process_start_time_seconds: 'min',

@@ -1,8 +1,8 @@
 const slash = '/'.charCodeAt(0);
 
 /**
- * A server must take a whole URL as the target of a request as well as a path (RFC 9112 §3.2.2): clients that are told of a proxy send it. The
- * router finds its path, but what looks at `request.url` would not.
+ * A server must take a whole URL as the target of a request as well as a path (RFC 9112 §3.2.2): clients that are told
+ * of a proxy send it. The router finds its path, but what looks at `request.url` would not.
  * @param target as it stands in the request
  */
 export function originFormOf(target: string): string {

@@ -14,14 +14,15 @@ const authority = /^[\w.-]+(:\d{1,5})?$|^\[[\da-f:.]+\](:\d{1,5})?$/i;
 const isHost = (text: string): boolean => authority.test(text) && URL.canParse(`http://${text}`);
 
 /**
- * The beginning of the URLs in answers, without a slash at the end: clients follow only those that start with the base URL they were
- * configured with. Scheme and host are those of `originOf`; what a proxy removes of the path is there again.
+ * The beginning of the URLs in answers, without a slash at the end: clients follow only those that start with the base
+ * URL they were configured with. Scheme and host are those of `originOf`; what a proxy removes of the path is there
+ * again.
  */
 export const baseUrlOf = (request: FastifyRequest): string => originOf(request) + request.server.pathPrefix;
 
 /**
- * Scheme and host as the caller used them. Behind a proxy: the forwarded ones, when TRUST_FORWARDED_HEADERS is set. A host that is
- * none, or is not in ALLOWED_HOSTS, is not repeated.
+ * Scheme and host as the caller used them. Behind a proxy: the forwarded ones, when TRUST_FORWARDED_HEADERS is set. A
+ * host that is none, or is not in ALLOWED_HOSTS, is not repeated.
  */
 export function originOf(request: FastifyRequest): string {
   const { allowedHosts } = request.server;

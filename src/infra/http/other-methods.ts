@@ -9,8 +9,8 @@ interface Route {
 }
 
 /**
- * Answers the methods that a path does not have: OPTIONS with those it has, the rest with 405. A path without any method
- * stays a 404. Runs only where no route was found. It must be made before the routes are.
+ * Answers the methods that a path does not have: OPTIONS with those it has, the rest with 405. A path without any
+ * method stays a 404. Runs only where no route was found. It must be made before the routes are.
  */
 export class OtherMethods {
   private routes: Route[] = [];

@@ -19,8 +19,9 @@ declare module 'fastify' {
 
 /**
  * The one place where an error becomes an answer: `application/problem+json` (RFC 9457), logged under its `instance`. A
- * refusal is counted, and the first of each code in a minute is logged, the others at debug only: anyone can cause refusals,
- * and could fill a disk with them, or bury failures. A server has one, `problems`: with two there would be twice as many lines.
+ * refusal is counted, and the first of each code in a minute is logged, the others at debug only: anyone can cause
+ * refusals, and could fill a disk with them, or bury failures. A server has one, `problems`: with two there would be
+ * twice as many lines.
  */
 @Catch()
 export class ProblemFilter implements ExceptionFilter {
@@ -63,7 +64,8 @@ export class ProblemFilter implements ExceptionFilter {
     const invalidParams = extra.invalidParams?.map((param) => this.named(param));
     const logged = { instance, status, code, ...seen };
     if (isRefusal(problem)) {
-      // `refused`: how many there were of this kind since the line before. One code has several reasons for a 503, all of them fixed texts.
+      // `refused`: how many there were of this kind since the line before. One code has several reasons for a 503, all
+      // of them fixed texts.
       const refused = this.samples.pick(status < 500 ? code : detail);
       const line = { event: 'request.refused', ...logged, detail, invalidParams, refused };
       if (refused === undefined) this.logger.debug(line);
@@ -87,6 +89,9 @@ export class ProblemFilter implements ExceptionFilter {
   }
 }
 
-/** Nothing failed: the caller is wrong, or a limit is reached, or this process is stopping. A failure on this side has its cause. */
+/**
+ * Nothing failed: the caller is wrong, or a limit is reached, or this process is stopping. A failure on this side has
+ * its cause.
+ */
 const isRefusal = (problem: ProblemError): boolean =>
   problem.status < 500 || (problem instanceof UnavailableProblem && problem.extra.cause === undefined);

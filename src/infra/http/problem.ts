@@ -5,7 +5,8 @@ export interface InvalidParam {
   reason: string;
 }
 
-// A body of a megabyte can be wrong in a hundred thousand places, and its names can be as long: too much to answer or to log.
+// A body of a megabyte can be wrong in a hundred thousand places, and its names can be as long: too much to answer or
+// to log.
 export const mostInvalidParams = 50;
 export const longestParamName = 200;
 
@@ -13,8 +14,8 @@ export const longestParamName = 200;
 export const wholeInput = '';
 
 /**
- * An error the caller is meant to see, as `application/problem+json`. `code` is stable and documented; texts may change.
- * Everything else that is thrown becomes a 500 with code `error` and no detail.
+ * An error the caller is meant to see, as `application/problem+json`. `code` is stable and documented; texts may
+ * change. Everything else that is thrown becomes a 500 with code `error` and no detail.
  */
 export class ProblemError extends Error {
   constructor(

@@ -8,7 +8,9 @@ import {
   type ProblemError,
 } from './problem.js';
 
-/** Node keeps a thousand and silently leaves out the rest, a token among them; no client of ours sends more than twenty. */
+/**
+ * Node keeps a thousand and silently leaves out the rest, a token among them; no client of ours sends more than twenty.
+ */
 const mostHeaders = 100;
 
 /** The rule that the head of a request breaks, whatever it is for. */
@@ -19,7 +21,10 @@ export function refusalOf(request: FastifyRequest): ProblemError | undefined {
 /** Node's own pattern for the one expectation that it meets. */
 const continueExpected = /(?:^|\W)100-continue(?:$|\W)/i;
 
-/** The rule of HTTP/1.1 that the headers break. Node would answer these requests itself, with an empty body, or not at all. */
+/**
+ * The rule of HTTP/1.1 that the headers break. Node would answer these requests itself, with an empty body, or not at
+ * all.
+ */
 function brokenHeader({ headers, raw }: FastifyRequest): ProblemError | undefined {
   if (raw.rawHeaders.length > 2 * mostHeaders) return new HeadersTooLargeProblem();
   if (raw.httpVersion !== '1.1') return undefined; // HTTP/1.0 has neither header

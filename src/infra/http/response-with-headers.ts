@@ -4,9 +4,9 @@ import { ServerResponse, type IncomingMessage, type OutgoingHttpHeader, type Out
 export type HeaderList = readonly string[];
 
 /**
- * Answers that have these headers, unless the one who answers gives them other values. They are added where Node writes the head:
- * `setHeader` for each of them, and with one of them for all others as well, would cost two thirds of a microsecond more, on each
- * publication. Their names keep their spelling, which Fastify's `reply.header` changes.
+ * Answers that have these headers, unless the one who answers gives them other values. They are added where Node writes
+ * the head: `setHeader` for each of them, and with one of them for all others as well, would cost two thirds of a
+ * microsecond more, on each publication. Their names keep their spelling, which Fastify's `reply.header` changes.
  */
 export function responseWith(headersOf: (request: IncomingMessage) => HeaderList): typeof ServerResponse {
   return class<Request extends IncomingMessage = IncomingMessage> extends ServerResponse<Request> {

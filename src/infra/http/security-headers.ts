@@ -1,11 +1,13 @@
 import type { HeaderList } from './response-with-headers.js';
 
-/** An answer is data: a browser that is led to one runs nothing of it, loads nothing for it and shows it in no frame. */
+/**
+ * An answer is data: a browser that is led to one runs nothing of it, loads nothing for it and shows it in no frame.
+ */
 const nothing = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /**
- * The headers of every answer (OWASP REST Security Cheat Sheet). No Strict-Transport-Security: it speaks for all that a name
- * serves, and for a year, so it is for the proxy that has the certificate.
+ * The headers of every answer (OWASP REST Security Cheat Sheet). No Strict-Transport-Security: it speaks for all that a
+ * name serves, and for a year, so it is for the proxy that has the certificate.
  */
 export const securityHeaders: HeaderList = [
   ...['content-security-policy', nothing],
@@ -15,8 +17,8 @@ export const securityHeaders: HeaderList = [
 ];
 
 /**
- * The policy of a page of Swagger UI: scripts, styles and images of this server, calls to this server, and no script in the page.
- * Its template and its program write styles into the page, and its images are `data:` in a style sheet.
+ * The policy of a page of Swagger UI: scripts, styles and images of this server, calls to this server, and no script in
+ * the page. Its template and its program write styles into the page, and its images are `data:` in a style sheet.
  */
 export const documentationPolicy = [
   "default-src 'none'",

@@ -1,7 +1,9 @@
 import type { IncomingMessage, Server, ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Milliseconds. A caller that is slower only occupies a connection, and the memory of what it has not sent or not read. */
+/**
+ * Milliseconds. A caller that is slower only occupies a connection, and the memory of what it has not sent or not read.
+ */
 export interface TimeLimits {
   /** From the connection, or the first byte of a further request, to the end of the headers. */
   headers: number;
@@ -9,7 +11,9 @@ export interface TimeLimits {
   request: number;
   /** An answer must have been taken by the caller, up to what the system keeps for it. */
   answer: number;
-  /** So long a caller has for the answer that says that it was too slow, or sent no HTTP, before its connection is cut. */
+  /**
+   * So long a caller has for the answer that says that it was too slow, or sent no HTTP, before its connection is cut.
+   */
   lastAnswer: number;
   /** How often all connections are looked at, which is how much later than its limit one ends. */
   lookEvery: number;
@@ -40,8 +44,8 @@ export const serverOptions = (limits: TimeLimits): ServerOptions => ({
 });
 
 /**
- * Ends connections whose callers do not take their answers. Nothing is done for a request: a look at the connections finds those
- * that have had bytes to write at every look for longer than the limit.
+ * Ends connections whose callers do not take their answers. Nothing is done for a request: a look at the connections
+ * finds those that have had bytes to write at every look for longer than the limit.
  */
 export function cutSlowReaders(server: Server, { answer, lookEvery }: TimeLimits): void {
   /** Since when each connection has bytes to write. */
@@ -64,9 +68,9 @@ export function cutSlowReaders(server: Server, { answer, lookEvery }: TimeLimits
 type Refuse = (error: Error & { code?: string }, socket: Socket) => void;
 
 /**
- * Node's look at the connections may itself be late: where the process was busy for longer than a limit (the embedded database computes in
- * it), requests that came in time lie unread, and the look comes before the reading. They are read first; only who is not there then was
- * slow.
+ * Node's look at the connections may itself be late: where the process was busy for longer than a limit (the embedded
+ * database computes in it), requests that came in time lie unread, and the look comes before the reading. They are read
+ * first; only who is not there then was slow.
  */
 export class LateLooks {
   /** Connections whose time is over, with the request that was read from them after all. */

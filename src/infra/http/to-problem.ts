@@ -35,8 +35,8 @@ export function toProblem(error: unknown): ProblemError {
 }
 
 /**
- * The status that the framework gave an error of the request itself. A caller that goes away in the middle of its body is one
- * of these (400 with ECONNRESET), so this comes before the question whether the database is out of reach.
+ * The status that the framework gave an error of the request itself. A caller that goes away in the middle of its body
+ * is one of these (400 with ECONNRESET), so this comes before the question whether the database is out of reach.
  */
 function statusOf(error: unknown): number | undefined {
   const { code, statusCode } = (error ?? {}) as { code?: unknown; statusCode?: unknown };

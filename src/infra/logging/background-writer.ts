@@ -26,9 +26,10 @@ interface Listeners {
 }
 
 /**
- * Writes in the background, in order, and keeps a bounded backlog. No error ends it: a disk that is full gets room, and what a write has
- * begun with is gone on with there. Not sonic-boom, which pino has for this (4.2.1): it tries no more once its backlog is full, and where an
- * error other than EAGAIN meets its last, synchronous write, it repeats that for ever and keeps the process from ending.
+ * Writes in the background, in order, and keeps a bounded backlog. No error ends it: a disk that is full gets room, and
+ * what a write has begun with is gone on with there. Not sonic-boom, which pino has for this (4.2.1): it tries no more
+ * once its backlog is full, and where an error other than EAGAIN meets its last, synchronous write, it repeats that for
+ * ever and keeps the process from ending.
  */
 export class BackgroundWriter {
   /** As it came, but put together. */
@@ -65,7 +66,8 @@ export class BackgroundWriter {
   }
 
   /**
-   * Writes what waits before it returns. The piece that is being written in the background is written there: Node waits for it.
+   * Writes what waits before it returns. The piece that is being written in the background is written there: Node waits
+   * for it.
    * @param last is written behind all, whatever waits
    * @param giveUpAt by `Date.now()`: until then, a pipe that is full is tried again
    */

@@ -14,8 +14,8 @@ interface Source {
 }
 
 /**
- * Structured logs: one JSON object a line, on standard output. An event is `logger.log({ event: 'delivery.attempted', … })`;
- * anything under `error` is written with its stack and causes.
+ * Structured logs: one JSON object a line, on standard output. An event is `logger.log({ event: 'delivery.attempted', …
+ * })`; anything under `error` is written with its stack and causes.
  */
 export class JsonLogger implements LoggerService {
   /** By the class that logs: its name is written once, here. */
@@ -79,8 +79,8 @@ export class JsonLogger implements LoggerService {
   }
 
   /**
-   * Nest adds the class that logs as the last argument. Nearly every event is plain, and pino, which puts a line together piece by piece, takes
-   * twice as long for it as `JSON.stringify`.
+   * Nest adds the class that logs as the last argument. Nearly every event is plain, and pino, which puts a line
+   * together piece by piece, takes twice as long for it as `JSON.stringify`.
    */
   private write(kind: keyof typeof levels, message: unknown, rest: unknown[]): void {
     const last = rest.at(-1);

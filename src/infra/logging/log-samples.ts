@@ -1,6 +1,6 @@
 /**
- * Picks, of many events of a kind, the first in a while: for a log that anyone can cause lines in, and could fill a disk with.
- * There must be few kinds.
+ * Picks, of many events of a kind, the first in a while: for a log that anyone can cause lines in, and could fill a
+ * disk with. There must be few kinds.
  */
 export class LogSamples {
   private readonly kinds = new Map<string, { pickedAt: number; since: number }>();
@@ -11,7 +11,10 @@ export class LogSamples {
     private readonly now: () => number,
   ) {}
 
-  /** @returns how many there were of this kind, this one included, since the last that was picked; undefined: do not pick it */
+  /**
+   * @returns how many there were of this kind, this one included, since the last that was picked; undefined: do not
+   * pick it
+   */
   pick(kind: string): number | undefined {
     const now = this.now();
     const seen = this.kinds.get(kind);

@@ -19,13 +19,16 @@ export interface LogOutput extends DestinationStream {
 }
 
 /**
- * Standard output, written in the background and in large pieces: at thousands of events a second a write per line would cost
- * more than the event. While it cannot be written (its reader stops, its disk is full), lines beyond a bound are dropped, and once it can a
- * line says how many. No error of it ends the process: what Heraut is for does not depend on its log.
- * @param minLength characters that are worth a write before a quarter of a second has passed; 1 where the lines come collected
+ * Standard output, written in the background and in large pieces: at thousands of events a second a write per line
+ * would cost more than the event. While it cannot be written (its reader stops, its disk is full), lines beyond a bound
+ * are dropped, and once it can a line says how many. No error of it ends the process: what Heraut is for does not
+ * depend on its log.
+ * @param minLength characters that are worth a write before a quarter of a second has passed; 1 where the lines come
+ *   collected
  */
 export function openStandardOutput(minLength = 16_000): LogOutput {
-  // Asking for it makes a pipe non-blocking. Otherwise each write to a full pipe would hold a thread, at the end the main one.
+  // Asking for it makes a pipe non-blocking. Otherwise each write to a full pipe would hold a thread, at the end the
+  // main one.
   void process.stdout;
   let isEnding = false;
   let collected = '';

@@ -1,4 +1,7 @@
-/** A text, and where each of its characters begins in the text that it was made of; behind the last one, the end of that. */
+/**
+ * A text, and where each of its characters begins in the text that it was made of; behind the last one, the end of
+ * that.
+ */
 export interface Mapped {
   text: string;
   at: (position: number) => number;
@@ -49,7 +52,10 @@ const begun = /(?:\\(?:u[0-9a-f]{0,3}|x[0-9a-f]?)?|%c[23]%[89ab]?|%[0-9a-f]?|&[#
 
 const highestCode = 0x10_ffff;
 
-/** Undoes the escapes of JSON and of JavaScript, of URLs and forms, and of HTML, each once: what is left may be escaped again. */
+/**
+ * Undoes the escapes of JSON and of JavaScript, of URLs and forms, and of HTML, each once: what is left may be escaped
+ * again.
+ */
 export function unescaped(text: string): Mapped {
   if (!/[\\%&]/.test(text)) return { text, at: (position) => position };
   const at: number[] = [];

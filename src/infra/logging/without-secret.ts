@@ -7,8 +7,8 @@ const censored = '[secret]';
 /** The layers that a secret is wrapped in: JSON in JSON in a page, say. */
 const mostLayers = 3;
 /**
- * The subscriber chooses the secrets, and the answering server the text: to bring this much into its forms takes 5 ms at worst, and so many steps, each a
- * character that is looked at for one of the forms, 14 (docs/decisions/0091).
+ * The subscriber chooses the secrets, and the answering server the text: to bring this much into its forms takes 5 ms
+ * at worst, and so many steps, each a character that is looked at for one of the forms, 14 (docs/decisions/0091).
  */
 const [mostSecretCharacters, mostSteps] = [32_768, 2_000_000];
 /** In place of a text in which there is too much to look for. */
@@ -18,8 +18,8 @@ type Range = readonly [from: number, to: number];
 
 /**
  * The text without these secrets, also where one was cut off at the end of the text: as they are, in capitals or not,
- * escaped as JSON, JavaScript, URLs, forms or HTML do it, in three layers at most, and in Base64, by itself or as a part of something
- * (docs/decisions/0033). The time it takes is that of the lengths: whoever answers chooses the text.
+ * escaped as JSON, JavaScript, URLs, forms or HTML do it, in three layers at most, and in Base64, by itself or as a
+ * part of something (docs/decisions/0033). The time it takes is that of the lengths: whoever answers chooses the text.
  */
 export const withoutSecret = (text: string, secrets: readonly string[]): string => cleanerOf(secrets)(text);
 

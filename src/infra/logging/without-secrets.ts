@@ -3,8 +3,9 @@ import { pino } from 'pino';
 /** Names of fields that are never written, in the event itself and in the objects in it. */
 const secrets = new Set(['secret', 'clientSecret', 'auth', 'authorization', 'credentials', 'password', 'token']);
 /**
- * Drivers put the values of a failed statement, or of a command to Redis, into its error: secrets and notifications among
- * them, and the password of a connection that was refused. `new URL` puts the whole text into `input`, which a caller may have chosen.
+ * Drivers put the values of a failed statement, or of a command to Redis, into its error: secrets and notifications
+ * among them, and the password of a connection that was refused. `new URL` puts the whole text into `input`, which a
+ * caller may have chosen.
  */
 const givenValues = new Set(['parameters', 'detail', 'command', 'input']);
 const censored = '[secret]';
@@ -12,8 +13,8 @@ const censored = '[secret]';
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * Whether JSON.stringify writes all of an event and no secret: it is no error itself, whose message and stack would be missing, no field has
- * the name of a secret, and no value is an object.
+ * Whether JSON.stringify writes all of an event and no secret: it is no error itself, whose message and stack would be
+ * missing, no field has the name of a secret, and no value is an object.
  */
 export function isPlain(event: object): boolean {
   if (event instanceof Error) return false;
@@ -39,8 +40,8 @@ function isPlainValue(value: unknown): boolean {
 }
 
 /**
- * The event without its secrets. Not pino's own `redact`, which looks for every path in every event and costs as much as
- * all else that a line costs: nearly no event has a field of these names, and this one is returned as it is.
+ * The event without its secrets. Not pino's own `redact`, which looks for every path in every event and costs as much
+ * as all else that a line costs: nearly no event has a field of these names, and this one is returned as it is.
  */
 export function withoutSecrets(event: object): object {
   const fields = event as Fields;

@@ -1,8 +1,9 @@
 /*
- * Arrays in Postgres' binary format (array_recv in src/backend/utils/adt/arrayfuncs.c): the number of dimensions, whether there
- * are nulls, the type of the elements; the length and the first subscript of the one dimension; then each element behind its
- * length, -1 for null. The driver sends a Buffer in binary. As text each element would be quoted here and unquoted there, which
- * for kilobytes of JSON costs both sides more than all else that a statement's values do.
+ * Arrays in Postgres' binary format (array_recv in src/backend/utils/adt/arrayfuncs.c): the number of dimensions,
+ * whether there are nulls, the type of the elements; the length and the first subscript of the one dimension; then each
+ * element behind its length, -1 for null. The driver sends a Buffer in binary. As text each element would be quoted
+ * here and unquoted there, which for kilobytes of JSON costs both sides more than all else that a statement's values
+ * do.
  */
 const headerBytes = 20;
 /** Before each element. */

@@ -2,12 +2,13 @@ import pg from 'pg';
 import { isReadOnly, isUnanswered } from './postgres-errors.js';
 
 /**
- * A connection that closes its socket when a statement gets no answer in time. pg would keep it: whatever the pool ran on it
- * next would wait behind that statement. The server ends a statement at its own, shorter limit, so one without an answer is on
- * a server, or behind a network, that is frozen; whether it will run cannot be known.
+ * A connection that closes its socket when a statement gets no answer in time. pg would keep it: whatever the pool ran
+ * on it next would wait behind that statement. The server ends a statement at its own, shorter limit, so one without an
+ * answer is on a server, or behind a network, that is frozen; whether it will run cannot be known.
  *
- * And one that can only be read. Behind a proxy it may lead to a server that is a standby by now, and it keeps the defaults of the time when it was opened:
- * what the pool runs on it would fail, for up to an hour after new ones work again.
+ * And one that can only be read. Behind a proxy it may lead to a server that is a standby by now, and it keeps the
+ * defaults of the time when it was opened: what the pool runs on it would fail, for up to an hour after new ones work
+ * again.
  */
 export class ClosingClient extends pg.Client {
   // pg declares nine ways to call it. TypeORM and Postgres use those that return a promise.

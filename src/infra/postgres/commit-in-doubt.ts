@@ -1,6 +1,9 @@
 import { isRefused } from './postgres-errors.js';
 
-/** Errors of a COMMIT that was not answered. Marked, and not put into another error: those who look for a code find it where it was. */
+/**
+ * Errors of a COMMIT that was not answered. Marked, and not put into another error: those who look for a code find it
+ * where it was.
+ */
 const marked = new WeakSet<Error>();
 
 /** Marks what a COMMIT failed of, unless it is known that it did not take place. */

@@ -27,7 +27,10 @@ const tlsAdvice =
 
 export const generalAdvice = 'Check DATABASE_URL, the network and Postgres’ own log.';
 
-/** Advice to an operator, where Postgres was not reached, let nobody in or can only be read; undefined: the error is of another kind. */
+/**
+ * Advice to an operator, where Postgres was not reached, let nobody in or can only be read; undefined: the error is of
+ * another kind.
+ */
 export function connectionAdvice(error: unknown): string | undefined {
   const { code, syscall } = (error ?? {}) as { code?: unknown; syscall?: unknown };
   const advice = advices[sqlState(error) ?? String(code)];
@@ -38,7 +41,10 @@ export function connectionAdvice(error: unknown): string | undefined {
   return isNotConnected(error) || isUnavailable(error) ? generalAdvice : undefined;
 }
 
-/** An error of the start, for an operator where it is of Postgres and can be mended; any other one as it is. Without a SQLSTATE it may be of another server. */
+/**
+ * An error of the start, for an operator where it is of Postgres and can be mended; any other one as it is. Without a
+ * SQLSTATE it may be of another server.
+ */
 export function explainPostgres(error: unknown): unknown {
   const advice = sqlState(error) === undefined ? undefined : connectionAdvice(error);
   return advice === undefined ? error : new CannotConnect('Postgres', error, advice);

@@ -11,13 +11,15 @@ export type DropConnection = Pick<EntityManager, 'query' | 'transaction'>;
 const lockTimeout = '2s';
 
 /**
- * Runs `work`, which detaches partitions and drops them, in one of the processes that call it; in the others it does nothing.
+ * Runs `work`, which detaches partitions and drops them, in one of the processes that call it; in the others it does
+ * nothing.
  *
- * Nobody waits for that work: DROP of a partition needs the whole table for an instant, and behind a backup that reads it,
- * everything that writes to the table would wait for that instant. So each partition is first detached CONCURRENTLY,
- * which takes turns with nobody; the table that is left is nobody's but this function's, and is dropped.
+ * Nobody waits for that work: DROP of a partition needs the whole table for an instant, and behind a backup that reads
+ * it, everything that writes to the table would wait for that instant. So each partition is first detached
+ * CONCURRENTLY, which takes turns with nobody; the table that is left is nobody's but this function's, and is dropped.
  *
- * Embedded there is no other process, and one connection, which each statement of `work` gives back: an export takes minutes.
+ * Embedded there is no other process, and one connection, which each statement of `work` gives back: an export takes
+ * minutes.
  * @param lock a number of this work's own, the same in every process
  */
 export async function whileDropping(

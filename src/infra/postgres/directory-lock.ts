@@ -61,7 +61,8 @@ function removeIfStale(lock: string, directory: string): void {
       'Stop it first, choose another DATA_DIR, or set DATABASE_URL to run several processes.',
     );
   }
-  // Of several processes that find the same stale lock, one renames it. It then checks that it did not move a fresh lock.
+  // Of several processes that find the same stale lock, one renames it. It then checks that it did not move a fresh
+  // lock.
   const aside = `${lock}.stale.${process.pid}`;
   try {
     renameSync(lock, aside);

@@ -17,8 +17,8 @@ export function isEmbeddedThere(directory: string): boolean {
 }
 
 /**
- * For programs that work on what is there. Those that cron starts have no variables of a shell: without `DATABASE_URL` they would make an empty
- * database, find nothing to do in it, and end well each minute, while retries wait.
+ * For programs that work on what is there. Those that cron starts have no variables of a shell: without `DATABASE_URL`
+ * they would make an empty database, find nothing to do in it, and end well each minute, while retries wait.
  * @throws {InvalidSettings} where there is neither a server nor an embedded database
  */
 export function requireDatabase({ DATABASE_URL, DATA_DIR }: Settings): void {

@@ -10,8 +10,8 @@ export function nearestExisting(directory: string): string {
 }
 
 /**
- * Makes a directory, for its owner alone, and those above it that are missing. Not with `recursive`: below a directory in which mkdir always answers
- * ENOENT, as in /proc, Node tries for ever, and nothing else happens in the process.
+ * Makes a directory, for its owner alone, and those above it that are missing. Not with `recursive`: below a directory
+ * in which mkdir always answers ENOENT, as in /proc, Node tries for ever, and nothing else happens in the process.
  */
 export function makeDirectory(directory: string): void {
   const existing = nearestExisting(directory);

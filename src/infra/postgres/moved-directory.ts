@@ -5,7 +5,8 @@ import { CannotConnect } from '../cannot-connect.js';
 const noteIn = (directory: string): string => join(directory, 'moved-to-postgres');
 
 /**
- * Notes in `DATA_DIR` that Postgres has everything that was in its database: whoever started both would have all that was waiting sent twice.
+ * Notes in `DATA_DIR` that Postgres has everything that was in its database: whoever started both would have all that
+ * was waiting sent twice.
  * @param to without a password: it is shown
  * @returns takes the note back
  */

@@ -10,8 +10,8 @@ import { countPools } from './postgres.metrics.js';
 import { preferIndexes } from './session-settings.js';
 
 /**
- * Postgres writes to all of it at every start. With half of its default of 128 MB a process has some 70 MB less; reads and writes at
- * random in a table of 80 MB took as long. With 32 MB they took a tenth longer.
+ * Postgres writes to all of it at every start. With half of its default of 128 MB a process has some 70 MB less; reads
+ * and writes at random in a table of 80 MB took as long. With 32 MB they took a tenth longer.
  */
 const memoryOfEmbedded = ['-c', 'shared_buffers=64MB'];
 

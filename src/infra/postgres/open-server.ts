@@ -11,8 +11,9 @@ import { TimedOutLogger } from './timed-out.js';
 /** One migrates or makes partitions, and one waits for its turn. */
 const upkeepConnections = 2;
 /**
- * The check itself waits no longer (src/health): one that a lock keeps waiting must not have the next look wait as well. The server alone keeps to
- * it, since a process on a slow machine may wait longer for an answer, above all when it starts.
+ * The check itself waits no longer (src/health): one that a lock keeps waiting must not have the next look wait as
+ * well. The server alone keeps to it, since a process on a slow machine may wait longer for an answer, above all when
+ * it starts.
  */
 const endChecksSoon = 'SET statement_timeout = 2000; SET lock_timeout = 1000';
 
@@ -41,7 +42,8 @@ export async function openServer(
     max,
     connectionString: url,
     onConnect: (client) => client.query(`${ordinarySettings}; ${asOnHotPath}`),
-    // Statements that are prepared for one day each (src/ledger/per-day.ts) would pile up in a connection that lives for months.
+    // Statements that are prepared for one day each (src/ledger/per-day.ts) would pile up in a connection that lives
+    // for months.
     maxLifetimeSeconds: 3600,
     ...stayingOpen, // until then
   });

@@ -1,6 +1,9 @@
 import { tlsErrorPattern } from '../tls-errors.js';
 
-/** SQLSTATE of a Postgres error; undefined for anything else (https://www.postgresql.org/docs/current/errcodes-appendix.html). */
+/**
+ * SQLSTATE of a Postgres error; undefined for anything else
+ * (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+ */
 export function sqlState(error: unknown): string | undefined {
   const candidate = error as { code?: unknown; driverError?: { code?: unknown } } | undefined;
   const code = candidate?.driverError?.code ?? candidate?.code;
@@ -17,8 +20,8 @@ export const isMissingPartition = (error: unknown): boolean => sqlState(error) =
 export const isMissingTable = (error: unknown): boolean => sqlState(error) === '42P01';
 
 /**
- * The data itself was refused (class 22: data exception, 23: constraint): repeating the same statement cannot help. A missing
- * partition is no fault of the data, although its code is that of a constraint.
+ * The data itself was refused (class 22: data exception, 23: constraint): repeating the same statement cannot help. A
+ * missing partition is no fault of the data, although its code is that of a constraint.
  */
 export const isDataError = (error: unknown): boolean =>
   /^2[23]/.test(sqlState(error) ?? '') && !isMissingPartition(error);
@@ -43,17 +46,22 @@ export const isReadOnly = (error: unknown): boolean => sqlState(error) === '2500
 const startsAsTls = new RegExp(`^${tlsErrorPattern}`);
 const withoutTls = 'The server does not support SSL connections';
 
-/** Its certificate is not trusted, or one side does not speak TLS as the other one asks. pg has no code for the second. */
+/**
+ * Its certificate is not trusted, or one side does not speak TLS as the other one asks. pg has no code for the second.
+ */
 export function isTlsError(error: unknown): boolean {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
   return (typeof code === 'string' && startsAsTls.test(code)) || message === withoutTls;
 }
 
-/** The database cannot be reached or written, lets nobody in, is starting, stopping or full, or was too slow: the same call may succeed later. */
+/**
+ * The database cannot be reached or written, lets nobody in, is starting, stopping or full, or was too slow: the same
+ * call may succeed later.
+ */
 export function isUnavailable(error: unknown): boolean {
-  // 08: connection exception, 53: insufficient resources, 57: operator intervention (shutdown, starting up, a time limit),
-  // 25006: read-only, 25P03: too long idle in a transaction, 55P03: a lock did not come, 40P01: a deadlock,
-  // 28, 3D: not with this user or password, or to this database: whoever changed that may change it back
+  // 08: connection exception, 53: insufficient resources, 57: operator intervention (shutdown, starting up, a time
+  // limit), 25006: read-only, 25P03: too long idle in a transaction, 55P03: a lock did not come, 40P01: a deadlock, 28,
+  // 3D: not with this user or password, or to this database: whoever changed that may change it back
   const state = sqlState(error);
   if (state) return /^(08|28|3D|53|57|25006|25P03|55P03|40P01)/.test(state);
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
@@ -68,8 +76,9 @@ export function isUnavailable(error: unknown): boolean {
 }
 
 /**
- * No connection came about, so that nothing was sent over it: refused, not found or not in time, to a server that could not prove who it is,
- * or Postgres said no to it (57P03: it is starting or stopping, 53300: too many connections, 28: not with this user, 3D: no such database).
+ * No connection came about, so that nothing was sent over it: refused, not found or not in time, to a server that could
+ * not prove who it is, or Postgres said no to it (57P03: it is starting or stopping, 53300: too many connections, 28:
+ * not with this user, 3D: no such database).
  */
 export function isNotConnected(error: unknown): boolean {
   if (/^(57P03|53300|28|3D)/.test(sqlState(error) ?? '')) return true;
@@ -88,9 +97,10 @@ export function isNotConnected(error: unknown): boolean {
 }
 
 /**
- * Postgres has answered that it did not take place. Not where it says so as it ends the connection, for it may have committed just before: with 08 and
- * 57, of which only 57014 is of a statement that was cancelled, and with a PANIC, whatever its code. Where the disk of its log is full that one is 53100 too,
- * and the record of the commit may have been written.
+ * Postgres has answered that it did not take place. Not where it says so as it ends the connection, for it may have
+ * committed just before: with 08 and 57, of which only 57014 is of a statement that was cancelled, and with a PANIC,
+ * whatever its code. Where the disk of its log is full that one is 53100 too, and the record of the commit may have
+ * been written.
  */
 export function isRefused(error: unknown): boolean {
   const state = sqlState(error);

@@ -30,9 +30,9 @@ export type Query = <R = Row>(statement: Statement, values?: Values) => Promise<
 
 /**
  * The ledger's database, real or embedded. `query` is for the hand-written statements of the hot path; TypeORM's
- * `dataSource` serves the rest. On a real server they have separate pools, so that an operator's slow query cannot use up
- * the connections that accept and deliver. Embedded there is one connection for everything: inside a transaction only
- * ever use the transaction's manager, or it waits for itself.
+ * `dataSource` serves the rest. On a real server they have separate pools, so that an operator's slow query cannot use
+ * up the connections that accept and deliver. Embedded there is one connection for everything: inside a transaction
+ * only ever use the transaction's manager, or it waits for itself.
  *
  * On a real server every statement has a time limit, which the server keeps to and the client watches over
  * (docs/decisions/0020). The embedded one runs in this process' only thread and has none.
@@ -45,12 +45,14 @@ export class Postgres {
   /** For work that may take minutes: migrations, partitions. Embedded, the same as `dataSource`. */
   readonly upkeep: DataSource;
   /**
-   * For health checks alone: one connection, for which no other work stands in line, with a limit of two seconds on the server. A process whose other
-   * connections are all in use is busy, not broken. Embedded, the same as `dataSource`.
+   * For health checks alone: one connection, for which no other work stands in line, with a limit of two seconds on the
+   * server. A process whose other connections are all in use is busy, not broken. Embedded, the same as `dataSource`.
    */
   readonly checks: DataSource;
   readonly isEmbedded: boolean;
-  /** An error of the start, for an operator where the database is the cause and can be mended; any other one as it is. */
+  /**
+   * An error of the start, for an operator where the database is the cause and can be mended; any other one as it is.
+   */
   readonly explain: (error: unknown) => unknown;
   /** For those on whose behalf requests use `dataSource`. */
   readonly turns: ReturnType<typeof connectionTurns>;
@@ -81,7 +83,9 @@ export class Postgres {
     return new Postgres(await opened, limits);
   }
 
-  /** Runs the migrations that have not run yet. Several processes may call it at once: one migrates, the others wait. */
+  /**
+   * Runs the migrations that have not run yet. Several processes may call it at once: one migrates, the others wait.
+   */
   async migrate(): Promise<string[]> {
     if (this.isEmbedded) return this.runMigrations(); // no other process can open this database
     const queryRunner = this.upkeep.createQueryRunner();
@@ -97,8 +101,8 @@ export class Postgres {
   }
 
   /**
-   * One that does not get a lock soon, behind a backup for example, is undone and tried again: others wait behind it. So is one that Postgres ends because it and
-   * others, which go on working meanwhile, wait for each other.
+   * One that does not get a lock soon, behind a backup for example, is undone and tried again: others wait behind it.
+   * So is one that Postgres ends because it and others, which go on working meanwhile, wait for each other.
    */
   private async runMigrations(): Promise<string[]> {
     for (;;) {
@@ -117,7 +121,10 @@ export class Postgres {
     await on.query('DELETE FROM migrations WHERE false');
   }
 
-  /** For health checks. Not by TypeORM's `showMigrations`: where that fails it keeps its connection, and there is only one. */
+  /**
+   * For health checks. Not by TypeORM's `showMigrations`: where that fails it keeps its connection, and there is only
+   * one.
+   */
   async hasPendingMigrations(): Promise<boolean> {
     const ran = 'SELECT DISTINCT name FROM migrations WHERE name = ANY ($1)';
     return (await this.checks.query<object[]>(ran, [migrationNames])).length < migrationNames.length;
@@ -128,8 +135,8 @@ export class Postgres {
   }
 
   /**
-   * As `query`, on a connection of `dataSource`: for what people ask, which must not take one from those that accept and deliver. Only for a
-   * SELECT: of an UPDATE or DELETE TypeORM does not return the rows alone.
+   * As `query`, on a connection of `dataSource`: for what people ask, which must not take one from those that accept
+   * and deliver. Only for a SELECT: of an UPDATE or DELETE TypeORM does not return the rows alone.
    */
   queryAside<R = Row>(statement: Statement, values: Values = {}): Promise<R[]> {
     return this.dataSource.query<R[]>(statement.text, valuesOf(statement, values));
@@ -141,8 +148,8 @@ export class Postgres {
   }
 
   /**
-   * Several statements on one connection, all or nothing. Use nothing but `query` inside: see above. After a deadlock `work`
-   * runs again from its beginning.
+   * Several statements on one connection, all or nothing. Use nothing but `query` inside: see above. After a deadlock
+   * `work` runs again from its beginning.
    */
   async transaction<T>(work: (query: Query) => Promise<T>): Promise<T> {
     return retryDeadlocks(() => this.withClient((client) => this.inTransaction(client, work)));
@@ -166,8 +173,8 @@ export class Postgres {
   }
 
   /**
-   * As `transaction`, with the same plans, on a connection of `dataSource`: for work in the background, which must not take one from
-   * those that accept and deliver.
+   * As `transaction`, with the same plans, on a connection of `dataSource`: for work in the background, which must not
+   * take one from those that accept and deliver.
    */
   async transactionAside<T>(work: (query: Query) => Promise<T>): Promise<T> {
     const asideWork = (client: pg.PoolClient) =>
@@ -179,8 +186,9 @@ export class Postgres {
   }
 
   /**
-   * Gives back the statements that the embedded database has prepared: those of past days (src/ledger/per-day.ts) would pile up in its one
-   * connection, half a megabyte a day. On a real server connections end after an hour. A statement that is needed is prepared again.
+   * Gives back the statements that the embedded database has prepared: those of past days (src/ledger/per-day.ts) would
+   * pile up in its one connection, half a megabyte a day. On a real server connections end after an hour. A statement
+   * that is needed is prepared again.
    */
   async forgetStatements(): Promise<void> {
     if (!this.isEmbedded) return;
@@ -233,7 +241,8 @@ export class Postgres {
 
   /**
    * Not `pool.query`: that closes the connection after every statement that is refused. A new one costs the server a
-   * process, and the embedded database has only this one: the next statement would fail with it, or the whole process end.
+   * process, and the embedded database has only this one: the next statement would fail with it, or the whole process
+   * end.
    */
   private async withClient<T>(work: (client: pg.PoolClient) => Promise<T>, pool = this.pool): Promise<T> {
     const client = await pool.connect();

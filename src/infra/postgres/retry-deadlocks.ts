@@ -4,8 +4,8 @@ import { isDeadlock } from './postgres-errors.js';
 const maxTries = 5;
 
 /**
- * Repeats work that Postgres ended because it and others waited for each other's rows: a statement or a transaction, which
- * has then changed nothing. `work` must therefore change nothing but the database.
+ * Repeats work that Postgres ended because it and others waited for each other's rows: a statement or a transaction,
+ * which has then changed nothing. `work` must therefore change nothing but the database.
  * @throws the deadlock after the fifth try, and every other error at once
  */
 export async function retryDeadlocks<T>(work: () => Promise<T>): Promise<T> {

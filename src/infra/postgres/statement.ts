@@ -50,7 +50,9 @@ export interface Rows<Item> {
   bind(items: readonly Item[]): Values;
 }
 
-/** One list has the name, the type and the value of each column, both for the text of the statement and for its values. */
+/**
+ * One list has the name, the type and the value of each column, both for the text of the statement and for its values.
+ */
 export function rowsOf<Item>(alias: string, columns: Readonly<Record<string, Column<Item>>>): Rows<Item> {
   const entries = Object.entries(columns);
   const parameterOf = (column: string) => `${alias}_${column}`;

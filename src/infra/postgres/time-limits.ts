@@ -4,9 +4,14 @@ export interface TimeLimits {
   statement: number;
   /** Waiting for one lock. Shorter than a statement, so that the log tells a lock in the way from a slow statement. */
   lock: number;
-  /** Between two statements of a transaction: a process that is frozen there must not keep others waiting for its rows. */
+  /**
+   * Between two statements of a transaction: a process that is frozen there must not keep others waiting for its rows.
+   */
   idleInTransaction: number;
-  /** The answer, measured by this process. A little more than a statement: normally the server ends it, and knows that it did. */
+  /**
+   * The answer, measured by this process. A little more than a statement: normally the server ends it, and knows that
+   * it did.
+   */
   answer: number;
 }
 
@@ -25,7 +30,10 @@ export function limitsOf(statementMs: number): TimeLimits {
   };
 }
 
-/** Of migrations and partitions: an index of a large table takes minutes, and one process waits until another has migrated. */
+/**
+ * Of migrations and partitions: an index of a large table takes minutes, and one process waits until another has
+ * migrated.
+ */
 const longestUpkeepMs = 3_600_000;
 export const upkeepLimits: TimeLimits = { ...limitsOf(longestUpkeepMs), lock: longestUpkeepMs };
 

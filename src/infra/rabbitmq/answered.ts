@@ -6,8 +6,8 @@ const longestCallMs = 3000;
 class NoAnswer extends Error {}
 
 /**
- * Waits for calls to the broker, but not for ever: amqplib has no time limit of its own. A broker that does not answer in time
- * is hung, so the connection is cut; whatever else waits for it fails too, and the connection is made anew.
+ * Waits for calls to the broker, but not for ever: amqplib has no time limit of its own. A broker that does not answer
+ * in time is hung, so the connection is cut; whatever else waits for it fails too, and the connection is made anew.
  * @throws when it does not answer, or refuses
  */
 export async function answered<T>(on: Channel | ChannelModel, calls: Promise<T>, withinMs = longestCallMs): Promise<T> {

@@ -1,10 +1,16 @@
 import amqp, { type ChannelModel } from 'amqplib';
 
 const connectMs = 5000;
-/** A process that has not been heard of for two or three of these is cut off by the broker, and its chunks go to others. Brokers propose 60 by themselves. */
+/**
+ * A process that has not been heard of for two or three of these is cut off by the broker, and its chunks go to others.
+ * Brokers propose 60 by themselves.
+ */
 const heartbeatSeconds = 10;
 
-/** It let the user in, and not into the virtual host. The broker says why, but amqplib drops what it said: its own log has it. */
+/**
+ * It let the user in, and not into the virtual host. The broker says why, but amqplib drops what it said: its own log
+ * has it.
+ */
 export class VirtualHostRefused extends Error {
   constructor(cause: unknown) {
     super('The virtual host is not there, or this user may not use it, or no more connections are allowed to it.', {
@@ -29,7 +35,10 @@ export async function connect(url: string, name: string): Promise<ChannelModel> 
   }
 }
 
-/** amqplib takes a heartbeat from the URL alone. The broker's counts where it is shorter; one that the operator has written counts in place of ours. */
+/**
+ * amqplib takes a heartbeat from the URL alone. The broker's counts where it is shorter; one that the operator has
+ * written counts in place of ours.
+ */
 function withHeartbeat(url: string): string {
   const asked = new URL(url);
   if (!asked.searchParams.has('heartbeat')) asked.searchParams.set('heartbeat', String(heartbeatSeconds));

@@ -14,8 +14,8 @@ const setUpWithinMs = 10_000;
 const abandonAfterMs = 1000;
 
 /**
- * One AMQP connection that is re-established for ever. `setUp` runs on every new connection and opens its channels; until
- * it has resolved, the connection counts as down.
+ * One AMQP connection that is re-established for ever. `setUp` runs on every new connection and opens its channels;
+ * until it has resolved, the connection counts as down.
  */
 export class RabbitMqConnection {
   private readonly logger: Logger;
@@ -67,7 +67,9 @@ export class RabbitMqConnection {
     if (model) await close(model, stoppingMs);
   }
 
-  /** Of no use as it is: it is closed, and another one is made, after `error`. Does nothing to one that is lost already. */
+  /**
+   * Of no use as it is: it is closed, and another one is made, after `error`. Does nothing to one that is lost already.
+   */
   abandon(model: ChannelModel, error: unknown): void {
     if (this.model !== model) return;
     this.lost(model, error);
@@ -79,7 +81,8 @@ export class RabbitMqConnection {
     try {
       const model = (connected = await connect(this.url, `heraut ${this.purpose}`));
       let failure: unknown;
-      // Without a listener an error event would end the process; what follows it is always `close`, which has not every error with it.
+      // Without a listener an error event would end the process; what follows it is always `close`, which has not every
+      // error with it.
       model.on('error', (error: unknown) => (failure = error));
       if (this.closing) return cut(model, new Error('closed'));
       this.model = model;

@@ -4,8 +4,9 @@ import type { ConfirmChannel } from 'amqplib';
 const routingKey = 'heraut.nowhere';
 
 /**
- * Publishes a message that goes to no queue, and waits until it is confirmed: neither connecting nor looking for a queue shows whether this user
- * may write, or whether the broker has an alarm. With an alarm it is not confirmed before that is over.
+ * Publishes a message that goes to no queue, and waits until it is confirmed: neither connecting nor looking for a
+ * queue shows whether this user may write, or whether the broker has an alarm. With an alarm it is not confirmed before
+ * that is over.
  * @throws the error with which RabbitMQ closed the channel, or the connection was lost
  */
 export function tryPublishing(channel: ConfirmChannel): Promise<void> {

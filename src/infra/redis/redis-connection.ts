@@ -5,13 +5,13 @@ const logger = new Logger('Redis');
 const betweenReconnectsMs = 1000;
 
 /**
- * A connection that is re-established for ever. A command fails at once while it is down, rather than wait in a queue of
- * unknown length: the caller decides how to wait.
+ * A connection that is re-established for ever. A command fails at once while it is down, rather than wait in a queue
+ * of unknown length: the caller decides how to wait.
  */
 export function openRedis(url: string): Redis {
   let reconnectedAt = -Infinity;
-  // The server we talk to is a replica now: the master may be elsewhere behind this address. While it is not, a connection for each
-  // refused write would fail all that is under way on the one before, reads included.
+  // The server we talk to is a replica now: the master may be elsewhere behind this address. While it is not, a
+  // connection for each refused write would fail all that is under way on the one before, reads included.
   const mayReconnect = () => {
     const now = performance.now();
     if (now - reconnectedAt < betweenReconnectsMs) return false;

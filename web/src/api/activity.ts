@@ -1,4 +1,7 @@
-/** A page that asks for news by itself does not keep a session alive; somebody who does something does, for this long after it. */
+/**
+ * A page that asks for news by itself does not keep a session alive; somebody who does something does, for this long
+ * after it.
+ */
 const countsForMs = 60_000;
 
 let lastAt = performance.now();

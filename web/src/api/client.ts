@@ -57,18 +57,25 @@ export async function callConsole(method: string, path: string, body?: object): 
   return answer;
 }
 
-/** A call that only reads gets something within this time: otherwise the server is gone, although the connection does not know yet. */
+/**
+ * A call that only reads gets something within this time: otherwise the server is gone, although the connection does
+ * not know yet.
+ */
 const longestSilenceMs = 45_000;
 
 async function reach(request: Request): Promise<Response> {
-  // No form or link of another site can send this: with the session's cookie it is what makes a change ours. With 0 it is no use of the
-  // session, which must end although a page is open and asks for news; some of that is asked with a POST.
+  // No form or link of another site can send this: with the session's cookie it is what makes a change ours. With 0 it
+  // is no use of the session, which must end although a page is open and asks for news; some of that is asked with a
+  // POST.
   request.headers.set('X-Heraut-Console', isActive() ? '1' : '0');
   if (request.method !== 'GET') return unlessCut(fetch(request));
   return unlessCut(fetchWhileItComes(request));
 }
 
-/** An answer may come for as long as it does: over a slow line a large one takes minutes, and would be asked for again without end. */
+/**
+ * An answer may come for as long as it does: over a slow line a large one takes minutes, and would be asked for again
+ * without end.
+ */
 async function fetchWhileItComes(request: Request): Promise<Response> {
   const silence = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;

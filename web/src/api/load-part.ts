@@ -12,8 +12,8 @@ const longestWaitMs = 10_000;
 const triesWhileAnswering = 3;
 
 /**
- * Code of the console that comes when it is first needed. While Heraut does not answer it is asked for again, as data are: a failure would
- * take the page away, with what was typed.
+ * Code of the console that comes when it is first needed. While Heraut does not answer it is asked for again, as data
+ * are: a failure would take the page away, with what was typed.
  * @throws {OtherVersion} where Heraut answers, and not with this
  */
 export async function loadPart<T>(load: () => Promise<T>): Promise<T> {

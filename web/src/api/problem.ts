@@ -48,13 +48,18 @@ export const isProblem = (error: unknown, code?: string): error is ApiProblem =>
 /** Of an answer that is no problem of the API: the error page of a proxy, for example. */
 const codeOfStatus = (status: number): string => `http-${status}`;
 
-/** Whether Heraut did not answer, as far as is known, but at most a proxy in its place: what was asked for may be done. */
+/**
+ * Whether Heraut did not answer, as far as is known, but at most a proxy in its place: what was asked for may be done.
+ */
 export const isUnanswered = (error: unknown): boolean =>
   error instanceof Unreachable ||
   (error instanceof ApiProblem &&
     ([502, 504].includes(error.status) || (error.status === 503 && error.code === codeOfStatus(503))));
 
-/** Whether Heraut answered that it cannot do this now: it may in a moment, or never, as where a statement takes too long each time. */
+/**
+ * Whether Heraut answered that it cannot do this now: it may in a moment, or never, as where a statement takes too long
+ * each time.
+ */
 export const isRefusedForNow = (error: unknown): boolean =>
   error instanceof ApiProblem && [429, 503].includes(error.status) && !isUnanswered(error);
 

@@ -24,7 +24,10 @@ export const untilItPasses = ({
 /** While nothing answers it is tried again for as long as the page is open; what the API refuses stays refused. */
 const retry = (failures: number, error: Error): boolean =>
   isUnanswered(error) || (isRefusedForNow(error) && failures < mostRepeats);
-/** Where the page shows an error already, another of Heraut's own tells nothing new: it is asked about again after `againMs`. */
+/**
+ * Where the page shows an error already, another of Heraut's own tells nothing new: it is asked about again after
+ * `againMs`.
+ */
 const retryWhileShown = (_: number, error: Error): boolean => isUnanswered(error);
 
 export const queries: QueryClient = new QueryClient({
@@ -47,7 +50,8 @@ export const queries: QueryClient = new QueryClient({
 /** The last error of a query without data, while somebody looks at it. */
 const shownErrors = new WeakMap<Query, Error>();
 
-// Asked again, such a query would wait as if for the first time: the error, with the button that has the focus, would go and come.
+// Asked again, such a query would wait as if for the first time: the error, with the button that has the focus, would
+// go and come.
 queries.getQueryCache().subscribe((event) => {
   const { query } = event;
   if (event.type === 'observerRemoved' && query.getObserversCount() === 0) shownErrors.delete(query);

@@ -24,8 +24,8 @@ export const isOverKey = ['session-is-over'];
 export const waysInKey = ['ways-in'];
 
 /**
- * The session of this browser; null: nobody is signed in. One that has ended stays as it was, so that the page under the dialog that asks to
- * sign in again keeps its form, with what was typed.
+ * The session of this browser; null: nobody is signed in. One that has ended stays as it was, so that the page under
+ * the dialog that asks to sign in again keeps its form, with what was typed.
  */
 export async function readSession(client: QueryClient): Promise<Session | null> {
   try {

@@ -32,8 +32,8 @@ interface Props extends ConfirmProps {
 const isRefusal = (error: unknown): boolean => isProblem(error, 'changed-meanwhile');
 
 /**
- * Asks before something is done to what others may change at the same time, or one's own try whose answer was lost. Then it is read again,
- * the dialog shows what is other than when it was opened, and is confirmed over that.
+ * Asks before something is done to what others may change at the same time, or one's own try whose answer was lost.
+ * Then it is read again, the dialog shows what is other than when it was opened, and is confirmed over that.
  */
 export function ConfirmOver({ now, readAgain, remark, opened, onConfirm, isSaid, children, ...confirm }: Props) {
   const [before, setBefore] = useState<object>();

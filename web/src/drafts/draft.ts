@@ -31,7 +31,9 @@ export function changesBetween(before: object, now: object): ComparedField[] {
     .filter((field) => !isSame(field.before, field.after));
 }
 
-/** The draft after an input; undefined where it equals the current value: then it follows the changes of others again. */
+/**
+ * The draft after an input; undefined where it equals the current value: then it follows the changes of others again.
+ */
 export const typedAfter = <T>(typed: Typed<T> | undefined, value: T, current: Read<T>): Typed<T> | undefined => {
   const over = typed?.over ?? current;
   return isSame(value, over.value) ? undefined : { value, over };
@@ -61,8 +63,8 @@ export interface Saving<T> {
 }
 
 /**
- * Saves a value over what it was typed over. Where another change was made meanwhile about something that the value does not have, it is
- * saved over that.
+ * Saves a value over what it was typed over. Where another change was made meanwhile about something that the value
+ * does not have, it is saved over that.
  * @throws {ApiProblem} `changed-meanwhile` where the other change was about the same
  */
 export async function saveOver<T>(value: T, over: Read<T>, { readAgain, save }: Saving<T>): Promise<Read<T>> {

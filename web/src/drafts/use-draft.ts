@@ -69,7 +69,10 @@ export function useDraft<T>({ current, readAgain, save }: Options<T>): Draft<T> 
   };
 }
 
-/** Whether the forms below are about something that is not there any more: they keep what was typed, and cannot be saved. */
+/**
+ * Whether the forms below are about something that is not there any more: they keep what was typed, and cannot be
+ * saved.
+ */
 export const IsGone = createContext(false);
 
 /** Those names in an address that say which form is shown; others may change under it. */

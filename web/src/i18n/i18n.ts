@@ -57,8 +57,9 @@ const asWritten = (values: Record<string, unknown>, language: string): Record<st
   );
 
 /**
- * The texts of one page or part, in both languages: the compiler insists that both have the same keys. They come with the code that
- * shows them, so that the first load has no others. A key with `_one` and `_other` is asked for without, with `{ count }`.
+ * The texts of one page or part, in both languages: the compiler insists that both have the same keys. They come with
+ * the code that shows them, so that the first load has no others. A key with `_one` and `_other` is asked for without,
+ * with `{ count }`.
  * @returns a hook that gives the function which translates
  */
 export function defineTexts<K extends string>(

@@ -26,8 +26,8 @@ const plain = (text: string): string =>
     .toLowerCase();
 
 /**
- * The items that have every word of what was typed, those first whose label begins with it. Nothing typed: pages and actions, as the
- * catalogue may be long.
+ * The items that have every word of what was typed, those first whose label begins with it. Nothing typed: pages and
+ * actions, as the catalogue may be long.
  */
 export function findItems(items: readonly Item[], typed: string): Item[] {
   const words = plain(typed).split(/\s+/).filter(Boolean);

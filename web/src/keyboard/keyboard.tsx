@@ -23,7 +23,10 @@ export function Keyboard() {
   const [open, setOpen] = useState<Open>();
   const [singleKeys] = useSingleKeys();
   const gAt = useRef(Number.NEGATIVE_INFINITY);
-  /** Of the dialog that is open or comes: its code does when it is first opened, and until then what is typed is meant for it. */
+  /**
+   * Of the dialog that is open or comes: its code does when it is first opened, and until then what is typed is meant
+   * for it.
+   */
   const wanted = useRef<Open>(undefined);
   const early = useRef('');
   const show = useCallback((which: Open) => {

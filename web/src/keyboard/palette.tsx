@@ -72,7 +72,8 @@ export default function Palette({ early, onClose, onHelp }: Props) {
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [isWanted, chosen]);
 
-  // As soon as it is in the document: what is typed until then is in `early`, and what is typed from then on comes to it.
+  // As soon as it is in the document: what is typed until then is in `early`, and what is typed from then on comes to
+  // it.
   const attach = useCallback(
     (input: HTMLInputElement | null) => {
       if (!input) return;

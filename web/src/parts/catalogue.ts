@@ -2,7 +2,10 @@ import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answerOf, api } from '../api/client.ts';
 
-/** Data that rarely changes is read once for all fields and rows that name some of it; code that changes it invalidates its key. */
+/**
+ * Data that rarely changes is read once for all fields and rows that name some of it; code that changes it invalidates
+ * its key.
+ */
 const staleTime = 60_000;
 
 export const channelsQuery = queryOptions({
@@ -17,7 +20,9 @@ export const applicationsQuery = queryOptions({
   staleTime,
 });
 
-/** For a field in which a channel is chosen by its name, or an owner by its client id: they are read once it is opened. */
+/**
+ * For a field in which a channel is chosen by its name, or an owner by its client id: they are read once it is opened.
+ */
 export function useNamesToChoose(of: 'channels' | 'applications') {
   const [isOpened, setOpened] = useState(false);
   const channels = useQuery({ ...channelsQuery, enabled: isOpened && of === 'channels' });

@@ -53,8 +53,9 @@ export function LeaveQuestion({ opened, title, detail, onStay, onLeave }: Questi
 }
 
 /**
- * Asks before a page is left while something that was asked for there is under way: it cannot be called back, and what became of it has to
- * be seen. A dialog that cannot be cancelled meanwhile has this, for Back, for keys and for the window.
+ * Asks before a page is left while something that was asked for there is under way: it cannot be called back, and what
+ * became of it has to be seen. A dialog that cannot be cancelled meanwhile has this, for Back, for keys and for the
+ * window.
  */
 export function AskUnderWay({ isBusy }: { isBusy: boolean }) {
   const t = useTexts();
@@ -79,8 +80,8 @@ export type Step = Parameters<BlockerFn>[0];
 const isNoReplacement = ({ action }: Step): boolean => action !== 'REPLACE';
 
 /**
- * Unlike `useBlocker`, which leaves the browser at the other address for as long as it asks: an answer that came meanwhile would change
- * the address of the wrong page, and another Back would go on from there, past the question.
+ * Unlike `useBlocker`, which leaves the browser at the other address for as long as it asks: an answer that came
+ * meanwhile would change the address of the wrong page, and another Back would go on from there, past the question.
  * @param isLeaving of the same function each time
  */
 export function useBlockedLeaving(

@@ -31,8 +31,8 @@ interface Props<Row> {
   height?: string;
   isMarked?: (row: Row) => boolean;
   /**
-   * Like a log: the end stays in view as rows come. `onFollow` tells whether it is in view, so that reading back is left alone, and so is a
-   * row that has the focus: out of view it would not be in the document, and the focus nowhere.
+   * Like a log: the end stays in view as rows come. `onFollow` tells whether it is in view, so that reading back is
+   * left alone, and so is a row that has the focus: out of view it would not be in the document, and the focus nowhere.
    */
   isFollowing?: boolean;
   onFollow?: (isFollowing: boolean) => void;

@@ -8,7 +8,8 @@ export function momentOf(local: string): string | undefined {
 }
 
 /**
- * The input of a field for a time: a moment, nothing (undefined), or something that is neither, which must not be taken for nothing.
+ * The input of a field for a time: a moment, nothing (undefined), or something that is neither, which must not be taken
+ * for nothing.
  * @param field its `value` is empty also where only a part is typed, and `badInput` then tells
  */
 export function readTime(field: {

@@ -2,7 +2,10 @@ import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { applicationsQuery, channelsQuery } from './catalogue.ts';
 
-/** Names of channels and applications by their subjects (`channel/<uuid>`); undefined where there is none, or while it is not known. */
+/**
+ * Names of channels and applications by their subjects (`channel/<uuid>`); undefined where there is none, or while it
+ * is not known.
+ */
 export function useNames(): (subject: string) => string | undefined {
   const { data: channels } = useQuery(channelsQuery);
   const { data: applications } = useQuery(applicationsQuery);

@@ -6,7 +6,9 @@ type Pages = Pick<
   'hasNextPage' | 'isFetching' | 'isError' | 'isFetchNextPageError' | 'fetchNextPage' | 'refetch'
 >;
 
-/** For the end of a list. A page that failed is not asked for again by being at the end: that would ask without a pause. */
+/**
+ * For the end of a list. A page that failed is not asked for again by being at the end: that would ask without a pause.
+ */
 export const readOn =
   ({ hasNextPage, isFetching, isError, fetchNextPage }: Pages) =>
   (): void => {
@@ -19,7 +21,10 @@ export const tryAgain =
   (): void =>
     void (isFetchNextPageError ? fetchNextPage() : refetch());
 
-/** With the time at which it was read, by the browser's clock: pages of one list are read one after the other, as somebody reads on. */
+/**
+ * With the time at which it was read, by the browser's clock: pages of one list are read one after the other, as
+ * somebody reads on.
+ */
 export const readNow = async <T extends object>(page: Promise<T>): Promise<T & { readAt: number }> => ({
   ...(await page),
   readAt: Date.now(),
@@ -32,8 +37,9 @@ interface Page {
 }
 
 /**
- * For `refetchInterval` of a list, the newest first: more than its first page would move under the reader, and be asked for page by page.
- * Nor is a search repeated that has found nothing yet: somebody is about to have it go on, and it reads the most.
+ * For `refetchInterval` of a list, the newest first: more than its first page would move under the reader, and be asked
+ * for page by page. Nor is a search repeated that has found nothing yet: somebody is about to have it go on, and it
+ * reads the most.
  */
 export const whileOnePage =
   <P extends Page>(rowsOf: (page: P) => readonly unknown[]) =>

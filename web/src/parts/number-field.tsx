@@ -9,8 +9,8 @@ interface Props extends Omit<NumberInputProps, 'value' | 'onChange'> {
 }
 
 /**
- * A number, with the separator of the chosen language; a point and a comma are both understood. The input stays as it is typed: on the
- * way to 0.5 there is a "0.", which is no other number than 0.
+ * A number, with the separator of the chosen language; a point and a comma are both understood. The input stays as it
+ * is typed: on the way to 0.5 there is a "0.", which is no other number than 0.
  */
 export function NumberField({ value, onChange, ...input }: Props) {
   const { decimalSeparator } = useFormat();

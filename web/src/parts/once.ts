@@ -4,8 +4,8 @@ import { randomKey } from './random-key.ts';
 type Send<Request, T> = (request: Request, header: { 'Idempotency-Key': string }) => Promise<T>;
 
 /**
- * Sends what has to be carried out once. A request that may have been carried out, although its answer was lost, goes again as it was
- * and under the same key when the same is asked for again: then Heraut answers what became of it.
+ * Sends what has to be carried out once. A request that may have been carried out, although its answer was lost, goes
+ * again as it was and under the same key when the same is asked for again: then Heraut answers what became of it.
  */
 export class Once {
   private open: { asked: string; request: unknown; key: string; isInDoubt: boolean } | undefined;
@@ -27,7 +27,7 @@ export class Once {
 }
 
 /**
- * Said only by those who have looked for the key. An error that refuses a later try before that, since the session has ended for example,
- * says nothing of the earlier one.
+ * Said only by those who have looked for the key. An error that refuses a later try before that, since the session has
+ * ended for example, says nothing of the earlier one.
  */
 const isNotDone = (error: unknown): boolean => isProblem(error, 'selection-not-confirmed');

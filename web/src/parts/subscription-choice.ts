@@ -10,8 +10,9 @@ interface Option {
 type Subscription = components['schemas']['Subscription'];
 
 /**
- * For a field in which subscriptions are chosen: those that are, and, once it is opened, those in which the server finds the input.
- * Each one that is chosen is there also where there is no such subscription, or the API does not know the id: an address may have anything.
+ * For a field in which subscriptions are chosen: those that are, and, once it is opened, those in which the server
+ * finds the input. Each one that is chosen is there also where there is no such subscription, or the API does not know
+ * the id: an address may have anything.
  */
 export function useSubscriptionChoice(chosen: readonly string[], labelOf: (subscription: Subscription) => string) {
   const [isOpened, setOpened] = useState(false);

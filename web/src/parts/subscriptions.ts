@@ -48,7 +48,10 @@ const mostFound = 50;
 /** Of what the server takes. */
 const longestText = 200;
 
-/** Those in which the server finds what was typed, the oldest first; of nothing typed, the oldest. Nothing is read before they are wanted. */
+/**
+ * Those in which the server finds what was typed, the oldest first; of nothing typed, the oldest. Nothing is read
+ * before they are wanted.
+ */
 export function useSubscriptionsWith(typed: string, isWanted: boolean) {
   const wanted = typed.trim().slice(0, longestText);
   const [text] = useDebouncedValue(wanted, settleMs);

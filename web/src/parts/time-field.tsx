@@ -18,7 +18,10 @@ interface Props extends Omit<TextInputProps, 'value' | 'onChange' | 'type' | 'er
   onWrong: (isWrong: boolean) => void;
 }
 
-/** A moment in the zone of the viewer, by the browser's own field. The input stays also where `value` follows later, as an address does. */
+/**
+ * A moment in the zone of the viewer, by the browser's own field. The input stays also where `value` follows later, as
+ * an address does.
+ */
 export function TimeField({ value, onChange, onWrong, ...input }: Props) {
   const t = useTexts();
   const field = useRef<HTMLInputElement>(null);

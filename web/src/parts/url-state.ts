@@ -4,8 +4,9 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 export type UrlState = Record<string, string | string[] | undefined>;
 
 /**
- * The state of a page is its address: it can be sent to a colleague, and the back button works. `set` changes the names given;
- * undefined and '' remove one. `isStep` makes an entry of the browser's history; without, the present one is replaced.
+ * The state of a page is its address: it can be sent to a colleague, and the back button works. `set` changes the names
+ * given; undefined and '' remove one. `isStep` makes an entry of the browser's history; without, the present one is
+ * replaced.
  */
 export function useUrlState(): [state: UrlState, set: (changes: UrlState, isStep?: boolean) => void] {
   const state: UrlState = useSearch({ strict: false });
@@ -33,8 +34,9 @@ export const allOf = (value: string | string[] | undefined): string[] =>
   value === undefined ? [] : Array.isArray(value) ? value : [value];
 
 /**
- * Bytes behind the `?` that an address of the console has at most, where they can become many. Heraut takes 16 KiB for the address and the
- * headers, in which whatever else is at this host may have large cookies; a proxy often takes no more than 8 KiB for the address.
+ * Bytes behind the `?` that an address of the console has at most, where they can become many. Heraut takes 16 KiB for
+ * the address and the headers, in which whatever else is at this host may have large cookies; a proxy often takes no
+ * more than 8 KiB for the address.
  */
 export const longestSearch = 7_500;
 

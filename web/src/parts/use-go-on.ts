@@ -12,8 +12,8 @@ export function useIsShown(): () => boolean {
 }
 
 /**
- * Goes to another page once something is done here. Nobody is asked: what was typed over it goes with it. Somebody who has left meanwhile
- * stays where they are, with what they type there.
+ * Goes to another page once something is done here. Nobody is asked: what was typed over it goes with it. Somebody who
+ * has left meanwhile stays where they are, with what they type there.
  */
 export function useGoOn(): (to: NavigateOptions) => Promise<void> {
   const navigate = useNavigate();

@@ -5,8 +5,8 @@ import { oneOf, useUrlState, type UrlState } from './url-state.ts';
 const settledMs = 250;
 
 /**
- * The text of a field that stands in the address. The field has it at once: the address comes too late for those who type fast. The field
- * follows the address where something else changes that.
+ * The text of a field that stands in the address. The field has it at once: the address comes too late for those who
+ * type fast. The field follows the address where something else changes that.
  * @param also other parameters of the address that change with it
  */
 export function useTypedText(name: string, also: UrlState = {}): [typed: string, type: (text: string) => void] {

@@ -1,6 +1,8 @@
 import { useState } from 'react';
 
-/** The time fields of a form or of a list that have something that is no moment: nothing may be done by them meanwhile. */
+/**
+ * The time fields of a form or of a list that have something that is no moment: nothing may be done by them meanwhile.
+ */
 export interface WrongTimes {
   isWrong: boolean;
   /** @returns the callback that the field of that name takes as `onWrong` */

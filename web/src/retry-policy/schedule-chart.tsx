@@ -25,7 +25,10 @@ const ticks: [number, string][] = [
   [604_800, '7 d'],
 ];
 
-/** A bar for each attempt after the first, as high as its delay is long, on a scale of powers: the first ones would be invisible otherwise. */
+/**
+ * A bar for each attempt after the first, as high as its delay is long, on a scale of powers: the first ones would be
+ * invisible otherwise.
+ */
 export function ScheduleChart({ attempts, summary }: Props) {
   const t = useRetryPolicyTexts();
   const { ref, width } = useElementSize<HTMLDivElement>();

@@ -9,7 +9,9 @@ export type PlannedAttempt = components['schemas']['RetryPolicyPreview']['attemp
 /** In the order in which they are asked for. */
 export const policyFields = ['maxRetries', 'backoffFactor', 'baseFactor', 'maxDelaySeconds', 'jitter'] as const;
 
-/** Every attempt of a delivery that never succeeds. @param policy a field left out is that of the saved general policy */
+/**
+ * Every attempt of a delivery that never succeeds. @param policy a field left out is that of the saved general policy
+ */
 export function usePolicyPreview(policy: Partial<RetryPolicy>) {
   const given = Object.fromEntries(
     policyFields.flatMap((field) => (policy[field] === undefined ? [] : [[field, policy[field]]])),

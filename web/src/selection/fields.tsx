@@ -17,7 +17,10 @@ interface Several<T extends string = string> {
   onChange: (value: T[]) => void;
 }
 
-/** Those that are chosen are there also where the catalogue has them no more, or the API does not know them: an address may have anything. */
+/**
+ * Those that are chosen are there also where the catalogue has them no more, or the API does not know them: an address
+ * may have anything.
+ */
 function withChosen(options: { value: string; label: string }[], chosen: readonly string[]) {
   const known = new Set(options.map(({ value }) => value));
   return [...chosen.filter((id) => !known.has(id)).map((id) => ({ value: id, label: id })), ...options];

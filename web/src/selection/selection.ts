@@ -40,8 +40,8 @@ export interface Criteria {
 }
 
 /**
- * An address may have anything. A value that the API does not understand stays as it is, and the API refuses it: without it,
- * everything would be meant.
+ * An address may have anything. A value that the API does not understand stays as it is, and the API refuses it:
+ * without it, everything would be meant.
  */
 export const criteriaOf = (state: UrlState): Criteria => ({
   notification: oneOf(state['notification']),
@@ -59,7 +59,10 @@ function timeOf(value: UrlState[string]): string | undefined {
   return text === undefined ? undefined : (momentOf(text) ?? text);
 }
 
-/** With one of each, where a list can be narrowed by one only, and by no notification: what is done to all of it is done to what it shows. */
+/**
+ * With one of each, where a list can be narrowed by one only, and by no notification: what is done to all of it is done
+ * to what it shows.
+ */
 export const singly = (criteria: Criteria): Criteria => ({
   ...criteria,
   notification: undefined,
@@ -86,7 +89,8 @@ export function selectionOf(criteria: Partial<Criteria>, more: Partial<Selection
 }
 
 /**
- * Without what is accepted after a selection was counted: what is still being published while somebody reads how much it means is not meant.
+ * Without what is accepted after a selection was counted: what is still being published while somebody reads how much
+ * it means is not meant.
  * @param asOf of the count, which has what was accepted at that very millisecond
  */
 export function untilCounted(given: Selection, asOf: string): Selection {
@@ -122,7 +126,10 @@ const sayable: ReadonlySet<string> = new Set<keyof Selection>([
   'groups',
 ]);
 
-/** Where the dead letters that a selection means are shown; undefined where no address says it: one that leaves something out leads to others. */
+/**
+ * Where the dead letters that a selection means are shown; undefined where no address says it: one that leaves
+ * something out leads to others.
+ */
 export function deadLettersOf(selection: Selection): UrlState | undefined {
   const { subscriptions = [], channels = [], errorClasses = [], states = [...deadStates], groups = [] } = selection;
   const dead = deadStates.filter((state) => states.includes(state));

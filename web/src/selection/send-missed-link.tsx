@@ -3,7 +3,10 @@ import { ButtonLink } from '../parts/links.tsx';
 import { useMay } from '../shell/session.tsx';
 import { useSelectionTexts } from './texts.ts';
 
-/** For a subscription whose filters were wrong: leads to what it would have got with those that it has now, counted already. */
+/**
+ * For a subscription whose filters were wrong: leads to what it would have got with those that it has now, counted
+ * already.
+ */
 export function SendMissedLink({ subscriptionId }: { subscriptionId: string }) {
   const t = useSelectionTexts();
   const may = useMay('operator');

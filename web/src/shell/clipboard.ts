@@ -1,6 +1,6 @@
 /**
- * Browsers give no clipboard to a page that came over plain HTTP from another machine. Text that is copied then goes by way of a field that
- * nobody sees.
+ * Browsers give no clipboard to a page that came over plain HTTP from another machine. Text that is copied then goes by
+ * way of a field that nobody sees.
  */
 if (!('clipboard' in navigator))
   Object.defineProperty(navigator, 'clipboard', {

@@ -9,7 +9,10 @@ import { useShellTexts } from './texts.ts';
 /** Nothing of what is asked for was read yet. */
 const neverRead = 0;
 
-/** When the oldest of what is shown was read, of that which nothing answers for; undefined: there is an answer for everything. */
+/**
+ * When the oldest of what is shown was read, of that which nothing answers for; undefined: there is an answer for
+ * everything.
+ */
 function unansweredSince(client: QueryClient): number | undefined {
   const unanswered = client
     .getQueryCache()
@@ -24,7 +27,10 @@ function unansweredSince(client: QueryClient): number | undefined {
   return readAt.length === 0 ? neverRead : Math.min(...readAt);
 }
 
-/** Says that Heraut does not answer, and how old what is shown may be; gone as soon as everything that is asked for was answered. */
+/**
+ * Says that Heraut does not answer, and how old what is shown may be; gone as soon as everything that is asked for was
+ * answered.
+ */
 export function ConnectionNotice() {
   const t = useShellTexts();
   const format = useFormat();

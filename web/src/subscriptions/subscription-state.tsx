@@ -34,7 +34,9 @@ const looks = {
 
 type State = keyof typeof looks;
 
-/** All that keeps deliveries from going out, or that nothing does; nobody is told so before it is known of its endpoint. */
+/**
+ * All that keeps deliveries from going out, or that nothing does; nobody is told so before it is known of its endpoint.
+ */
 function statesOf(
   { pausedAt, disabledAt, credentials }: Subscription,
   situation: Situation | null | undefined,

@@ -26,7 +26,10 @@ export interface AlertFilter {
   subject?: string | undefined;
 }
 
-/** More than a tall window shows: of a list that reads on by itself more than one page is there, and that stays as it is. */
+/**
+ * More than a tall window shows: of a list that reads on by itself more than one page is there, and that stays as it
+ * is.
+ */
 const pageLength = 100;
 
 export const readAlerts = (

@@ -47,7 +47,8 @@ export function ApplicationDrawer({ id, mayChange, onClose, onSecret }: Props) {
       position="right"
       size="md"
       title={t('title')}
-      // Every dialog that is open hears it: that of a question is to close alone, or not at all while it is carried out.
+      // Every dialog that is open hears it: that of a question is to close alone, or not at all while it is carried
+      // out.
       closeOnEscape={!isAsking}
     >
       {id !== undefined && <Loaded key={id} id={id} mayChange={mayChange} onSecret={onSecret} onAsking={setAsking} />}

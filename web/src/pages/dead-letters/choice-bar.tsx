@@ -17,7 +17,9 @@ interface Props {
   onAct: (act: Act) => void;
 }
 
-/** The selection, and the actions on it. Groups and single ones are two selections: each has its own count to confirm. */
+/**
+ * The selection, and the actions on it. Groups and single ones are two selections: each has its own count to confirm.
+ */
 export function ChoiceBar({ choice, criteria, groups, onAct }: Props) {
   const t = useDeadLettersTexts();
   const format = useFormat();

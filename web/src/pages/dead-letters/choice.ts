@@ -42,7 +42,10 @@ const roomIn = (state: UrlState): number => longestSearch - stringifySearch(stat
 
 export const isFull = (state: UrlState): boolean => roomIn(state) < bytesOfOne;
 
-/** Those of the address and those given, as many as it has room for: one that is longer could not be loaded, nor be sent to a colleague. */
+/**
+ * Those of the address and those given, as many as it has room for: one that is longer could not be loaded, nor be sent
+ * to a colleague.
+ */
 export function adding(state: UrlState, name: 'group' | 'delivery', ids: readonly string[]): string[] {
   const all = new Set(allOf(state[name]));
   let room = roomIn(state);

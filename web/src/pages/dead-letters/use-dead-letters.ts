@@ -40,7 +40,10 @@ export function useDeadLetters(criteria: Criteria) {
   });
 }
 
-/** The single dead letters of a group, the newest first. They stay as they were read: another row would come under a click that sends. */
+/**
+ * The single dead letters of a group, the newest first. They stay as they were read: another row would come under a
+ * click that sends.
+ */
 export function useLetters({ subscriptionId, state, errorClass }: Group, criteria: Criteria) {
   const query = { ...narrowingOf(criteria), subscription: subscriptionId, state, errorClass, limit: perPage };
   return useInfiniteQuery({

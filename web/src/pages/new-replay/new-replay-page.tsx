@@ -31,7 +31,10 @@ const noCount = { count: undefined };
 const ways = ['missed', 'everything', 'unfinished'] as const;
 type Way = (typeof ways)[number];
 
-/** That may be asked for. Where nothing is said, `failed` and `expired` are sent again, and all that is unfinished is cancelled. */
+/**
+ * That may be asked for. Where nothing is said, `failed` and `expired` are sent again, and all that is unfinished is
+ * cancelled.
+ */
 const statesFor = {
   missed: ['failed', 'expired', 'unknown', 'cancelled', 'delivered'],
   unfinished: unfinishedStates,

@@ -12,7 +12,9 @@ import type { Content, WholeNotification } from './whole-notification.ts';
 
 const mostAtOnce = 12;
 
-/** The subject of a notification. All of it was written by a publisher: text, in any direction, never a link of theirs. */
+/**
+ * The subject of a notification. All of it was written by a publisher: text, in any direction, never a link of theirs.
+ */
 export function Facts({ whole, content }: { whole: WholeNotification; content: Content }) {
   const t = useNotificationTexts();
   const seek = (name: string, value: string) => (

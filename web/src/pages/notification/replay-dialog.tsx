@@ -14,7 +14,10 @@ interface Props {
   id: string;
   subscriptionId: string;
   name: string;
-  /** There is a delivery, and it arrived: it is sent a second time. Otherwise there is none, and its filters have to fit now. */
+  /**
+   * There is a delivery, and it arrived: it is sent a second time. Otherwise there is none, and its filters have to fit
+   * now.
+   */
   isDelivered?: boolean;
   onClose: () => void;
 }

@@ -11,7 +11,9 @@ export type StoryEvent = components['schemas']['StoryEvent'];
 export type Attempt = ShownDelivery['attempts'][number];
 type State = ShownDelivery['state'];
 
-/** So many deliveries are looked at for changes; a notification with more is brought up to date by what is done to it. */
+/**
+ * So many deliveries are looked at for changes; a notification with more is brought up to date by what is done to it.
+ */
 const mostWatched = 500;
 
 const isInFlight = (state: State): boolean => state === 'queued' || state === 'sending';
@@ -43,8 +45,8 @@ interface Changes {
 }
 
 /**
- * Looks whether its deliveries have changed, and only then reads all of it again: its body may be a megabyte, and most of its life
- * nothing happens to it.
+ * Looks whether its deliveries have changed, and only then reads all of it again: its body may be a megabyte, and most
+ * of its life nothing happens to it.
  */
 export function useChanges(id: string, shown: readonly ShownDelivery[] | undefined): Changes {
   const client = useQueryClient();
@@ -73,8 +75,8 @@ export function useChanges(id: string, shown: readonly ShownDelivery[] | undefin
 }
 
 /**
- * Reads again what is shown beside a delivery, whenever that has changed: an answer that was under way at the same time may be the older
- * one, and would stay.
+ * Reads again what is shown beside a delivery, whenever that has changed: an answer that was under way at the same time
+ * may be the older one, and would stay.
  * @param shown the same object until it changes
  */
 export function useReadAfter(shown: unknown, read: () => Promise<unknown>): void {

@@ -71,8 +71,8 @@ const ofSelections = new Set<string>([
 ] satisfies Criterion[]);
 
 /**
- * The search of the page on which the unfinished deliveries of these notifications are cancelled. Undefined where a filter cannot be said
- * there: more would be meant than is shown.
+ * The search of the page on which the unfinished deliveries of these notifications are cancelled. Undefined where a
+ * filter cannot be said there: more would be meant than is shown.
  */
 export function unfinishedOf(state: UrlState): UrlState | undefined {
   const query = queryOf(state);

@@ -24,7 +24,9 @@ const keyOf = (query: Query) => [...foundListsKey, query];
 const ask = (query: Query, more: { limit: number; cursor?: string; acceptedFrom?: string }, signal: AbortSignal) =>
   api.GET('/admin/v1/notifications', { params: { query: { ...query, ...more } }, signal });
 
-/** The notifications that fit, page after page, as they were when each page was read: nothing moves under the reader. */
+/**
+ * The notifications that fit, page after page, as they were when each page was read: nothing moves under the reader.
+ */
 export function useFoundNotifications(query: Query) {
   const client = useQueryClient();
   const queryKey = keyOf(query);
@@ -64,8 +66,8 @@ export function useFoundNotifications(query: Query) {
 }
 
 /**
- * How many fit that were accepted since the list was read. They are announced, not put in: rows would move away under the pointer. The
- * newest that are listed, and were not delivered yet, are shown as they are now.
+ * How many fit that were accepted since the list was read. They are announced, not put in: rows would move away under
+ * the pointer. The newest that are listed, and were not delivered yet, are shown as they are now.
  */
 export function useNewer(query: Query, pages: InfiniteData<Page> | undefined) {
   const client = useQueryClient();
@@ -106,7 +108,10 @@ export function useNewer(query: Query, pages: InfiniteData<Page> | undefined) {
 const isUnderWay = ({ deliveries }: ListedNotification): boolean =>
   Object.keys(deliveries).some((state) => !isEnded(state as DeliveryState));
 
-/** Those of the first page; undefined where none of them has changed: a list that is set, to whatever, counts as read anew. */
+/**
+ * Those of the first page; undefined where none of them has changed: a list that is set, to whatever, counts as read
+ * anew.
+ */
 function asTheyAreNow(listed: InfiniteData<Page>, read: readonly ListedNotification[]): InfiniteData<Page> | undefined {
   const readById = new Map(read.map((each) => [each.id, each]));
   const [first, ...others] = listed.pages;

@@ -13,7 +13,10 @@ import { Throughput, Waiting } from './tiles.tsx';
 import type { Overview } from './verdict.ts';
 import { Verdict } from './verdict-banner.tsx';
 
-/** A process computes the answer at most once in two seconds, so this costs it next to nothing. Not while the tab is hidden. */
+/**
+ * A process computes the answer at most once in two seconds, so this costs it next to nothing. Not while the tab is
+ * hidden.
+ */
 const everyMs = 5_000;
 
 function useOverview() {

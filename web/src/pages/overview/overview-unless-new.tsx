@@ -7,7 +7,10 @@ import { OverviewPage } from './overview-page.tsx';
 /** Once something was accepted, it was: not asked again until the console is loaded anew. */
 let hasAccepted = false;
 
-/** An overview of nothing helps nobody: until something was accepted it leads to the first steps, unless the address says not to. */
+/**
+ * An overview of nothing helps nobody: until something was accepted it leads to the first steps, unless the address
+ * says not to.
+ */
 export function OverviewUnlessNew() {
   const [url] = useUrlState();
   const isAsked = !hasAccepted && oneOf(url['welcome']) !== 'no';

@@ -5,8 +5,8 @@ export interface CurlRequest {
 }
 
 /**
- * The request as a command of a POSIX shell. Any input leaves the shell running nothing but curl: every value is in single
- * quotes, but for the token, which is a variable of the shell.
+ * The request as a command of a POSIX shell. Any input leaves the shell running nothing but curl: every value is in
+ * single quotes, but for the token, which is a variable of the shell.
  */
 export function curlOf({ url, headers, body }: CurlRequest): string {
   const lines = [

@@ -32,7 +32,10 @@ import { useDraft } from './use-draft.ts';
 import { usePublish } from './use-publish.ts';
 import { useRefusalText } from './use-refusal-text.ts';
 
-/** The address has the channel, `like` (a notification to begin with) and `published` (the one whose deliveries are shown). */
+/**
+ * The address has the channel, `like` (a notification to begin with) and `published` (the one whose deliveries are
+ * shown).
+ */
 export function PublishPage() {
   const t = usePublishTexts();
   const channels = useChannels();

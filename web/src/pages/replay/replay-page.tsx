@@ -35,7 +35,8 @@ export function ReplayPage() {
   const work = found.data;
   const isOver = work !== undefined && !isUnfinished(work);
   const client = useQueryClient();
-  // The replay has changed what lists show: they are read again when the replay is over, or somebody leaves this page before.
+  // The replay has changed what lists show: they are read again when the replay is over, or somebody leaves this page
+  // before.
   useEffect(() => {
     if (isOver) return undefined;
     return () => {

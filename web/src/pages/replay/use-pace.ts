@@ -1,7 +1,10 @@
 import { useRef } from 'react';
 import type { Replay } from '../../selection/selection.ts';
 
-/** The pace is that of the last seconds: a replay that was paused, or waits for an endpoint, has another one than before. */
+/**
+ * The pace is that of the last seconds: a replay that was paused, or waits for an endpoint, has another one than
+ * before.
+ */
 const windowMs = 12_000;
 
 interface Sample {

@@ -11,7 +11,10 @@ export function flowOf({ held }: Held, situation: Situation | null | undefined):
   return situation.waiting > 0 && situation.lastFailure ? 'waits' : 'runs';
 }
 
-/** Why deliveries are held, as far as it is not the pause or the open circuit that is shown anyway. `goesOut`: it was one of these, which is over. */
+/**
+ * Why deliveries are held, as far as it is not the pause or the open circuit that is shown anyway. `goesOut`: it was
+ * one of these, which is over.
+ */
 export function heldBecause(
   { pausedAt, held }: Held,
   situation: Situation | null | undefined,
@@ -25,8 +28,8 @@ export function heldBecause(
 }
 
 /**
- * The held deliveries, as the list of subscriptions counts them: `inLine` wait for an earlier one about the same object, and are not
- * among them.
+ * The held deliveries, as the list of subscriptions counts them: `inLine` wait for an earlier one about the same
+ * object, and are not among them.
  */
 export function heldApart(
   { held: { count, byReason, oldestAt } }: Pick<Held, 'held'>,
@@ -36,6 +39,9 @@ export function heldApart(
   return { count: count - inLine, oldestAt: inLine === 0 ? oldestAt : (situation?.oldestHeldAt ?? null), inLine };
 }
 
-/** So far back the situation of a subscription counts; to the minute, so that a link stays the same while it is looked at. */
+/**
+ * So far back the situation of a subscription counts; to the minute, so that a link stays the same while it is looked
+ * at.
+ */
 export const weekBefore = (nowMs: number): string =>
   new Date(Math.floor(nowMs / 60_000 - 7 * 24 * 60) * 60_000).toISOString();

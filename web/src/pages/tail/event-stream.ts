@@ -32,12 +32,15 @@ interface Following {
 
 const firstWaitMs = 500;
 const longestWaitMs = 8_000;
-/** The server says something every 15 seconds; a server that is silent for longer is gone, although the connection does not know yet. */
+/**
+ * The server says something every 15 seconds; a server that is silent for longer is gone, although the connection does
+ * not know yet.
+ */
 const longestSilenceMs = 40_000;
 
 /**
- * Follows the live events until `signal`. A connection that is lost is made again, and goes on behind the last id: an `EventSource`
- * would give up for good at the first 503 of a proxy, and could not begin at an id.
+ * Follows the live events until `signal`. A connection that is lost is made again, and goes on behind the last id: an
+ * `EventSource` would give up for good at the first 503 of a proxy, and could not begin at an id.
  */
 export async function follow({ query, after, onEvents, onConnection, signal }: Following): Promise<void> {
   let last = after;

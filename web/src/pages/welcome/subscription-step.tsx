@@ -115,7 +115,10 @@ export function SubscriptionStep({ channels }: { channels: readonly { name: stri
   );
 }
 
-/** The application that a first subscription belongs to: that of the viewer, or else the first there is. undefined: not known yet. */
+/**
+ * The application that a first subscription belongs to: that of the viewer, or else the first there is. undefined: not
+ * known yet.
+ */
 function useOwner(): string | null | undefined {
   const { data: session } = useSession();
   const via = session?.user.via;

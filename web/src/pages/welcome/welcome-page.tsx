@@ -12,7 +12,10 @@ import { SubscriptionStep } from './subscription-step.tsx';
 import { useWelcomeTexts } from './texts.ts';
 import { useProgress } from './use-progress.ts';
 
-/** From an empty installation to a delivered notification: each step is done when the ledger has what it makes, however it came there. */
+/**
+ * From an empty installation to a delivered notification: each step is done when the ledger has what it makes, however
+ * it came there.
+ */
 export function WelcomePage() {
   const t = useWelcomeTexts();
   const format = useFormat();

@@ -1,6 +1,9 @@
 import { useSyncExternalStore } from 'react';
 
-/** The input of this page, kept while other pages are looked at. It may hold secrets, so it stays in the memory of the page. */
+/**
+ * The input of this page, kept while other pages are looked at. It may hold secrets, so it stays in the memory of the
+ * page.
+ */
 export interface ConfigurationDraft {
   text: string;
   isPruning: boolean;

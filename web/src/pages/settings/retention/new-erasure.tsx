@@ -9,7 +9,9 @@ import { useRetentionTexts } from './texts.ts';
 
 export const erasuresKey = ['erasures'] as const;
 
-/** About a main object they are counted first, and erased when that is confirmed; one notification is confirmed here. */
+/**
+ * About a main object they are counted first, and erased when that is confirmed; one notification is confirmed here.
+ */
 export function NewErasure() {
   const t = useRetentionTexts();
   const client = useQueryClient();
