@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, expect, it, vi } from 'vitest';
+import { page, stubPage } from './stub-page.ts';
 
 let now = 0;
 const sent: Request[] = [];
@@ -6,10 +7,7 @@ const atOnce = () => Response.json({});
 let answer: (signal: AbortSignal | null | undefined) => Response = atOnce;
 
 beforeAll(() => {
-  // Another file may have loaded it, with another clock.
-  vi.resetModules();
-  vi.stubGlobal('document', { baseURI: 'http://heraut.example/console/' });
-  vi.stubGlobal('addEventListener', () => undefined);
+  stubPage();
   vi.stubGlobal('fetch', (request: Request, { signal }: RequestInit = {}) => {
     sent.push(request);
     return Promise.resolve(answer(signal));
@@ -30,6 +28,7 @@ it.each(['GET', 'POST', 'DELETE'])(
   'says of a %s that nobody asked for lately that it is no use of the session',
   async (method) => {
     const { callConsole } = await import('./client.ts');
+    page.dispatchEvent(new Event('keydown'));
     await callConsole(method, 'session');
     now += 61_000;
     await callConsole(method, 'session');

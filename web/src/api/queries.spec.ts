@@ -1,10 +1,10 @@
 import { QueryObserver } from '@tanstack/react-query';
 import { afterAll, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { stubPage } from './stub-page.ts';
 import { readProblem } from './problem.ts';
 
 beforeAll(() => {
-  vi.stubGlobal('document', { baseURI: 'http://heraut.example/console/' });
-  vi.stubGlobal('addEventListener', () => undefined);
+  stubPage();
 });
 beforeEach(() => {
   vi.useFakeTimers();

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { stubPage } from '../api/stub-page.ts';
 
 beforeAll(() => {
-  vi.stubGlobal('document', { baseURI: 'http://heraut.example/console/' });
-  vi.stubGlobal('addEventListener', () => undefined);
+  stubPage();
 });
 afterAll(() => vi.unstubAllGlobals());
 
