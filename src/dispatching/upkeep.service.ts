@@ -65,8 +65,8 @@ export class Upkeep {
     const digestsUntil = () => heartbeat.ledgerNow() - acceptedWithin(settings.DATABASE_TIMEOUT);
     const by = { heartbeat, clock, logger: this.logger };
     /**
-     * Of tables of which so many rows go in a minute that all of them would be found again and again behind a snapshot
-     * (`SinceLastLook`).
+     * Sweeps rows whose time has been over since the last sweep, and each hour all whose time is over: behind a
+     * snapshot, a backup's for example, a sweep of everything walks over each row that the ones before have removed.
      */
     const overSinceLast = (sweep: (sinceMs: number, limit: number) => Promise<number>) => {
       const looks = new SinceLastLook(() => heartbeat.ledgerNow(), hourMs);

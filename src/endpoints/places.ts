@@ -48,8 +48,8 @@ export class Places {
 
   /**
    * An origin may have as many places as it leaves free: one alone takes half, two a third each, and many a few. Those
-   * few are not enough for one that is called often: the places of slow ones come back only when their calls end, and
-   * ones that had fewer take the last. So some are kept for origins that give them back soon.
+   * few are not enough for one that is called often: slow ones give places back only when their calls end, and those of
+   * them that had fewer take the last ones. So some are kept for origins that give them back soon.
    */
   suffice(origin: Origin): boolean {
     return origin.window.open < this.freeFor(origin);
@@ -69,14 +69,14 @@ export class Places {
     return room.isProven || this.unproven < this.shareOf(room);
   }
 
-  private freeFor(origin: Origin): number {
-    if (origin.hasShortCalls) return this.free;
-    return this.free - (origin.isUnknown && origin.window.open === 0 ? this.kept / 2 : this.kept);
-  }
-
   /** How many places the unproven may have for this one, which is not proven, to get another. */
   shareOf(room: Room): number {
     if (room.origin.window.open === 0) return this.firstCallsShare;
     return room.overdue > 0 ? this.unprovenShare / 2 : this.unprovenShare;
+  }
+
+  private freeFor(origin: Origin): number {
+    if (origin.hasShortCalls) return this.free;
+    return this.free - (origin.isUnknown && origin.window.open === 0 ? this.kept / 2 : this.kept);
   }
 }

@@ -52,6 +52,7 @@ export class Origin {
     return this.meanMs.value === undefined;
   }
 
+  /** It gives its places back soon: on average, and as far as its calls under way tell. */
   get hasShortCalls(): boolean {
     return this.overdue === 0 && (this.meanMs.value ?? Infinity) <= shortMs;
   }

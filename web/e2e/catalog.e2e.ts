@@ -2,7 +2,7 @@ import type { Route } from '@playwright/test';
 import { randomUUID } from 'node:crypto';
 import { signToken } from '../../test/support/tokens.js';
 import type { AlertPage } from '../src/pages/alerts/alerts.ts';
-import { asTimePasses, atOnce, expect, lookAt, retype, test } from './harness.js';
+import { asTimePasses, atOnce, auditEntry, expect, lookAt, retype, test } from './harness.js';
 
 const newName = (kind: string) => `${kind}-${randomUUID().slice(0, 8)}`;
 
@@ -360,19 +360,9 @@ test('the audit log stays up to date in a window as tall as they are, and a sear
   await page.clock.install();
   await page.setViewportSize({ width: 1280, height: 2160 });
   const pageOf = (url: URL) => ({
-    entries: Array.from({ length: Number(url.searchParams.get('limit') ?? 50) }, (_, nr) => ({
-      id: String(9_999 - nr - Number(url.searchParams.get('cursor') ?? 0)),
-      at: '2026-11-20T10:00:00.000Z',
-      action: 'channel.changed',
-      subject: 'retry-policy',
-      client: null,
-      via: null,
-      address: null,
-      requestId: null,
-      before: null,
-      after: null,
-      changedSecrets: [],
-    })),
+    entries: Array.from({ length: Number(url.searchParams.get('limit') ?? 50) }, (_, nr) =>
+      auditEntry(9_999 - nr - Number(url.searchParams.get('cursor') ?? 0), 'channel.changed'),
+    ),
     nextCursor: '500',
   });
   const asked: URL[] = [];

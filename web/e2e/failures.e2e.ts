@@ -1,7 +1,7 @@
 import type { Page, Route } from '@playwright/test';
 import { randomUUID } from 'node:crypto';
 import type { Installation } from '../../test/support/installation.js';
-import { asTimePasses, atOnce, expect, retype, signIn, test } from './harness.js';
+import { asTimePasses, atOnce, auditEntry, expect, retype, signIn, test } from './harness.js';
 
 const fault = { status: 500, json: { status: 500, code: 'error', title: 'Internal error', detail: 'Of this test' } };
 const unavailable = (detail: string) => ({
@@ -20,19 +20,7 @@ async function idOf(heraut: Installation, name: string): Promise<string> {
 }
 
 test('a page of a list that fails is asked for once, and again when somebody wants it', async ({ open, page }) => {
-  const entry = (id: number) => ({
-    id: String(id),
-    at: '2026-11-20T10:00:00.000Z',
-    action: `of-page-${id}`,
-    subject: 'retry-policy',
-    client: null,
-    via: null,
-    address: null,
-    requestId: null,
-    before: null,
-    after: null,
-    changedSecrets: [],
-  });
+  const entry = (id: number) => auditEntry(id, `of-page-${id}`);
   let [isRead, asked, isMended] = [false, 0, false];
   await page.route('**/admin/v1/audit*', (route) => {
     if (!route.request().url().includes('cursor=')) {

@@ -231,3 +231,18 @@ export async function retype(field: Locator, text: string): Promise<void> {
   }).toPass();
   await field.pressSequentially(text);
 }
+
+/** As the audit log has it. */
+export const auditEntry = (id: number, action: string) => ({
+  id: String(id),
+  at: '2026-11-20T10:00:00.000Z',
+  action,
+  subject: 'retry-policy',
+  client: null,
+  via: null,
+  address: null,
+  requestId: null,
+  before: null,
+  after: null,
+  changedSecrets: [],
+});
