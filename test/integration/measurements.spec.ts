@@ -258,7 +258,7 @@ describe.each(stacks)('what is measured of the ledger ($name)', (stack) => {
       expect((await handOutDue(test.postgres, 512, null)).deliveries).toHaveLength(3);
       const [countAfter, sumAfter] = await observed();
       expect(countAfter - count).toBe(2);
-      expect(sumAfter - sum).toBeGreaterThanOrEqual(200);
+      expect(sumAfter - sum).toBeGreaterThan(199.9); // 200.04 + 0.1 - 0.1 may be a little less in floats
       expect(sumAfter - sum).toBeLessThan(250);
     });
   });
