@@ -1,12 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { createServer } from 'node:net';
+import { Client } from 'undici';
 import { lockedBy } from '../../scripts/faults/locks.mjs';
 import { accepts, freePort } from '../../scripts/private-servers/private-server.mjs';
 import { queryOnce } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { Installation } from '../support/installation.js';
 import { answer, arrival, Receiver } from '../support/receiver.js';
-import { HerautProcess, isAlive, type LogEvent } from '../support/spawn-heraut.js';
+import { HerautProcess, isAlive, type CallOptions, type LogEvent } from '../support/spawn-heraut.js';
 import { real, type PreparedStack } from '../support/stacks.js';
 
 /** Each process takes itself for the only one of a machine, so that the ledger knows which pid has which id. */
@@ -140,22 +141,47 @@ describe('an installation with PROCESSES=2', () => {
     });
 
     /**
-     * One after the other, on a connection that is kept: some with many deliveries, which keep the process busy, and
-     * then some with one, which are accepted soon after it has asked for room. On a busy machine this publishes no
-     * faster than the process sends: each time that it was not enough the receiver becomes slower. @returns the ids of
-     * those with many
+     * By several at once: what a process finds out of the other one is out of date, on a busy machine, before a lone
+     * publisher could publish again. Some with many deliveries, which keep the process busy, and some with one, for
+     * which the other one has room. On a busy machine this publishes no faster than the process sends: each time that it
+     * was not enough the receiver becomes slower. @returns the ids of those with many
      */
     async function publishUntilShared(): Promise<string[]> {
       const before = await taken();
       const published: string[] = [];
+      const publishers = await toOneProcess();
       await eventually(async () => {
-        for (let nr = 0; nr < 10; nr++) published.push((await heraut.publish(shared)).id);
-        for (let nr = 0; nr < 10; nr++) await heraut.publish(channel);
+        await Promise.all(
+          publishers.map(async ({ via }) => {
+            for (let nr = 0; nr < 10; nr++)
+              if (nr % 3 === 0) published.push((await heraut.publish(shared, {}, via)).id);
+              else await heraut.publish(channel, {}, via);
+          }),
+        );
         if ((await taken()) > before) return true;
         answersAfterMs = Math.min(longestAnswerMs, 2 * answersAfterMs);
         return false;
       }, 'something that the other process has taken');
+      await Promise.all(publishers.map(({ connection }) => connection.close()));
       return published;
+    }
+
+    /** Connections to one of the processes. They are dealt out in turn. */
+    async function toOneProcess() {
+      const all = Array.from({ length: 8 }, () => {
+        const connection = new Client(heraut.api.url);
+        return { connection, via: viaApi({ dispatcher: connection }) };
+      });
+      const ids = await Promise.all(all.map(async ({ via }) => (await heraut.publish(channel, {}, via)).id));
+      const acceptedBy = await eventually(() => {
+        const events = log().filter(({ event }) => event === 'notification.accepted');
+        const found = ids.map((id) => events.find(({ notificationId }) => notificationId === id)?.pid);
+        return !found.includes(undefined) && found;
+      }, 'their acceptance in the log');
+      const publishers = all.filter((_, nr) => acceptedBy[nr] === acceptedBy[0]);
+      const others = all.filter((each) => !publishers.includes(each));
+      await Promise.all(others.map(({ connection }) => connection.close()));
+      return publishers;
     }
 
     const taken = () => sample('heraut_deliveries_taken_from_siblings_total');
@@ -346,11 +372,13 @@ describe('an installation with PROCESSES=2', () => {
     return ids;
   }
 
-  function viaAlone(withinMs = 60_000): HerautProcess {
+  const viaAlone = (withinMs = 60_000) => viaApi({ headers: alone, signal: AbortSignal.timeout(withinMs) });
+
+  function viaApi(also: CallOptions): HerautProcess {
     const { api } = heraut;
     return Object.assign(Object.create(api) as HerautProcess, {
-      call: (method: string, path: string, options = {}) =>
-        api.call(method, path, { ...options, headers: alone, signal: AbortSignal.timeout(withinMs) }),
+      call: (method: string, path: string, options: CallOptions = {}) =>
+        api.call(method, path, { ...options, ...also }),
     });
   }
 

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import type { Dispatcher } from 'undici';
 import { freePort } from '../../scripts/private-servers/private-server.mjs';
 import { eventually } from './eventually.js';
 import { secretWatch } from './secret-watch.js';
@@ -20,6 +21,8 @@ export interface CallOptions {
   token?: string | null;
   headers?: Record<string, string>;
   signal?: AbortSignal;
+  /** A connection; otherwise any. */
+  dispatcher?: Dispatcher;
 }
 
 export interface Answer {
@@ -128,13 +131,13 @@ export class HerautProcess {
   }
 
   /** One HTTP call to it, by default as the superuser. */
-  async call(method: string, path: string, { body, token, headers = {}, signal }: CallOptions = {}): Promise<Answer> {
+  async call(method: string, path: string, { body, token, headers = {}, ...also }: CallOptions = {}): Promise<Answer> {
     const authorization = token === null ? undefined : `Bearer ${token ?? signToken(superuser)}`;
     secretWatch.knowOf(body, authorization);
     const response = await fetch(`${this.url}${path}`, {
       method,
       redirect: 'manual',
-      ...(signal ? { signal } : {}),
+      ...(also as RequestInit), // Node's own undici has types of another version
       headers: {
         ...(authorization === undefined ? {} : { authorization }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
