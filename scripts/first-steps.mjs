@@ -95,7 +95,8 @@ export async function wayIntoConsole({ adminUrl, clientId, secret, isSecretConfi
   const command = [
     ...(adminUrl === 'http://127.0.0.1:8000' ? [] : [`HERAUT_URL=${adminUrl}`]),
     ...(env.DATA_DIR && !isSecretConfigured ? [`DATA_DIR='${env.DATA_DIR.replaceAll("'", `'\\''`)}'`] : []),
-    'npx heraut console',
+    // Elsewhere than in this directory npx would fetch a package of that name, and run it with the secret.
+    isSecretConfigured ? `node '${commandLine}' console` : 'npx heraut console',
   ].join(' ');
   if (isSecretConfigured)
     return `The console: ${adminUrl}/console/\nTo be signed in by a link, in a terminal that has SUPERUSER_SECRET: ${command}`;

@@ -134,7 +134,7 @@ describe('npm start', () => {
     const commands = await one.commands();
     expect(one.text).not.toContain(settings.SUPERUSER_SECRET);
     expect(one.text).not.toMatch(/\beyJ|ticket=/); // how every JSON Web Token begins, and what a link that signs in has
-    expect(one.text).toMatch(/^The console: http:\S+\/console\/\n.*npx heraut console$/m);
+    expect(one.text).toMatch(/^The console: http:\S+\/console\/\n.*node '\/\S+' console$/m);
     const [makeToken = ''] = one.text.split('\n').filter((line) => line.startsWith('TOKEN='));
     for (const command of commands) expect(await paste(`${makeToken}\n${command}`, settings)).toBe(201);
     await eventually(() => one.text.includes('received '), 'the delivery');

@@ -60,6 +60,8 @@ export function Actions({ subscription, tag, situation, onDeleted }: Props) {
     const notice = notifications.show({
       color: 'green',
       withBorder: true,
+      // Long enough to read it, to find out that it was the wrong one, and to reach the button by keyboard.
+      ...(undo && { autoClose: 20_000 }),
       message: undo ? (
         <>
           {message}{' '}
