@@ -9,7 +9,8 @@ import { ShortOrigins } from './short-origins.js';
 export class OriginTurns {
   /** Those whose turn comes when a place is free, the next one first. */
   private readonly ready = new Set<Origin>();
-  private readonly short = new ShortOrigins();
+  private readonly unproven = new ShortOrigins();
+  private readonly long = new ShortOrigins();
   /** With room for a call, that have as many places as are free. */
   private readonly crowded = new Set<Origin>();
 
@@ -18,15 +19,17 @@ export class OriginTurns {
   /** Something has changed for it: its turn will tell. */
   mayBeReady(origin: Origin): void {
     if (origin.withLine.size === 0) return;
-    this.short.delete(origin);
-    this.crowded.delete(origin);
-    this.ready.add(origin);
+    this.leaveApart(origin);
+    this.ready.add(origin); // one that has a turn keeps its place among them
   }
 
   /** While a place is free: the room that gets it. Its origin has no turn any more, until it may be ready again. */
   next(): Room | undefined {
     for (;;) {
-      const origin = this.ready.values().next().value ?? this.short.take(this.places.unproven);
+      const origin =
+        this.ready.values().next().value ??
+        this.unproven.take(this.places.unproven) ??
+        this.long.take(this.places.long);
       if (!origin) return undefined;
       this.ready.delete(origin);
       const room = this.nextOf(origin);
@@ -48,17 +51,31 @@ export class OriginTurns {
    * @param before how many places the unproven had
    */
   unprovenFreed(before: number): void {
-    for (let freed = before - this.places.unproven; freed > 0; freed--) {
-      const short = this.short.take(before - freed);
-      if (short) this.ready.add(short);
-    }
+    this.freed(this.unproven, before, this.places.unproven);
+  }
+
+  /** The same of those with long calls. */
+  longFreed(before: number): void {
+    this.freed(this.long, before, this.places.long);
   }
 
   /** Nothing is in line for it. */
   forget(origin: Origin): void {
     this.ready.delete(origin);
-    this.short.delete(origin);
+    this.leaveApart(origin);
+  }
+
+  private leaveApart(origin: Origin): void {
+    this.unproven.delete(origin);
+    this.long.delete(origin);
     this.crowded.delete(origin);
+  }
+
+  private freed(lacking: ShortOrigins, before: number, taken: number): void {
+    for (let freed = before - taken; freed > 0; freed--) {
+      const short = lacking.take(before - freed);
+      if (short) this.ready.add(short);
+    }
   }
 
   /** The room of an origin whose turn it is; it then comes last. */
@@ -67,6 +84,10 @@ export class OriginTurns {
     if (!origin.window.hasRoom) return undefined;
     if (!this.places.suffice(origin)) {
       this.crowded.add(origin);
+      return undefined;
+    }
+    if (!this.places.hasShareOfLong(origin)) {
+      this.long.add(origin, this.places.shareOfLong(origin));
       return undefined;
     }
     for (const room of origin.withLine) {
@@ -78,7 +99,7 @@ export class OriginTurns {
       }
       share = Math.max(share, this.places.shareOf(room));
     }
-    if (share > 0) this.short.add(origin, share);
+    if (share > 0) this.unproven.add(origin, share);
     return undefined;
   }
 }

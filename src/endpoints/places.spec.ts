@@ -5,7 +5,7 @@ import { testRooms, unanswered, type Asked } from '../../test/support/test-rooms
 const places = 512;
 
 describe('an eighth of the places is kept for origins whose calls are short', () => {
-  const { start, ask, askMany, isOpen, openOf, end, prove, pass } = testRooms();
+  const { start, ask, askMany, isOpen, openOf, end, prove, fill, pass } = testRooms();
   /** Deliveries for them: together they have room for more calls than there are places. */
   let slow: Asked[];
 
@@ -46,6 +46,14 @@ describe('an eighth of the places is kept for origins whose calls are short', ()
     const more = ask(slow[0]!.url);
     await pass(2500); // it may wait while calls have just ended
     expect(more.answer).toBe('endpoint-busy');
+  });
+
+  it('and quick ones, however many, keep none from slow ones and from those that nothing is known of', () => {
+    start(places);
+    end(ask('http://slow/'), well, 400);
+    fill(places - 20); // fewer are left than are kept
+    expect(openOf(askMany('http://slow/', 4))).toBe(4);
+    expect(isOpen(ask('http://unknown/'))).toBe(true);
   });
 
   it('unless there are too few', () => {

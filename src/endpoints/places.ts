@@ -5,8 +5,8 @@ const unprovenPart = 4;
 /** The first call of an origin may have a place beyond that, until they have half of the places. */
 const firstCallsPart = 2;
 /**
- * An eighth is kept for origins whose calls are short, and half of that also for the first call of one that nothing is
- * known of.
+ * Origins whose calls are not short have all but an eighth together, and the first call of one that nothing is known of
+ * may have a place beyond that, until they have all but a sixteenth.
  */
 const keptPart = 8;
 
@@ -15,6 +15,8 @@ export class Places {
   free: number;
   /** Those of endpoints that are not proven. */
   unproven = 0;
+  /** Those of origins whose calls are not short. */
+  long = 0;
   private readonly unprovenShare: number;
   private readonly firstCallsShare: number;
   private readonly kept: number;
@@ -31,11 +33,20 @@ export class Places {
   }
 
   take(room: Room, now: number): Place {
+    const { origin } = room;
     this.free--;
+    origin.places++;
     room.window.enter(now);
-    room.origin.window.enter(now);
+    origin.window.enter(now);
     if (!room.isProven) this.unproven++;
+    if (!origin.isShort) this.long++;
     return new Place(room);
+  }
+
+  giveBack({ room: { origin } }: Place): void {
+    this.free++;
+    origin.places--;
+    if (!origin.isShort) this.long--;
   }
 
   /** The places of an endpoint that is no longer proven, or is again, count from now on as what they are. */
@@ -46,18 +57,39 @@ export class Places {
     this.unproven += isProven ? -room.window.open : room.window.open;
   }
 
-  /**
-   * An origin may have as many places as it leaves free: one alone takes half, two a third each, and many a few. Those
-   * few are not enough for one that is called often: slow ones give places back only when their calls end, and those of
-   * them that had fewer take the last ones. So some are kept for origins that give them back soon.
-   */
-  suffice(origin: Origin): boolean {
-    return origin.window.open < this.freeFor(origin);
+  /** Likewise of an origin whose calls are short by now, or no longer. */
+  judgeOrigin(origin: Origin): void {
+    const isShort = origin.hasShortCalls;
+    if (isShort === origin.isShort) return;
+    origin.isShort = isShort;
+    this.long += isShort ? -origin.places : origin.places;
   }
 
-  /** Whether its calls under way, and not what else takes places, are why the origin may have no more of them. */
+  /** An origin may have as many places as it leaves free: one alone takes half, two a third each, and many a few. */
+  suffice(origin: Origin): boolean {
+    return origin.window.open < this.free;
+  }
+
+  /**
+   * Those few are not enough for one that is called often, beside slow ones: these give places back only when their
+   * calls end, and those of them that had fewer take the last ones. So they have a share, all together. By what they
+   * have, not by what is free: else quick ones that leave few would keep every place from them.
+   */
+  hasShareOfLong(origin: Origin): boolean {
+    return origin.isShort || this.long < this.shareOfLong(origin);
+  }
+
+  /** How many places those with long calls may have for this one, which is one of them, to get another. */
+  shareOfLong(origin: Origin): number {
+    return this.total - (origin.isUnknown && origin.window.open === 0 ? this.kept / 2 : this.kept);
+  }
+
+  /**
+   * Whether calls under way, its own or those of all that have long ones, are why the origin may have no more places:
+   * not what else takes them.
+   */
   areTakenBy(origin: Origin): boolean {
-    return origin.calling > 0 && origin.calling >= this.freeFor(origin);
+    return origin.calling > 0 && (origin.calling >= this.free || !this.hasShareOfLong(origin));
   }
 
   /**
@@ -73,10 +105,5 @@ export class Places {
   shareOf(room: Room): number {
     if (room.origin.window.open === 0) return this.firstCallsShare;
     return room.overdue > 0 ? this.unprovenShare / 2 : this.unprovenShare;
-  }
-
-  private freeFor(origin: Origin): number {
-    if (origin.hasShortCalls) return this.free;
-    return this.free - (origin.isUnknown && origin.window.open === 0 ? this.kept / 2 : this.kept);
   }
 }

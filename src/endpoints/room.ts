@@ -32,10 +32,14 @@ export class Origin {
   readonly rooms = new Set<Room>();
   /** Its rooms with deliveries in line, in turns. */
   readonly withLine = new Set<Room>();
+  /** Places in the worker that its deliveries have, until they are settled. */
+  places = 0;
   /** Calls under way. */
   calling = 0;
   /** Of these, those that take far longer than usual. */
   overdue = 0;
+  /** Its places count as those of one whose calls are short: `hasShortCalls` when it was judged last. */
+  isShort = false;
   private readonly meanMs = new MeanMs();
   /** Since when it has answered nothing, although calls were under way; undefined: none is. */
   silentSince: number | undefined;

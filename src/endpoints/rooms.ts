@@ -57,8 +57,8 @@ export interface Hanging {
 /**
  * Room before place (docs/decisions/0025): a delivery gets one of the worker's places only when its endpoint has room
  * for a call. One that finds none waits in memory, in the line of its endpoint. Origins take turns for places that
- * become free, and within an origin its URLs. An origin has no more places than it leaves free, and endpoints that are
- * not proven have a quarter, all together.
+ * become free, and within an origin its URLs. An origin has no more places than it leaves free, endpoints that are not
+ * proven have a quarter, all together, and origins whose calls are not short all but an eighth.
  */
 export class Rooms {
   private readonly known: KnownRooms;
@@ -105,8 +105,7 @@ export class Rooms {
     this.lastAsked = room;
     this.lastAskedAt = now;
     this.places.judge(room, now);
-    if (room.line.length === 0 && room.hasRoom && this.places.suffice(room.origin) && this.places.hasShare(room))
-      return this.places.take(room, now);
+    if (room.line.length === 0 && this.mayCall(room)) return this.places.take(room, now);
     if (!isHandedOver && this.waitingFromQueue >= inAllLines) return 'endpoint-busy';
     if (this.isLineFull(room, isHandedOver, now)) return 'endpoint-busy';
     return new Promise((resolve) => {
@@ -137,7 +136,7 @@ export class Rooms {
     const { room } = place;
     const { origin } = room;
     const now = this.now();
-    const unprovenBefore = this.places.unproven;
+    const { unproven, long } = this.places;
     room.window.leave(now);
     origin.window.leave(now);
     if (!room.isProven) this.places.unproven--;
@@ -161,7 +160,9 @@ export class Rooms {
     if (origin.calling === 0) origin.silentSince = undefined;
     else if (isAnswered) origin.silentSince = now;
     this.places.judge(room, now);
-    this.turns.unprovenFreed(unprovenBefore);
+    this.places.judgeOrigin(origin);
+    this.turns.unprovenFreed(unproven);
+    this.turns.longFreed(long);
     this.turns.mayBeReady(origin);
     this.serve();
   }
@@ -170,7 +171,9 @@ export class Rooms {
   giveBack(place: Place): void {
     if (place.isGivenBack) return;
     place.isGivenBack = true;
-    this.places.free++;
+    const { long } = this.places;
+    this.places.giveBack(place);
+    this.turns.longFreed(long);
     this.leave(place, none, 0);
     this.turns.placeGivenBack();
     this.serve();
@@ -189,6 +192,7 @@ export class Rooms {
       room.overdue++;
       room.origin.overdue++;
       this.places.judge(room, now);
+      this.places.judgeOrigin(room.origin);
     }
     const hanging = this.findHanging(now);
     for (const room of this.withLine) this.giveUp(room, now);
@@ -225,6 +229,11 @@ export class Rooms {
   /** Resolves when every place has been given back. */
   async drained(): Promise<void> {
     if (!this.places.areAllFree) await new Promise<void>((resolve) => this.idle.push(resolve));
+  }
+
+  private mayCall(room: Room): boolean {
+    const { places } = this;
+    return room.hasRoom && places.suffice(room.origin) && places.hasShareOfLong(room.origin) && places.hasShare(room);
   }
 
   private isLineFull(room: Room, isHandedOver: boolean, now: number): boolean {

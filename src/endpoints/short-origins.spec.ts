@@ -49,27 +49,34 @@ describe('origins that lack a share of the places', () => {
       if (answer instanceof Promise) void answer.then(take);
       else take(answer);
     };
-    const end = (verdict: Verdict) => {
+    const end = (verdict: Verdict, durationMs = 10) => {
       const place = open.shift()!;
-      rooms.leave(place, verdict, 10);
+      rooms.leave(place, verdict, durationMs);
       rooms.giveBack(place);
     };
 
-    it('cost a few steps for each call that ends, however many they are, and all get their turn', async () => {
-      for (let nr = 0; nr < 5000; nr++) ask(`http://unknown-${nr}/`);
-      expect([open.length, rooms.inLine]).toEqual([256, 5000 - 256]);
-      const places = Reflect.get(rooms, 'places') as Places;
-      const steps = [vi.spyOn(places, 'suffice'), vi.spyOn(places, 'hasShare')];
-      for (let calls = 0; calls < 5000; calls++) {
-        end(calls % 2 === 0 ? unanswered : well);
-        await settled();
-        expect(steps.reduce((sum, { mock }) => sum + mock.calls.length, 0)).toBeLessThanOrEqual(10);
-        for (const step of steps) step.mockClear();
-        expect(open).toHaveLength(Math.min(256, 5000 - calls - 1)); // none is left behind
-      }
-      expect(rooms.inLine).toBe(0);
-      await rooms.drained();
-    });
+    it.each([
+      ['nothing is known of', 256, () => {}, (nr: number) => end(nr % 2 === 0 ? unanswered : well)],
+      ['take long to answer', 448, (url: string) => (ask(url), end(well, 400)), () => end(well, 400)],
+    ])(
+      'that %s cost a few steps for each call that ends, however many they are, and all get their turn',
+      async (_, most, prepare, endOne) => {
+        for (let nr = 0; nr < 5000; nr++) prepare(`http://one-of-many-${nr}/`);
+        for (let nr = 0; nr < 5000; nr++) ask(`http://one-of-many-${nr}/`);
+        expect([open.length, rooms.inLine]).toEqual([most, 5000 - most]);
+        const places = Reflect.get(rooms, 'places') as Places;
+        const steps = [vi.spyOn(places, 'suffice'), vi.spyOn(places, 'hasShareOfLong'), vi.spyOn(places, 'hasShare')];
+        for (let calls = 0; calls < 5000; calls++) {
+          endOne(calls);
+          await settled();
+          expect(steps.reduce((sum, { mock }) => sum + mock.calls.length, 0)).toBeLessThanOrEqual(15);
+          for (const step of steps) step.mockClear();
+          expect(open).toHaveLength(Math.min(most, 5000 - calls - 1)); // none is left behind
+        }
+        expect(rooms.inLine).toBe(0);
+        await rooms.drained();
+      },
+    );
 
     it('are not looked through when one of them is parked or closed', () => {
       for (let nr = 0; nr < 5000; nr++) ask(`http://unknown-${nr}/`);

@@ -1,9 +1,9 @@
 import type { Origin } from './room.js';
 
 /**
- * Origins that have room for a call of an unproven endpoint, for which the unproven have no place. They wait by the
- * share that they lack (`Places.shareOf`), the first first: so a place that becomes free costs a step or two, however
- * many origins wait.
+ * Origins that have room for a call for which those of their kind have no place: unproven endpoints, or origins with
+ * long calls. They wait by the share that they lack (`Places.shareOf`, `Places.shareOfLong`), the first first: so a
+ * place that becomes free costs a step or two, however many origins wait.
  */
 export class ShortOrigins {
   private readonly byShare = new Map<number, Set<Origin>>();
@@ -24,10 +24,10 @@ export class ShortOrigins {
     this.byShare.get(share)!.delete(origin);
   }
 
-  /** Takes one out that has its share, while that many places are taken; undefined: none has. */
-  take(unproven: number): Origin | undefined {
+  /** Takes one out that has its share, while those of its kind have that many places; undefined: none has. */
+  take(taken: number): Origin | undefined {
     for (const [share, origins] of this.byShare) {
-      if (unproven >= share) continue;
+      if (taken >= share) continue;
       const first = origins.values().next().value;
       if (!first) continue;
       this.delete(first);
