@@ -140,9 +140,9 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
 
   it('keeps the lock for as long as the handler runs, however long', async () => {
     const extend = vi.spyOn(store, 'extend');
-    const idempotent = make({ lockTtlMs: 1500 });
+    const idempotent = make({ lockTtlMs: 5000 });
     const first = idempotent.do(id, request);
-    await eventually(() => extend.mock.calls.length >= 2); // after 2100 ms, when the lock would have ended
+    await eventually(() => extend.mock.calls.length >= 2); // after 7 s, when the lock would have ended
     expect(await make().do(id, request)).toEqual({ kind: 'in-flight' });
     await handler.finish('done');
     expect(await first).toEqual({ kind: 'executed', outcome: 'done' });

@@ -54,7 +54,9 @@ describe('a worker that is killed while its receivers hang', () => {
 
   beforeEach(async () => {
     [prepared, receiver] = [await real.prepare(), await Receiver.start()];
-    heraut = await Installation.startWith(prepared, ['api,dispatcher', 'worker'], leases);
+    // No call ends before the worker is killed, and nothing is freed by the end of a lease.
+    const unhurried = { ...leases, NOTIFICATION_REQUESTS_TIMEOUT: '60', DELIVERY_LEASE_MS: '71001' };
+    heraut = await Installation.startWith(prepared, ['api,dispatcher', 'worker'], unhurried);
     const channel = await heraut.createChannel();
     for (const name of names) await heraut.subscribe({ channel, url: `${receiver.url}/${name}` });
     receiver.always(hang);

@@ -297,7 +297,7 @@ describe('de-duplication', () => {
   });
 
   it('ends with its window', async () => {
-    const channel = await newChannel({ deduplication: { fields: ['actie'], withinSeconds: 3 } });
+    const channel = await newChannel({ deduplication: { fields: ['actie'], withinSeconds: 10 } });
     const first = await publish(channel);
     expect(duplicateOf(await publish(channel))).toBe(idOf(first));
     const next = await eventually(async () => {
@@ -390,8 +390,8 @@ describe('a greatest age', () => {
   });
 
   it('ends a notification that is scheduled for later than that', async () => {
-    const channel = await newChannel({ maxAgeSeconds: 3 });
-    const headers = { 'deliver-after': new Date(Date.now() + 3500).toISOString() };
+    const channel = await newChannel({ maxAgeSeconds: 10 });
+    const headers = { 'deliver-after': new Date(Date.now() + 10_500).toISOString() };
     const published = await publish(channel, { aanmaakdatum: new Date().toISOString() }, headers);
     expect(await deliveriesOf(idOf(published))).toMatchObject([{ state: 'waiting' }]);
     await becomes(idOf(published), 'expired');

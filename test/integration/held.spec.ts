@@ -744,7 +744,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await look();
     await settleAll();
     const pauses: number[] = [];
-    for (const quietSeconds of [1, 9, 11, 25, 110, 118.5]) {
+    for (const quietSeconds of [1, 5, 11, 25, 110, 115]) {
       await test.sql(`UPDATE held_subscription SET held_at = now() - $1 * interval '1 s'`, [quietSeconds]);
       expect(await look()).toBe(0);
       const [next] = await test.sql<{ seconds: number }>(
@@ -753,7 +753,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
       pauses.push(next!.seconds);
     }
     // In real time, in which these looks may have been slow.
-    const atMost = [1, 1, 20, 35, 10, 1.5];
+    const atMost = [1, 1, 20, 35, 10, 5];
     pauses.forEach((seconds, nr) => expect(seconds).toBeLessThanOrEqual(atMost[nr]!));
     expect(pauses[2]).toBeGreaterThan(5);
     expect(pauses[3]).toBeGreaterThan(15);

@@ -234,7 +234,7 @@ test('the tail shows what happens, waits while it is paused, and leads to the no
   await expect(async () => {
     const { id } = await heraut.publish(channel);
     const ofIt = events.getByRole('row').filter({ has: page.locator(`a[href*="${id}"]`) });
-    await expect(ofIt.filter({ hasText: 'HTTP 204' })).toBeVisible({ timeout: 1000 });
+    await expect(ofIt.filter({ hasText: 'HTTP 204' })).toBeVisible({ timeout: 4000 });
     await expect(ofIt.filter({ hasText: 'accepted' })).toBeVisible();
   }).toPass();
   await page.getByRole('button', { name: 'Clear', exact: true }).click();
