@@ -1,3 +1,4 @@
+import { CallTime } from '../infra/call-time.js';
 import { CommandFailure, exits } from './exits.js';
 
 export interface InvalidParam {
@@ -37,13 +38,13 @@ export interface AdminRequest {
   signal?: AbortSignal;
 }
 
-/** Longer than any operation takes; a server that is frozen is told from one that works. */
-const timeoutMs = 120_000;
 const lookTimeoutMs = 10_000;
 
 /** Calls of the admin API, and of the other paths of the same server. */
 export class AdminClient {
   readonly url: string;
+  /** Longer than any operation takes; a server that is frozen is told from one that works. */
+  protected readonly timeoutMs: number = 120_000;
 
   /**
    * @param url of the server, with the path that a proxy puts before it, if any
@@ -65,18 +66,30 @@ export class AdminClient {
    * @throws {CommandFailure} when it cannot be reached, or is not Heraut
    */
   async request<Answer>(method: string, path: string, request: AdminRequest = {}): Promise<Answer> {
-    const { signal } = request;
-    const response = await this.send(method, path, {
-      ...request,
-      signal: AbortSignal.any([AbortSignal.timeout(timeoutMs), ...(signal ? [signal] : [])]),
-    });
-    const text = await this.textOf(response);
+    const { response, text } = await this.answer(method, path, request);
     if (response.ok && text === '' && method !== 'GET') return undefined as Answer;
     const isJson = /[/+]json\b/.test(response.headers.get('content-type') ?? '');
     const body = isJson ? this.parse(text) : undefined;
     if (body === undefined) throw this.notHeraut(`${method} ${path} was answered ${response.status}, not in JSON`);
     if (response.ok) return body as Answer;
     throw refusalOf(response.status, body);
+  }
+
+  /** All of it, whatever the status, within the time of an operation. */
+  private async answer(
+    method: string,
+    path: string,
+    request: AdminRequest,
+  ): Promise<{ response: Response; text: string }> {
+    const time = new CallTime();
+    const stopped = request.signal ? [request.signal] : [];
+    try {
+      const signal = AbortSignal.any([time.within(this.timeoutMs), ...stopped]);
+      const response = await this.send(method, path, { ...request, signal });
+      return { response, text: await this.textOf(response) };
+    } finally {
+      time.end();
+    }
   }
 
   /** The answer to a request that was accepted, its body unread. `request.signal` is all that ends it. */
