@@ -31,7 +31,7 @@ export class AlertChannels {
       (await way?.send(note, this.ledgerNow(), stopping)) ?? {
         isSent: false,
         reason: 'not configured',
-        isRefused: true,
+        failure: 'recipient-refused',
       }
     );
   }

@@ -52,11 +52,11 @@ export class AlertWebhook {
         body,
       });
       if (isSuccess(statusCode)) return { isSent: true };
-      return { isSent: false, reason: `answered ${statusCode}`, isRefused: false };
+      return { isSent: false, reason: `answered ${statusCode}`, failure: 'channel' };
     } catch (error) {
       const { name, code, message } = error as NodeJS.ErrnoException;
       const reason = name === 'TimeoutError' ? 'gave no answer in time' : `${code ?? name}: ${message}`;
-      return { isSent: false, reason: reason.slice(0, 300), isRefused: false };
+      return { isSent: false, reason: reason.slice(0, 300), failure: 'channel' };
     } finally {
       time.end();
       // The body is not read; destroying the connection ends it.

@@ -1,15 +1,18 @@
 import { createTransport, type Transporter } from 'nodemailer';
 import type { Settings } from '../config/settings.js';
 import { mailAddress, type MailSender } from '../config/setting-types.js';
+import { CallTime } from '../infra/call-time.js';
 import { withoutSecret } from '../infra/logging/without-secret.js';
 import { mailText } from './mail-text.js';
-import type { NoteToSend, SendResult } from './note.js';
+import type { NoteToSend, SendFailure, SendResult } from './note.js';
 
 /** Of the whole mail; less than the lease of a note. A server that says a little now and then would go on for ever. */
 const longestMs = 100_000;
 /** Of one silence each. */
 const timeouts = { connectionTimeout: 10_000, greetingTimeout: 20_000, socketTimeout: 20_000, dnsTimeout: 10_000 };
 const tlsFromTheStart = 465;
+/** It may be the answer to any command (RFC 5321 §3.8). */
+const isClosing = 421;
 
 type MailSettings = Pick<
   Settings,
@@ -57,8 +60,9 @@ export class Mailer {
   async send({ id, address, content }: NoteToSend, at: number, stopping: AbortSignal): Promise<SendResult> {
     // An address with the end of a line in it would be sent as it is.
     if (!mailAddress.safeParse(address).success)
-      return { isSent: false, reason: 'not a mail address', isRefused: true };
+      return { isSent: false, reason: 'not a mail address', failure: 'recipient-refused' };
     const domain = this.sender.address.split('@')[1]!;
+    const time = new CallTime();
     try {
       const { rejected = [] } = await this.transport.sendMail({
         ...mailText(content),
@@ -68,20 +72,35 @@ export class Mailer {
         // The same where it is sent again because nobody saw that it was sent: the reader's program may show one of
         // them.
         messageId: `<${id}@${domain}>`,
-        signal: AbortSignal.any([stopping, AbortSignal.timeout(this.longest)]),
+        signal: AbortSignal.any([stopping, time.within(this.longest)]),
         headers: { 'Auto-Submitted': 'auto-generated' },
       });
       if (rejected.length === 0) return { isSent: true };
-      return { isSent: false, reason: 'the recipient was refused', isRefused: true };
+      return { isSent: false, reason: 'the recipient was refused', failure: 'recipient-refused' };
     } catch (error) {
-      return this.failure(error as Error & { code?: string; responseCode?: number });
+      return this.failed(error as SmtpError);
+    } finally {
+      time.end();
     }
   }
 
-  private failure({ code, responseCode, message }: Error & { code?: string; responseCode?: number }): SendResult {
-    // 5xx: for good (RFC 5321 §4.2.1).
-    const isRefused = code === 'EENVELOPE' && (responseCode ?? 0) >= 500;
-    const reason = `${code ?? 'failed'}: ${withoutSecret(message, [this.password])}`.slice(0, 300);
-    return { isSent: false, reason, isRefused };
+  private failed(error: SmtpError): SendResult {
+    const reason = `${error.code ?? 'failed'}: ${withoutSecret(error.message, [this.password])}`.slice(0, 300);
+    return { isSent: false, reason, failure: failureOf(error) };
   }
+}
+
+/** As Nodemailer makes it. */
+interface SmtpError extends Error {
+  code?: string;
+  /** That was answered, or was not. */
+  command?: string;
+  responseCode?: number;
+}
+
+/** A server that refuses the sender, or wants a password first, does so with every mail, whoever is to get it. */
+function failureOf({ code, command, responseCode = 0 }: SmtpError): SendFailure {
+  if (code !== 'EENVELOPE' || command !== 'RCPT TO' || responseCode === isClosing) return 'channel';
+  // 5xx: for good (RFC 5321 §4.2.1).
+  return responseCode >= 500 ? 'recipient-refused' : 'recipient-deferred';
 }

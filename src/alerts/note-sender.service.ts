@@ -28,8 +28,8 @@ export class NoteSender {
 
   /**
    * Sends what is due by one channel, until nothing is. A channel that fails is left alone until the next call: a
-   * server that hangs would keep each note waiting. A note that was sent and not written as sent, because this process
-   * died in between, is sent once more.
+   * server that hangs would keep each note waiting. A recipient that is not accepted keeps none from the others. A note
+   * that was sent and not written as sent, because this process died in between, is sent once more.
    * @returns how many were sent
    */
   async sendDue(channel: NoteChannel, stopping: AbortSignal): Promise<number> {
@@ -42,7 +42,7 @@ export class NoteSender {
       if (!result.isSent && stopping.aborted) break;
       await this.end(note, result);
       if (result.isSent) sent++;
-      else if (!result.isRefused) break;
+      else if (result.failure === 'channel') break;
     }
     return sent;
   }
@@ -67,7 +67,7 @@ export class NoteSender {
       await this.postgres.transactionAside((query) => query(endSent, { id }));
       return;
     }
-    const delayMs = retryDelayMs(attempts, ageMs, result.isRefused);
+    const delayMs = retryDelayMs(attempts, ageMs, result.failure === 'recipient-refused');
     count(channel, delayMs === null ? 'given-up' : 'failed');
     const { reason } = result;
     this.logger.warn({

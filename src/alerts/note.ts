@@ -39,5 +39,8 @@ export interface NoteToSend extends Recipient {
   content: NoteContent;
 }
 
+/** `channel`: no note can be sent by it now. `recipient-…`: others can be; it was not accepted for now, or for good. */
+export type SendFailure = 'channel' | 'recipient-deferred' | 'recipient-refused';
+
 /** The result of one try to send a note. `reason`: for operators; it holds no secret. */
-export type SendResult = { isSent: true } | { isSent: false; reason: string; isRefused: boolean };
+export type SendResult = { isSent: true } | { isSent: false; reason: string; failure: SendFailure };

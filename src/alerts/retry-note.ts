@@ -6,7 +6,7 @@ const refusedMs = 3_600_000;
 
 /**
  * Milliseconds until a note that could not be sent is tried again: 15 s, twice as long each time, at most a quarter of
- * an hour; an hour where its recipient was refused. Null: it is given up.
+ * an hour; an hour where its recipient was refused for good. Null: it is given up.
  * @param attempts that were made
  * @param ageMs since the note was written
  */

@@ -499,7 +499,7 @@ describe('alerts', () => {
   });
 
   it('reach the others where one recipient is refused; that one is tried hourly, and given up after a day', async () => {
-    mailbox.refused.add(second);
+    mailbox.refused.set(second, 550);
     await die([await subscription()]);
     await roundAndSend();
     expect(mailbox.mailTo(operator)).toHaveLength(1);
@@ -515,8 +515,43 @@ describe('alerts', () => {
     expect(health.json).toMatchObject({ parts: { alerts: { error: expect.stringContaining('given up') } } });
   });
 
+  it('reach the others where one recipient is not accepted for now; that one is tried again soon', async () => {
+    const [wrong, right] = ['a-wrong@example.org', 'right@example.org'];
+    mailbox.refused.set(wrong, 450);
+    await die([await subscription({ alertEmail: wrong }), await subscription({ alertEmail: right })]);
+    await rounds.run(0);
+    // It comes before the others.
+    await sql(`UPDATE alert_note SET next_at = next_at - interval '1 s' WHERE recipient = $1`, [wrong]);
+    await sendAll(sender);
+    expect(mailbox.received.map(({ to }) => to[0]).toSorted()).toEqual([operator, right, second]);
+    expect(
+      await sql(
+        `SELECT recipient, attempts, next_at < now() + interval '1 minute' AS soon FROM alert_note WHERE sent_at IS NULL`,
+      ),
+    ).toEqual([{ recipient: wrong, attempts: 1, soon: true }]);
+  });
+
+  it('wait for a server that refuses their sender, and are tried again soon', async () => {
+    mailbox.refused.set('heraut@example.org', 553);
+    await die([await subscription()]);
+    await roundAndSend();
+    const waiting = () =>
+      sql(
+        `SELECT last_error LIKE '%553%' AS tried, next_at < now() + interval '1 minute' AS soon
+         FROM alert_note WHERE sent_at IS NULL ORDER BY last_error`,
+      );
+    expect(await waiting()).toEqual([
+      { tried: true, soon: true },
+      { tried: null, soon: true },
+    ]);
+    mailbox.refused.clear();
+    await sql('UPDATE alert_note SET next_at = now() WHERE sent_at IS NULL');
+    await sendAll(sender);
+    expect([await waiting(), mailbox.received.length]).toEqual([[], 2]);
+  });
+
   it('that an owner cannot be sent are counted, and do not make this installation look degraded', async () => {
-    mailbox.refused.add('wrong@example.org');
+    mailbox.refused.set('wrong@example.org', 550);
     await die([await subscription({ alertEmail: 'wrong@example.org' })]);
     await roundAndSend();
     expect(await sql('SELECT last_error FROM alert_note WHERE sent_at IS NULL')).toMatchObject([
@@ -549,7 +584,7 @@ describe('alerts', () => {
 
   describe('in the admin API', () => {
     it('can be tried: a test says what came of it by each channel', async () => {
-      mailbox.refused.add(second);
+      mailbox.refused.set(second, 550);
       const { json } = await admin.post('/admin/v1/alerts/test');
       expect(json.results).toEqual([
         { channel: 'webhook', recipient: null, isSent: true, error: null },
@@ -692,7 +727,7 @@ describe('alerts on the embedded database', () => {
     const tried: string[] = [];
     let fail = () => {};
     const hangs = new Promise<SendResult>((resolve) => {
-      fail = () => resolve({ isSent: false, reason: 'hangs', isRefused: false });
+      fail = () => resolve({ isSent: false, reason: 'hangs', failure: 'channel' });
     });
     const send = ({ channel }: NoteToSend): Promise<SendResult> => {
       tried.push(channel);

@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { Mailer } from '../../src/alerts/mailer.nodemailer.js';
 import type { NoteToSend } from '../../src/alerts/note.js';
 import { readSettings } from '../../src/config/settings.js';
@@ -12,6 +14,8 @@ const authority = makeCertificate('authority');
 const certificate = makeCertificate('localhost', { by: authority, hosts: ['localhost', '127.0.0.1'] });
 const password = `p-${randomUUID()}`;
 const noteId = randomUUID();
+setFlagsFromString('--expose-gc');
+const collectGarbage = runInNewContext('gc') as () => void;
 
 const noteTo = (address: string): NoteToSend => ({
   id: noteId,
@@ -37,13 +41,17 @@ const at = Date.parse('2025-06-01T12:00:00Z');
 describe('mail of alerts', () => {
   let secure: Mailbox;
   let plain: Mailbox;
+  let oneByOne: Mailbox;
   const login = { EMAIL_HOST_USER: 'heraut', EMAIL_HOST_PASSWORD: password };
 
   beforeAll(async () => {
-    secure = await Mailbox.start({ certificate, users: { heraut: password }, refused: ['nobody@example.org'] });
+    secure = await Mailbox.start({ certificate, users: { heraut: password } });
     plain = await Mailbox.start();
+    oneByOne = await Mailbox.start({ takesOneByOne: true });
+    for (const mailbox of [plain, oneByOne])
+      for (const status of [421, 450, 550, 553]) mailbox.refused.set(`status-${status}@example.org`, status);
   });
-  afterAll(() => Promise.all([secure.stop(), plain.stop()]));
+  afterAll(() => Promise.all([secure.stop(), plain.stop(), oneByOne.stop()]));
 
   it('goes over TLS, with the password, from the sender of the settings', async () => {
     expect(await mailer(secure, login).send(noteTo('ops@example.org'), at, running)).toEqual({ isSent: true });
@@ -62,7 +70,7 @@ describe('mail of alerts', () => {
   it('is not sent, nor the password, to a server without TLS, or of whom another authority vouches', async () => {
     expect(await mailer(plain, login).send(noteTo('ops@example.org'), at, running)).toMatchObject({
       isSent: false,
-      isRefused: false,
+      failure: 'channel',
       reason: expect.stringMatching(/^ETLS/),
     });
     const other = makeCertificate('other authority');
@@ -80,11 +88,39 @@ describe('mail of alerts', () => {
     expect(plain.mailTo('plain@example.org')).toMatchObject([{ isOverTls: false }]);
   });
 
-  it('that is refused for its recipient says so, and that trying again soon is of no use', async () => {
-    expect(await mailer(secure, login).send(noteTo('nobody@example.org'), at, running)).toMatchObject({
+  describe.each(['all commands at once', 'one command after the other'])('to a server that takes %s', (how) => {
+    const send = (recipient: string, sender: string) => {
+      const settings = { EMAIL_USE_TLS: 'false', DEFAULT_FROM_EMAIL: sender };
+      const mailbox = how === 'all commands at once' ? plain : oneByOne;
+      return mailer(mailbox, settings).send(noteTo(recipient), at, running);
+    };
+
+    it.each([
+      [550, 'recipient-refused'],
+      [450, 'recipient-deferred'],
+      [421, 'channel'], // it closes the connection (RFC 5321 §3.8)
+    ])('and answers %i to a recipient, says whom that concerns: %s', async (status, failure) => {
+      expect(await send(`status-${status}@example.org`, 'heraut@example.org')).toMatchObject({
+        isSent: false,
+        failure,
+        reason: expect.stringContaining(String(status)),
+      });
+    });
+
+    it.each([450, 553])('and answers %i to the sender of all mail, is no refusal of a recipient', async (status) => {
+      expect(await send('ops@example.org', `status-${status}@example.org`)).toMatchObject({
+        isSent: false,
+        failure: 'channel',
+        reason: expect.stringMatching(`^EENVELOPE.*${status}`),
+      });
+    });
+  });
+
+  it('that is refused as long as no password is given is refused to all', async () => {
+    expect(await mailer(secure).send(noteTo('ops@example.org'), at, running)).toMatchObject({
       isSent: false,
-      isRefused: true,
-      reason: expect.stringMatching(/^EENVELOPE.*550/),
+      failure: 'channel',
+      reason: expect.stringMatching(/^EENVELOPE.*530/),
     });
   });
 
@@ -95,7 +131,7 @@ describe('mail of alerts', () => {
       at,
       running,
     );
-    expect(result).toMatchObject({ isSent: false, isRefused: false, reason: expect.stringMatching(/^EAUTH.*535/) });
+    expect(result).toMatchObject({ isSent: false, failure: 'channel', reason: expect.stringMatching(/^EAUTH.*535/) });
     expect(JSON.stringify(result)).not.toContain(wrong);
   });
 
@@ -105,7 +141,7 @@ describe('mail of alerts', () => {
       const before = secure.received.length;
       expect(await mailer(secure, login).send(noteTo(address), at, running)).toEqual({
         isSent: false,
-        isRefused: true,
+        failure: 'recipient-refused',
         reason: 'not a mail address',
       });
       expect(secure.received).toHaveLength(before);
@@ -119,6 +155,8 @@ describe('mail of alerts', () => {
       const server = createServer((socket) => {
         socket.on('error', () => {}).write('220-welcome\r\n'); // more to come
         if (why === 'this process stops') stopping.abort();
+        // A limit to which nothing refers but what it is to end is gone then.
+        else collectGarbage();
       }).listen(0, '127.0.0.1');
       await once(server, 'listening');
       const settings = readSettings({
@@ -126,9 +164,9 @@ describe('mail of alerts', () => {
         EMAIL_PORT: String((server.address() as AddressInfo).port),
         DEFAULT_FROM_EMAIL: 'heraut@example.org',
       });
-      const patient = new Mailer(settings, undefined, why === 'this process stops' ? undefined : 100);
+      const patient = new Mailer(settings, undefined, why === 'this process stops' ? undefined : 500);
       const result = await patient.send(noteTo('ops@example.org'), at, stopping.signal);
-      expect(result).toMatchObject({ isSent: false, isRefused: false, reason: expect.stringMatching(/^EABORT/) });
+      expect(result).toMatchObject({ isSent: false, failure: 'channel', reason: expect.stringMatching(/^EABORT/) });
       await new Promise((resolve) => server.close(resolve)); // without a connection
     },
   );

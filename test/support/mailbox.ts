@@ -26,20 +26,19 @@ export interface MailboxOptions {
   certificate?: Certificate;
   /** Then a user must show who it is. */
   users?: Record<string, string>;
-  /** Addresses that are refused for good. */
-  refused?: readonly string[];
+  /** Does not offer to take several commands at once (RFC 2920). */
+  takesOneByOne?: boolean;
 }
 
 /** An SMTP server that keeps what it gets. */
 export class Mailbox {
   readonly received: ReceivedMail[] = [];
-  readonly refused: Set<string>;
+  /** The status with which an address is not accepted, as the sender or a recipient. */
+  readonly refused = new Map<string, number>();
   port = 0;
   private server: SMTPServer | undefined;
 
-  private constructor(private readonly options: MailboxOptions) {
-    this.refused = new Set(options.refused);
-  }
+  private constructor(private readonly options: MailboxOptions) {}
 
   static async start(options: MailboxOptions = {}): Promise<Mailbox> {
     const mailbox = new Mailbox(options);
@@ -68,19 +67,25 @@ export class Mailbox {
   }
 
   private serverOptions(): SMTPServerOptions {
-    const { certificate, users } = this.options;
+    const { certificate, users, takesOneByOne = false } = this.options;
     return {
       ...(certificate ? { cert: certificate.certificate, key: certificate.key } : { disabledCommands: ['STARTTLS'] }),
       authOptional: users === undefined,
+      hidePIPELINING: takesOneByOne,
       disableReverseLookup: true,
       logger: false,
       closeTimeout: 1000,
       onAuth: ({ username = '', password }, _session, done) =>
         users?.[username] === password ? done(null, { user: username }) : done(new Error('Invalid login')),
-      onRcptTo: ({ address }, _session, done) =>
-        done(this.refused.has(address) ? Object.assign(new Error('No such user'), { responseCode: 550 }) : null),
+      onMailFrom: ({ address }, _session, done) => done(this.refusalOf(address)),
+      onRcptTo: ({ address }, _session, done) => done(this.refusalOf(address)),
       onData: callbackify((stream: Readable, session: SMTPServerSession) => this.keep(stream, session)),
     };
+  }
+
+  private refusalOf(address: string): Error | null {
+    const responseCode = this.refused.get(address);
+    return responseCode === undefined ? null : Object.assign(new Error('Not accepted'), { responseCode });
   }
 
   private async keep(stream: Readable, { envelope, secure, user }: SMTPServerSession): Promise<void> {
