@@ -109,6 +109,18 @@ describe('the lookup of a name', () => {
     expect(names().slice(6)).toEqual(['a.three.example', 'www.well.example', 'www.new.example']);
   });
 
+  it('waits no longer than it has to where the end of one other makes room for two', () => {
+    const slow = ['a.one.example', 'www.two.example', 'www.three.example'];
+    for (const name of slow) want(name);
+    now += 1001;
+    for (const { answer } of asked.splice(0)) answer(new Error('EAI_AGAIN'), '');
+    // The third waits for one that was slow, the last for one of its domain: both for the first.
+    for (const name of [...slow, 'b.one.example', 'c.one.example']) want(name);
+    expect(names()).toEqual(['a.one.example', 'www.two.example', 'b.one.example']);
+    asked[0]!.answer(null, '192.0.2.1', 4);
+    expect(names().slice(3)).toEqual(['www.three.example', 'c.one.example']);
+  });
+
   it('that was quick itself is made beside two of its domain that hang', () => {
     prove('ok.town.example');
     want('a.town.example');

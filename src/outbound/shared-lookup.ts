@@ -62,11 +62,14 @@ export function sharedLookup(
     inLine.splice(inLine.indexOf(ask), 1);
     count(namesInLine, ask.hostname, -1);
   };
+  /** One that has ended may have kept several waiting: one for its thread, another one for its domain. */
   const startNext = () => {
-    const next = inLine.find((ask) => hasRoomFor(ask, asked, bounds));
-    if (!next) return;
-    leaveLine(next);
-    next.start();
+    for (;;) {
+      const next = inLine.find((ask) => hasRoomFor(ask, asked, bounds));
+      if (!next) return;
+      leaveLine(next);
+      next.start();
+    }
   };
   const kindOf = (hostname: string, domain: string): Ask['kind'] => {
     const kind = known.get(hostname) ?? 'unknown';
