@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import { Logger } from '@nestjs/common';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createSecretKey } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { readSettings } from '../config/settings.js';
@@ -62,6 +63,42 @@ describe('a token that was seen before', () => {
     expect(verifier.verify(token, caller)).toBe(application);
     world.application = { ...application, isSuperuser: true };
     expect(verifier.verify(token, caller)).toBe(world.application);
+  });
+});
+
+describe('a client whose clock is ahead', () => {
+  let warned: { event: string; clientId: string; tokens: number }[];
+  let monotonicMs: number;
+
+  beforeEach(() => {
+    [warned, monotonicMs] = [[], 5];
+    const ignore = () => {};
+    Logger.overrideLogger({ log: ignore, error: ignore, debug: ignore, warn: (event: never) => warned.push(event) });
+    vi.spyOn(performance, 'now').mockImplementation(() => monotonicMs);
+  });
+  afterEach(() => {
+    Logger.overrideLogger(true);
+    vi.restoreAllMocks();
+  });
+
+  it('and that makes a token for each request, is warned of once a minute, with how many there were', () => {
+    const { world, verifier } = setUp();
+    let made = 0;
+    const send = (clientId: string) => {
+      world.application = { ...application, clientId };
+      const ahead = jwt.sign({ client_id: clientId, iat: now + 1, jti: String(made++) }, 'secret');
+      expect(verifier.verify(ahead, caller)).toBe(world.application);
+    };
+    for (const clientId of ['one', 'one', 'two', 'one']) send(clientId);
+    const told = () => warned.map(({ event, clientId, tokens }) => [event, clientId, tokens]);
+    const event = 'token.issued-in-future';
+    expect(told()).toEqual([
+      [event, 'one', 1],
+      [event, 'two', 1],
+    ]);
+    monotonicMs += 60_000;
+    send('one');
+    expect(told().slice(2)).toEqual([[event, 'one', 3]]);
   });
 });
 

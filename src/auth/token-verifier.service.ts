@@ -2,6 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import jwt from 'jsonwebtoken';
 import { LRUCache } from 'lru-cache';
 import { Config } from '../config/config.module.js';
+import { LogSamples } from '../infra/logging/log-samples.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { ApplicationDirectory } from './application-directory.service.js';
 import type { Application } from './application.js';
@@ -33,6 +34,8 @@ export class Refusal {
 @Injectable()
 export class TokenVerifier {
   private readonly logger = new Logger(TokenVerifier.name);
+  /** A client may make a token for each request. */
+  private readonly samples = new LogSamples(60_000, () => performance.now());
   private readonly rules: TimeRules;
   // The size bounds the memory: a token may be as long as the headers of a request.
   private readonly verified = new LRUCache<string, VerifiedToken>({
@@ -82,11 +85,17 @@ export class TokenVerifier {
     }
     const times = readTimeClaims(payload);
     if (typeof times === 'string') return new Refusal(times, application);
-    if (times.iat !== undefined && times.iat > this.heartbeat.ledgerNow() / 1000) {
-      // Accepted within a minute, because clocks drift; logged, because this one does.
-      this.logger.warn({ event: 'token.issued-in-future', clientId: application.clientId, issuedAt: times.iat });
-    }
+    if (times.iat !== undefined && times.iat > this.heartbeat.ledgerNow() / 1000)
+      this.noteClockAhead(application, times.iat);
     return { application, times };
+  }
+
+  /** Its token is accepted within a minute, because clocks drift; it is logged, because this one does. */
+  private noteClockAhead({ clientId }: Application, issuedAt: number): void {
+    const tokens = this.samples.pick(clientId);
+    const line = { event: 'token.issued-in-future', clientId, issuedAt, tokens };
+    if (tokens === undefined) this.logger.debug(line);
+    else this.logger.warn(line);
   }
 }
 
