@@ -6,16 +6,36 @@ import { aboutValues, isAbout } from './main-object.js';
 /** Found by one step, at most: each of them may have many deliveries to cancel. */
 const mostFound = 100;
 
+/**
+ * Of bodies that one step reads; the last one may go beyond it. Thousands of a megabyte each would take longer than a
+ * statement may, each time anew.
+ */
+const mostBytes = 4 * 1024 * 1024;
+
 export const findAbout = perDay(
   'notifications-about',
   (of) => `
     WITH page AS MATERIALIZED (
-      SELECT id, body FROM ${of('notification')} WHERE id > $reached ORDER BY id LIMIT $limit
+      SELECT id, body, looked FROM (
+        SELECT id, body, count(*) OVER () AS looked, sum(bytes) OVER (ORDER BY id) - bytes AS bytes_before
+        FROM (
+          SELECT id, body, coalesce(octet_length(body), 0) AS bytes FROM ${of('notification')}
+          WHERE id > $reached ORDER BY id LIMIT $limit
+        ) next
+      ) sized WHERE bytes_before < ${mostBytes}
     ),
     found AS MATERIALIZED (SELECT id FROM page WHERE body IS NOT NULL AND ${isAbout} ORDER BY id LIMIT ${mostFound})
-    SELECT (SELECT count(*)::int FROM page) AS rows, (SELECT id FROM page ORDER BY id DESC LIMIT 1) AS last,
+    SELECT (SELECT id FROM page ORDER BY id DESC LIMIT 1) AS last,
+      (SELECT count(*) < $limit AND count(*) = coalesce(max(looked), 0) FROM page) AS is_end,
       ARRAY(SELECT id FROM found ORDER BY id) AS ids`,
 );
+
+interface AboutRow {
+  last: string | null;
+  /** There are no more on that day. */
+  is_end: boolean;
+  ids: string[];
+}
 
 export interface WalkStep {
   day: number;
@@ -27,7 +47,7 @@ export interface WalkStep {
 /**
  * A step through the notifications of the ledger, in the order of their ids, for those about a main object.
  * @param days whose tables there are, in their order
- * @param limit notifications that are looked at
+ * @param limit notifications that are looked at, at most: fewer where their bodies are large
  */
 export async function stepThrough(
   query: Query,
@@ -38,13 +58,13 @@ export async function stepThrough(
   const day = days.find((candidate) => candidate >= dayOfId(reached));
   if (day === undefined) return { day: 0, ids: [], reached, isOver: true };
   const from = reached > lowestIdAt(day * dayMs) ? reached : lowestIdAt(day * dayMs);
-  const [page] = await query<{ rows: number; last: string | null; ids: string[] }>(findAbout(day), {
+  const [page] = await query<AboutRow>(findAbout(day), {
     ...aboutValues(mainObject),
     reached: from,
     limit,
   });
-  const { rows, last, ids } = page!;
+  const { last, is_end: isEnd, ids } = page!;
   if (ids.length === mostFound) return { day, ids, reached: ids.at(-1)!, isOver: false };
-  if (rows === limit) return { day, ids, reached: last!, isOver: false };
+  if (!isEnd) return { day, ids, reached: last!, isOver: false };
   return { day, ids, reached: lowestIdAt((day + 1) * dayMs), isOver: day === days.at(-1) };
 }

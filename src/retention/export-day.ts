@@ -11,8 +11,11 @@ import { dateOf, type LedgerTable, type Partition } from '../ledger/partitions.j
 const leftFreeBytes = 256 * 1024 * 1024;
 /** Text between two looks at the disk. */
 const lookEveryBytes = 16 * 1024 * 1024;
-/** Of text, about, that one statement reads. */
-const pageBytes = 1024 * 1024;
+/**
+ * Of texts that one statement reads; the last row may go beyond it. They are in memory several times on their way, and
+ * more than half a gigabyte is no string.
+ */
+const pageBytes = 4 * 1024 * 1024;
 const mostRows = 1000;
 
 /** The primary key of each table, with its types. */
@@ -28,6 +31,13 @@ const keys: Record<LedgerTable, readonly (readonly [column: string, type: string
     ['number', 'int'],
     ['started_at', 'timestamptz'],
   ],
+};
+
+/** SQL: bytes of what may be long in a row. Of a `text` Postgres knows them without reading it. */
+const sizes: Record<LedgerTable, string> = {
+  notification: 'coalesce(octet_length(body), 0)',
+  delivery: 'coalesce(octet_length(last_error), 0)',
+  attempt: 'coalesce(octet_length(error), 0) + coalesce(octet_length(details::text), 0)',
 };
 
 export interface Exported {
@@ -119,36 +129,43 @@ async function* readLines(
   let unchecked = 0;
   for (const partition of partitions) {
     for await (const page of readPages(connection, partition)) {
-      unchecked += page.reduce((sum, { line }) => sum + line.length, 0);
-      if (unchecked >= lookEveryBytes) {
+      const bytes = page.reduce((sum, { line }) => sum + line.length, 0);
+      if (unchecked + bytes > lookEveryBytes) {
         await checkDisk();
         unchecked = 0;
       }
+      unchecked += bytes;
       yield page;
     }
   }
 }
 
-/** As many rows at a time as make about a megabyte, in the order of the primary key. */
+/**
+ * In the order of the primary key. First it is asked how many of the next rows fit, then those are read: what the rows
+ * before them took says nothing about them.
+ */
 async function* readPages(connection: DropConnection, { table, name }: Partition): AsyncGenerator<Line[]> {
   const key = keys[table];
   const columns = key.map(([column]) => column).join(', ');
   const texts = key.map(([column]) => `t.${column}::text AS ${column}`).join(', ');
-  const after = `(${columns}) > (${key.map(([, type], nr) => `$${nr + 1}::${type}`).join(', ')})`;
-  let limit = 10;
-  let last: Line | undefined;
-  for (;;) {
-    const rows = (await connection.query(
-      `SELECT json_build_object('table', '${table}', 'row', row_to_json(t))::text AS line,
-         ${contentsOf(table)} AS contents, ${texts}
-       FROM ${name} t ${last ? `WHERE ${after}` : ''} ORDER BY ${key.map(([column]) => `t.${column}`).join(', ')} LIMIT ${limit}`,
-      last ? key.map(([column]) => last![column]) : [],
-    )) as Line[];
-    if (rows.length > 0) yield rows;
-    if (rows.length < limit) return;
-    const bytes = rows.reduce((sum, { line }) => sum + line.length, 0);
-    last = rows.at(-1)!;
-    limit = Math.max(1, Math.min(mostRows, Math.floor((limit * pageBytes) / bytes)));
+  const order = key.map(([column]) => `t.${column}`).join(', ');
+  const after = `WHERE (${columns}) > (${key.map(([, type], nr) => `$${nr + 1}::${type}`).join(', ')})`;
+  for (let last: Line | undefined; ;) {
+    const values = last ? key.map(([column]) => last![column]) : [];
+    const next = (what: string, limit: number) =>
+      `SELECT ${what} FROM ${name} t ${last ? after : ''} ORDER BY ${order} LIMIT ${limit}`;
+    const [{ fitting }] = (await connection.query(
+      `SELECT count(*)::int AS fitting FROM (
+         SELECT sum(bytes) OVER (ORDER BY ${columns} ROWS UNBOUNDED PRECEDING) - bytes AS bytes_before
+         FROM (${next(`${columns}, ${sizes[table]} AS bytes`, mostRows)}) next
+       ) sized WHERE bytes_before < ${pageBytes}`,
+      values,
+    )) as [{ fitting: number }];
+    if (fitting === 0) return;
+    const line = `json_build_object('table', '${table}', 'row', row_to_json(t))::text AS line`;
+    const rows = await connection.query(next(`${line}, ${contentsOf(table)} AS contents, ${texts}`, fitting), values);
+    yield rows as Line[];
+    last = (rows as Line[]).at(-1);
   }
 }
 

@@ -38,6 +38,7 @@ import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { BodyRetention } from '../../src/retention/body-retention.service.js';
 import { DayDropper } from '../../src/retention/day-dropper.service.js';
 import { ErasureWork } from '../../src/retention/erasure-work.service.js';
+import { stepThrough } from '../../src/retention/erasure-walk.js';
 import { Erasures } from '../../src/retention/erasures.service.js';
 import { exportDay } from '../../src/retention/export-day.js';
 import { beginWalk, findOlderSnapshot } from '../../src/retention/retention-days.js';
@@ -51,6 +52,9 @@ import { connectStandby } from '../support/standby.js';
 Logger.overrideLogger(false);
 const dayMs = 86_400_000;
 const running = new AbortController().signal;
+const mebibyte = 1024 * 1024;
+/** Of a large body. Postgres keeps such a text compressed: what counts is how long it is when it is read. */
+const large = 500 * 1024;
 
 describe.each(stacks)('retention on the $name stack', (stack) => {
   let prepared: PreparedStack;
@@ -1007,6 +1011,30 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
       await test.sql('DELETE FROM digest');
     });
 
+    it('about a main object reads few large bodies at a time, and passes over none', async () => {
+      const old = await makeDay(5);
+      const text = 'x'.repeat(large);
+      const added = [];
+      for (let nr = 0; nr < 20; nr++) {
+        const body = JSON.stringify({ hoofdObject: nr % 10 === 9 ? mainObject : 'https://other/', text });
+        const id = uuidv7({ msecs: old + nr });
+        await insertNotifications(sql, [id], { body });
+        added.push(id);
+      }
+      const query: Query = (...asked) => test.postgres.query(...asked);
+      const days = [dayOfId(added[0]!)];
+      const [found, looked]: [string[], number[]] = [[], []];
+      for (let [reached, isOver] = [lowestIdAt(0), false]; !isOver;) {
+        const step = await stepThrough(query, mainObject, reached, { days, limit: 100 });
+        looked.push(added.filter((id) => id > reached && id <= step.reached).length);
+        found.push(...step.ids);
+        [reached, isOver] = [step.reached, step.isOver];
+      }
+      expect(found).toEqual([added[9], added[19]]);
+      // Those that make 4 MiB, the last one included.
+      expect(Math.max(...looked)).toBe(Math.ceil((4 * mebibyte) / large));
+    });
+
     it.each([1, 2, 3])(
       'of a day that is away is done there too, also with %i of its partitions detached',
       async (count) => {
@@ -1087,6 +1115,40 @@ describe.each(stacks)('retention on the $name stack', (stack) => {
           dropped_at: expect.any(Date),
         },
       ]);
+      await rm(file);
+    });
+
+    it('is read a few large rows at a time, also behind many small ones', async () => {
+      const at = await makeDay(40);
+      const small = Array.from({ length: 12 }, (_, nr) => uuidv7({ msecs: at + nr }));
+      await insertNotifications(sql, small);
+      const many = Array.from({ length: 24 }, (_, nr) => uuidv7({ msecs: at + 100 + nr }));
+      await insertNotifications(sql, many, { body: JSON.stringify({ text: 'x'.repeat(large) }) });
+      const details = JSON.stringify({ address: '192.0.2.1:80', headers: {}, body: 'x'.repeat(large) });
+      await test.sql(
+        `INSERT INTO attempt (notification_id, subscription_id, generation, number, started_at, duration_ms, details)
+         SELECT id, id, 1, 1, now(), 1, $2::json FROM unnest($1::uuid[]) AS n (id)`,
+        [many, details],
+      );
+      const { manager } = test.postgres.upkeep;
+      const pages: number[] = [];
+      const query = async (text: string, values?: unknown[]) => {
+        const rows = (await manager.query(text, values)) as { line?: string }[];
+        pages.push(rows.reduce((sum, { line }) => sum + (line?.length ?? 0), 0));
+        return rows;
+      };
+      const partitions = partitionsBetween(at, at);
+      const exporting = exportDay({ query } as DropConnection, Math.floor(at / dayMs), partitions, {
+        directory,
+        stopping: running,
+      });
+      const { file, rows } = await exporting;
+      expect(rows).toBe(12 + 24 + 24);
+      const lines = gunzipSync(await readFile(file)).toString();
+      for (const id of [...small, ...many]) expect(lines).toContain(`"id":"${id}"`);
+      // 4 MiB, the row that makes them full, and the names of the columns.
+      expect(Math.max(...pages)).toBeLessThan(4 * mebibyte + large + 10_000);
+      expect(pages.filter((length) => length > 3 * mebibyte)).toHaveLength(4);
       await rm(file);
     });
 
