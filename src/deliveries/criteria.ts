@@ -113,6 +113,10 @@ export function deliveryConditions(criteria: AboutDelivery): Conditions {
 export const isAboutNotification = (criteria: AboutNotification): boolean =>
   notificationConditions(criteria).texts.length > 0;
 
+/** Whether only its body tells: it is read. */
+export const isAboutBody = ({ mainObject, resourceUrl, action, characteristics = [] }: AboutNotification): boolean =>
+  [mainObject, resourceUrl, action].some((value) => value !== undefined) || characteristics.length > 0;
+
 export const isAboutDelivery = (criteria: AboutDelivery): boolean => deliveryConditions(criteria).texts.length > 0;
 
 /**

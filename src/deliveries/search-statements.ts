@@ -60,15 +60,37 @@ function deliveryBounds(criteria: Criteria, part: Part): Conditions {
   return { texts, values };
 }
 
+/** The most that one statement may look at. */
+export interface RangeSize {
+  rows: number;
+  /** Of the bodies of these rows; the last one may go beyond it. Undefined: none is read. */
+  bytes: number | undefined;
+}
+
+/** Of a body Postgres knows the length without reading it. */
+const bodyBytes = '(SELECT octet_length(n.body) FROM notification n WHERE n.id = notification_id LIMIT 1)';
+
 /**
  * The last delivery of the range to search, if the list is longer than that. Reads one index, of which the scope is a
  * part.
  */
-export function rangeEnd(scope: Scope, criteria: Criteria, part: Part, rows: number): Ready {
+export function rangeEnd(scope: Scope, criteria: Criteria, part: Part, size: RangeSize): Ready {
   const [bounds, own] = [deliveryBounds(criteria, part), deliveryConditions(scope)];
-  const text = `SELECT notification_id, subscription_id FROM delivery ${where(bounds.texts, own.texts)}
-    ORDER BY notification_id DESC, subscription_id DESC OFFSET ${rows - 1} LIMIT 1`;
+  const key = ['notification_id', 'subscription_id'];
+  const text = endOf(key, `FROM delivery ${where(bounds.texts, own.texts)}`, size, bodyBytes);
   return [statement('search-range-end', text), { ...bounds.values, ...own.values }];
+}
+
+/** The row with which a list, newest first, has so many rows, or bodies of so many bytes. */
+function endOf(key: readonly string[], from: string, { rows, bytes }: RangeSize, bytesOf: string): string {
+  const columns = key.join(', ');
+  const order = `ORDER BY ${key.map((column) => `${column} DESC`).join(', ')}`;
+  if (bytes === undefined) return `SELECT ${columns} ${from} ${order} OFFSET ${rows - 1} LIMIT 1`;
+  return `SELECT ${columns} FROM (
+      SELECT ${columns}, row_number() OVER list AS nr, sum(own) OVER list AS bytes
+      FROM (SELECT ${columns}, ${bytesOf} AS own ${from} ${order} LIMIT ${rows}) next
+      WINDOW list AS (${order} ROWS UNBOUNDED PRECEDING)
+    ) sized WHERE nr = ${rows} OR bytes >= ${bytes} ${order} LIMIT 1`;
 }
 
 /**
@@ -93,10 +115,18 @@ export function byDelivery(sought: Sought, criteria: Criteria, part: Part, limit
   return [statement('search-deliveries', text), { ...bounds.values, ...own.values, ...notification.values }];
 }
 
-/** Whether the index of that state has more than so many rows. */
-export function exceeds(criteria: Criteria, rows: number): Ready {
-  const from = fromStateIndex(criteria.state!, '', rows + 1);
-  return [statement('search-exceeds', `SELECT count(*) > ${rows} AS yes FROM ${from} few`), {}];
+/**
+ * Whether the index of that state has more than so many rows, or those of them that the part may have as many bytes of
+ * bodies: these are looked up only where the rows are few.
+ */
+export function exceeds(criteria: Criteria, part: Part, { rows, bytes }: RangeSize): Ready {
+  const few = fromStateIndex(criteria.state!, bytes === undefined ? '' : '*', rows + 1);
+  if (bytes === undefined) return [statement('search-exceeds', `SELECT count(*) > ${rows} AS yes FROM ${few} few`), {}];
+  const [bounds, own] = [deliveryBounds(criteria, part), deliveryConditions(criteria)];
+  const text = `WITH few AS MATERIALIZED (SELECT * FROM ${few} few)
+    SELECT (SELECT count(*) FROM few) > ${rows}
+      OR (SELECT coalesce(sum(${bodyBytes}), 0) FROM few ${where(bounds.texts, own.texts)}) >= ${bytes} AS yes`;
+  return [statement('search-exceeds', text), { ...bounds.values, ...own.values }];
 }
 
 /** Each window is read by the primary keys. */
@@ -143,9 +173,9 @@ function notificationsIn(criteria: Criteria, { after }: Part): { text: string; v
   return { text, values: { ...bounds, ...own.values, ...notification.values } };
 }
 
-/** The oldest one of so many notifications of the window, if it has more. */
-export function notificationRangeEnd({ from, to }: Window, rows: number): Ready {
-  const text = `SELECT id FROM notification WHERE id >= $from_id AND id <= $to_id ORDER BY id DESC OFFSET ${rows - 1} LIMIT 1`;
+/** The oldest notification of the part of the window to search, if the window has more. */
+export function notificationRangeEnd({ from, to }: Window, size: RangeSize): Ready {
+  const text = endOf(['id'], 'FROM notification WHERE id >= $from_id AND id <= $to_id', size, 'octet_length(body)');
   return [statement('search-notification-range-end', text), { from_id: from, to_id: to }];
 }
 

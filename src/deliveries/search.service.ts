@@ -7,6 +7,7 @@ import { dayMs, earlierId, idAfter, idBefore, laterId, lowestId, timeOfId } from
 import {
   deliveryConditions,
   digestCondition,
+  isAboutBody,
   isAboutDelivery,
   isAboutNotification,
   type Criteria,
@@ -35,9 +36,11 @@ export interface SearchBounds {
   digests: number;
   /** Subscriptions of an owner, each of which a digest is asked for. */
   owned: number;
+  /** Of bodies in a range that one statement reads: where they are large, it has fewer rows. */
+  bytes: number;
 }
 
-const usualBounds: SearchBounds = { rows: 36_000, blocks: 32, digests: 30_000, owned: 50 };
+const usualBounds: SearchBounds = { rows: 36_000, blocks: 32, digests: 30_000, owned: 50, bytes: 4 * 1024 * 1024 };
 
 /** Of the rows of a range, as many whole rows can be read and sorted in the time that it takes to search the range. */
 const fewOfRange = 0.2;
@@ -75,6 +78,7 @@ export class LedgerSearch {
     const ofDelivery = sought === 'delivery' || isAboutDelivery(criteria);
     if (!ofDelivery) return this.inBlocks(sought, criteria, digestCondition(criteria), { after }, limit, bounds);
     const scope = scopeOf(criteria);
+    const bytes = isAboutBody(criteria) ? bounds.bytes : undefined;
     const isIndexed =
       !isAboutNotification(criteria) &&
       deliveryConditions(scope).texts.length === deliveryConditions(criteria).texts.length;
@@ -83,14 +87,16 @@ export class LedgerSearch {
       return this.page(sought, criteria, { after }, limit);
     if (hasStateIndex(criteria.state)) {
       const few = Math.ceil(bounds.rows * fewOfRange);
-      const [row] = await this.postgres.queryAside<{ yes: boolean }>(...statements.exceeds(criteria, few));
+      const exceeds = statements.exceeds(criteria, { after }, { rows: few, bytes });
+      const [row] = await this.postgres.queryAside<{ yes: boolean }>(...exceeds);
       if (!row!.yes) return this.page(sought, criteria, { after }, limit, few);
     }
     const condition = scope.subscriptionId === undefined ? await this.digestConditionOf(criteria, bounds) : undefined;
     if (condition !== undefined) return this.inBlocks(sought, criteria, condition, { after }, limit, bounds);
     const share = scope.state ? scatteredOfRange : isAboutNotification(criteria) ? lookedUpOfRange : 1;
     const rows = Math.ceil(bounds.rows * share);
-    const [end] = await this.postgres.queryAside<KeyRow>(...statements.rangeEnd(scope, criteria, { after }, rows));
+    const rangeEnd = statements.rangeEnd(scope, criteria, { after }, { rows, bytes });
+    const [end] = await this.postgres.queryAside<KeyRow>(...rangeEnd);
     return this.page(sought, criteria, { after, end: end && endOfRange(sought, keyOf(end)) }, limit);
   }
 
@@ -129,16 +135,18 @@ export class LedgerSearch {
       limit,
     );
     const whole = windowOf(criteria, part);
+    const bytes = isAboutBody(criteria) ? bounds.bytes : undefined;
+    const inRange = (window: Window) => this.inRange(search, window, { rows: bounds.rows, bytes });
     const [known] = await this.postgres.queryAside<Window>(statements.digested);
     if (condition === undefined || !known) {
-      await this.inRange(search, whole, bounds.rows);
+      await inRange(whole);
       return search.page();
     }
     const digested = { from: laterId(known.from, whole.from), to: earlierId(known.to, whole.to) };
     const chunks = [
-      () => this.inRange(search, { from: laterId(idAfter(known.to), whole.from), to: whole.to }, bounds.rows),
+      () => inRange({ from: laterId(idAfter(known.to), whole.from), to: whole.to }),
       () => this.inDigested(search, condition, digested, bounds),
-      () => this.inRange(search, { from: whole.from, to: earlierId(idBefore(known.from), whole.to) }, bounds.rows),
+      () => inRange({ from: whole.from, to: earlierId(idBefore(known.from), whole.to) }),
     ];
     for (const chunk of chunks) {
       if (search.isOver) break;
@@ -147,13 +155,14 @@ export class LedgerSearch {
     return search.page();
   }
 
-  private async inRange(search: BlockSearch, window: Window, rows: number): Promise<void> {
+  /** In chunks: one that ends early because of its bodies counts as a whole one. */
+  private async inRange(search: BlockSearch, window: Window, { rows, bytes }: statements.RangeSize): Promise<void> {
     const together = Math.max(1, Math.ceil(rows * chunkOfRange));
     let { to } = window;
     for (let left = rows; window.from <= to; left -= together) {
       if (left <= 0) return search.stopAt(idAfter(to));
       const [end] = await this.postgres.queryAside<{ id: string }>(
-        ...statements.notificationRangeEnd({ from: window.from, to }, together),
+        ...statements.notificationRangeEnd({ from: window.from, to }, { rows: together, bytes }),
       );
       const from = end?.id ?? window.from;
       await search.read([{ from, to }]);

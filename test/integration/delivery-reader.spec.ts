@@ -58,7 +58,7 @@ describe.each(stacks)('the list of deliveries on the $name stack', (stack) => {
     await insertDeliveries(sql, { notifications: [id], subscriptionIds: [subscriptionId], state, columns });
   }
 
-  const bounds = (rows: number): SearchBounds => ({ rows, blocks: 2, digests: 100, owned: 1 });
+  const bounds = (rows: number): SearchBounds => ({ rows, blocks: 2, digests: 100, owned: 1, bytes: 1_000_000 });
 
   async function pages(criteria: Criteria, limit: number, rangeRows = 50_000): Promise<DeliveryKey[][]> {
     const found: DeliveryKey[][] = [];
@@ -215,7 +215,7 @@ describe.each(stacks)('the list of deliveries on the $name stack', (stack) => {
     });
 
     it('finds the end of a range without sorting', async () => {
-      expect(await plan(rangeEnd({}, {}, {}, 10_000))).not.toContain('Sort');
+      expect(await plan(rangeEnd({}, {}, {}, { rows: 10_000, bytes: undefined }))).not.toContain('Sort');
     });
   });
 });

@@ -9,7 +9,7 @@ import { errorClassCondition, errorClasses } from '../../src/deliveries/error-cl
 import { candidates, type Sought } from '../../src/deliveries/search-statements.js';
 import { LedgerSearch, type SearchBounds } from '../../src/deliveries/search.service.js';
 import { mostNotifications, sweepDigests, writeDigests } from '../../src/digests/write-digests.js';
-import { valuesOf } from '../../src/infra/postgres/statement.js';
+import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
 import type { DeliveryKey, DeliveryState } from '../../src/ledger/delivery.js';
 import { systemClock } from '../../src/infra/clock.js';
 import { outdateDigests } from '../../src/ledger/digests.js';
@@ -99,7 +99,7 @@ describe('finding notifications and deliveries', () => {
   let all: Model[];
   let nowMs: number;
   /** How little one call may search; the usual bounds are more than all there is. */
-  const scarce: SearchBounds = { rows: 1500, blocks: 2, digests: 3, owned: 1 };
+  const scarce: SearchBounds = { rows: 1500, blocks: 2, digests: 3, owned: 1, bytes: 10_000 };
 
   beforeAll(async () => {
     place = await createDatabase();
@@ -384,7 +384,7 @@ describe('finding notifications and deliveries', () => {
        SELECT gen_random_uuid(), 'beta', 'https://receiver.example/hook', '', '[]', 1, now() - interval '400 days'
        FROM generate_series(1, 60)`,
     );
-    const bounds = { rows: 600, blocks: 5, digests: 10, owned: 50 };
+    const bounds = { rows: 600, blocks: 5, digests: 10, owned: 50, bytes: 1_000_000 };
     const { keys, searchedTo } = await new LedgerSearch(test.postgres).find(
       'notification',
       { owner: 'beta' },
@@ -502,7 +502,7 @@ describe('a list of notifications with several deliveries each', () => {
     for (let rows = 1; rows <= 19; rows += 1) {
       let [found, after]: [number, string | undefined] = [0, undefined];
       do {
-        const bounds = { rows, blocks: 1, digests: 1, owned: 1 };
+        const bounds = { rows, blocks: 1, digests: 1, owned: 1, bytes: 1_000_000 };
         const page: NotificationPage = await reader.list({ lastStatus: 503 }, after, 10, bounds);
         found += page.notifications.length;
         after = page.next;
@@ -511,6 +511,95 @@ describe('a list of notifications with several deliveries each', () => {
     }
     await test.close();
     await place.drop();
+  });
+});
+
+describe('a search by what is in large bodies', () => {
+  const length = 200_000;
+  const count = 56;
+  /** Six bodies a statement. */
+  const bounds: SearchBounds = { rows: 10_000, blocks: 1, digests: 1, owned: 1, bytes: 1_100_000 };
+  const mostTogether = 6;
+  let place: TestDatabase;
+  let test: TestLedger;
+  let ids: string[];
+  /** Of each statement that reads bodies, how many large ones are in its range. */
+  let read: number[];
+  let search: LedgerSearch;
+
+  beforeAll(async () => {
+    place = await createDatabase();
+    test = await TestLedger.open({ DATABASE_URL: place.url });
+    const firstMs = (await test.now()) - 3_600_000;
+    ids = Array.from({ length: count }, (_, n) => modelOf(n, firstMs).id);
+    // Postgres keeps such a text compressed: what counts is how long it is when it is read.
+    await test.sql(
+      `INSERT INTO notification (id, channel, publisher, body)
+       SELECT id, 'usual', 'often', '{"hoofdObject":"https://example.org/' || (nr - 1) % 20 || '","text":"' || repeat('x', ${length}) || '"}'
+       FROM unnest($1::uuid[]) WITH ORDINALITY AS n (id, nr)`,
+      [ids],
+    );
+    await test.sql(
+      `INSERT INTO delivery (notification_id, subscription_id, state) SELECT id, $2::uuid, 'failed' FROM unnest($1::uuid[]) AS n (id)`,
+      [ids, even],
+    );
+    const queryAside = (statement: Statement, values: Values = {}) => {
+      const { window_from: from, window_to: to, from_id, to_id } = values as Record<string, string[]>;
+      const isIn = (id: string) =>
+        from && to ? id >= from[0]! && id <= to[0]! : id >= `${from_id}` && id <= `${to_id}`;
+      if (['search-windows', 'search-deliveries'].includes(statement.name)) read.push(ids.filter(isIn).length);
+      return test.postgres.queryAside(statement, values);
+    };
+    search = new LedgerSearch({ queryAside } as unknown as TestLedger['postgres']);
+  });
+
+  beforeEach(() => (read = []));
+
+  afterAll(async () => {
+    await test.close();
+    await place.drop();
+  });
+
+  async function findAll(sought: Sought, criteria: Criteria): Promise<{ found: string[]; calls: number }> {
+    const found: string[] = [];
+    let [calls, after]: [number, DeliveryKey | undefined] = [0, undefined];
+    do {
+      const page = await search.find(sought, criteria, after, 10, bounds);
+      found.push(...page.keys.map(({ notificationId }) => notificationId));
+      calls += 1;
+      after = page.next;
+    } while (after);
+    return { found, calls };
+  }
+
+  const wanted = () => [ids[47], ids[27], ids[7]];
+  const mainObject = 'https://example.org/7';
+
+  it.each<[Sought, string, Criteria]>([
+    ['notification', 'alone', {}],
+    ['delivery', 'alone', {}],
+    ['delivery', 'among dead letters', { state: 'failed' }],
+    ['notification', 'among dead letters', { state: 'failed' }],
+  ])('looks at a few bodies a statement: of each %s, %s', async (sought, _, others) => {
+    expect(await findAll(sought, { mainObject, ...others })).toEqual({ found: wanted(), calls: 1 });
+    expect(read).toEqual([...Array.from({ length: 9 }, () => mostTogether), count - 9 * mostTogether]);
+  });
+
+  it.each<Sought>(['notification', 'delivery'])(
+    'stops after a few bodies among the dead letters of a subscription, and says so: of each %s',
+    async (sought) => {
+      const criteria: Criteria = { mainObject, state: 'failed', subscriptionId: even };
+      const first = await search.find(sought, criteria, undefined, 10, bounds);
+      expect(first).toMatchObject({ keys: [], searchedTo: new Date(timeOfId(ids[count - mostTogether]!)) });
+      expect((await findAll(sought, criteria)).found).toEqual(wanted());
+      // The last ones are less than one statement may read, from where the list goes on.
+      expect(Math.max(...read)).toBeLessThanOrEqual(mostTogether + 1);
+    },
+  );
+
+  it('reads all at once where their bodies do not tell', async () => {
+    expect((await findAll('notification', { channel: 'none' })).found).toEqual([]);
+    expect(read).toEqual([count]);
   });
 });
 

@@ -550,7 +550,7 @@ describe('with much in every state, the cost of a statement is that of its own w
   });
 
   it('each page of the admin API is read by an index, or is what a limited range holds', async () => {
-    const [toEnd, of] = rangeEnd({}, {}, {}, 500);
+    const [toEnd, of] = rangeEnd({}, {}, {}, { rows: 500, bytes: undefined });
     const { rows: ends } = await admin.query<{ notification_id: string; subscription_id: string }>(
       toEnd.text,
       valuesOf(toEnd, of),
@@ -560,6 +560,11 @@ describe('with much in every state, the cost of a statement is that of its own w
     const window = { from: end.notificationId, to: newestId };
     const lists: [string, [Statement, Values]][] = [
       ['all', byDelivery('delivery', {}, {}, 20)],
+      ['the end of a range, by its bodies', rangeEnd({}, {}, {}, { rows: 20, bytes: 1000 })],
+      [
+        'the end of a range of dead letters, by its bodies',
+        rangeEnd({ state: 'failed' }, { state: 'failed' }, {}, { rows: 20, bytes: 1000 }),
+      ],
       ['of a notification', byDelivery('delivery', { notificationId: ids.queued }, {}, 20)],
       ['of a subscription, in a range', byDelivery('delivery', { subscriptionId: subscription }, { end }, 20)],
       ['of a publisher, in a window', inWindows('delivery', { publisher: 'nobody' }, {}, [window], 20)],
@@ -580,8 +585,9 @@ describe('with much in every state, the cost of a statement is that of its own w
       ]),
       ...(['failed', 'waiting', 'held', 'queued', 'sending'] as const).map((state): (typeof lists)[0] => [
         `whether ${state} are few`,
-        exceeds({ state }, 100),
+        exceeds({ state }, {}, { rows: 100, bytes: undefined }),
       ]),
+      ['whether failed are few, by their bodies', exceeds({ state: 'failed' }, {}, { rows: 100, bytes: 1000 })],
     ];
     for (const [name, [statement, values]] of lists) {
       const pages = await explained(admin, statement.text, valuesOf(statement, values));
