@@ -4,6 +4,7 @@ import type { Settings } from '../config/settings.js';
 import { reasonOf } from '../infra/cannot-connect.js';
 import { nearestExisting } from '../infra/postgres/make-directory.js';
 import { adviceAfterMove, findMove } from '../infra/postgres/moved-directory.js';
+import { examineKeptSuperuser } from './embedded-secrets.js';
 import { failed, ok, warning, type Finding } from './finding.js';
 
 /** Versions that still get fixes, by the release plan of Node. */
@@ -27,7 +28,8 @@ export function examineNode(version: string): Finding {
 /** Of a HS256 secret (RFC 7518 §3.2 asks for 32 bytes). */
 const fewestBytes = 16;
 
-export function examineSuperuser({ DATABASE_URL, SUPERUSER_SECRET }: Settings): Finding {
+export function examineSuperuser(settings: Settings): Finding {
+  const { DATABASE_URL, SUPERUSER_SECRET } = settings;
   const name = 'superuser';
   if (SUPERUSER_SECRET !== undefined) {
     if (Buffer.byteLength(SUPERUSER_SECRET) >= fewestBytes) return ok(name, 'its secret is set');
@@ -37,7 +39,7 @@ export function examineSuperuser({ DATABASE_URL, SUPERUSER_SECRET }: Settings): 
       'It can be found by trying, with one token. Set another: openssl rand -base64 32.',
     );
   }
-  if (!DATABASE_URL) return ok(name, 'its secret is made at the first start, and kept in DATA_DIR');
+  if (!DATABASE_URL) return examineKeptSuperuser(settings);
   return warning(
     name,
     'SUPERUSER_SECRET is not set: the admin API has no superuser but applications that were made so before.',

@@ -5,6 +5,7 @@ import { reasonOf } from '../infra/cannot-connect.js';
 import { connectionAdvice, generalAdvice } from '../infra/postgres/connection-advice.js';
 import { remedyOfNewer } from '../infra/postgres/migrated-by-newer.js';
 import { migrationNames } from '../infra/postgres/migration-names.js';
+import { examineEmbeddedKeys } from './embedded-secrets.js';
 import { inMegabytes } from './here.js';
 import { examineLockTable } from './lock-table.pg.js';
 import { examineSecretKeys } from './secret-keys.pg.js';
@@ -32,7 +33,7 @@ export async function examinePostgres(settings: Settings): Promise<Finding[]> {
   if (!DATABASE_URL)
     return [
       ok('postgres', 'the embedded database; only the process that has it open can look into it'),
-      ok('secret-keys', 'secrets in the database are encrypted; their key is in DATA_DIR'),
+      examineEmbeddedKeys(settings),
     ];
   const client = new pg.Client({
     connectionString: DATABASE_URL,

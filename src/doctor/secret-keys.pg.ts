@@ -3,6 +3,7 @@ import type { Settings } from '../config/settings.js';
 import { statement, valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
 import { KeyRingRefused } from '../secrets/key-ring.js';
 import { openCipher } from '../secrets/open-secrets.js';
+import { adviceOnKeys } from './embedded-secrets.js';
 import { failed, ok, warning, type Finding } from './finding.js';
 
 const name = 'secret-keys';
@@ -25,10 +26,6 @@ export async function examineSecretKeys(client: pg.Client, settings: Settings): 
   } catch (error) {
     if (!(error instanceof KeyRingRefused)) throw error;
     const [trouble] = error.message.split('\n');
-    return failed(
-      name,
-      trouble!,
-      'No process starts like this. Put the key back; docs/running.md, Secrets, says what to do if it is lost.',
-    );
+    return failed(name, trouble!, adviceOnKeys);
   }
 }
