@@ -99,8 +99,11 @@ describe('scheduled notifications, and cron instead of a dispatcher', () => {
     const later = await publish(heraut, soon + 3_600_000);
     await eventually(() => Date.now() > soon, 'their time');
     expect(await Promise.all([dispatch(), dispatch(), dispatch()])).toEqual([0, 0, 0]);
-    await eventually(() => received().length >= due.length, 'all of them');
-    expect(await dispatch()).toBe(0);
+    // A run ends with what it has handed out: what a receiver is slow to take is held, for the next run.
+    await eventually(async () => {
+      expect(await dispatch()).toBe(0);
+      return received().length >= due.length;
+    }, 'all of them');
     expect(received().sort()).toEqual(due.sort());
     expect(received()).not.toContain(later);
   });
