@@ -163,7 +163,9 @@ describe('an installation that is moved from the embedded database to Postgres',
     arrivedBefore = [...receiver.arrivals];
     moved = run('move-to-postgres.js', settings);
     receiver.always(answer(204));
-    heraut = await Installation.startWith(after, ['api,worker,dispatcher'], { SECRET_KEYS: key });
+    // The receiver answers nothing while this process waits for the end of a program, as some tests do.
+    const patient = { SECRET_KEYS: key, NOTIFICATION_REQUESTS_TIMEOUT: '45' };
+    heraut = await Installation.startWith(after, ['api,worker,dispatcher'], patient);
   });
   afterAll(async () => {
     await heraut.end();
