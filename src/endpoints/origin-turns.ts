@@ -1,6 +1,6 @@
 import type { Places } from './places.js';
 import type { Origin, Room } from './room.js';
-import { ShortOrigins } from './short-origins.js';
+import { OriginsWithoutShare } from './origins-without-share.js';
 
 /**
  * The turns of origins for places that become free, of those with deliveries in line. One that lacks something waits
@@ -9,8 +9,9 @@ import { ShortOrigins } from './short-origins.js';
 export class OriginTurns {
   /** Those whose turn comes when a place is free, the next one first. */
   private readonly ready = new Set<Origin>();
-  private readonly unproven = new ShortOrigins();
-  private readonly long = new ShortOrigins();
+  /** With room for a call of an unproven endpoint; and those with long calls that have room for one more. */
+  private readonly unproven = new OriginsWithoutShare();
+  private readonly long = new OriginsWithoutShare();
   /** With room for a call, that have as many places as are free. */
   private readonly crowded = new Set<Origin>();
 
@@ -71,10 +72,10 @@ export class OriginTurns {
     this.crowded.delete(origin);
   }
 
-  private freed(lacking: ShortOrigins, before: number, taken: number): void {
+  private freed(lacking: OriginsWithoutShare, before: number, taken: number): void {
     for (let freed = before - taken; freed > 0; freed--) {
-      const short = lacking.take(before - freed);
-      if (short) this.ready.add(short);
+      const origin = lacking.take(before - freed);
+      if (origin) this.ready.add(origin);
     }
   }
 

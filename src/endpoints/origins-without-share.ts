@@ -5,7 +5,7 @@ import type { Origin } from './room.js';
  * long calls. They wait by the share that they lack (`Places.shareOf`, `Places.shareOfLong`), the first first: so a
  * place that becomes free costs a step or two, however many origins wait.
  */
-export class ShortOrigins {
+export class OriginsWithoutShare {
   private readonly byShare = new Map<number, Set<Origin>>();
   private readonly shares = new Map<Origin, number>();
 

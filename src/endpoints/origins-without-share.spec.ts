@@ -3,7 +3,7 @@ import type { HeldReason } from '../ledger/delivery.js';
 import type { Places } from './places.js';
 import { Place, type Origin } from './room.js';
 import { Rooms } from './rooms.js';
-import { ShortOrigins } from './short-origins.js';
+import { OriginsWithoutShare } from './origins-without-share.js';
 import { well, type Verdict } from './verdict.js';
 import { settled } from '../../test/support/settled.js';
 
@@ -11,25 +11,25 @@ const unanswered: Verdict = { kind: 'unanswered', reason: 'ECONNRESET' };
 
 describe('origins that lack a share of the places', () => {
   it('get theirs first come first, each when fewer places than its share are taken', () => {
-    const short = new ShortOrigins();
+    const lacking = new OriginsWithoutShare();
     const [one, two, three] = ['one', 'two', 'three'] as unknown as [Origin, Origin, Origin];
-    short.add(one, 64);
-    short.add(two, 128);
-    short.add(three, 128);
-    expect(short.take(128)).toBeUndefined();
-    expect([short.take(127), short.take(127), short.take(127)]).toEqual([two, three, undefined]);
-    expect([short.take(63), short.take(63)]).toEqual([one, undefined]);
+    lacking.add(one, 64);
+    lacking.add(two, 128);
+    lacking.add(three, 128);
+    expect(lacking.take(128)).toBeUndefined();
+    expect([lacking.take(127), lacking.take(127), lacking.take(127)]).toEqual([two, three, undefined]);
+    expect([lacking.take(63), lacking.take(63)]).toEqual([one, undefined]);
   });
 
   it('lack one share at a time, and none once they are taken out', () => {
-    const short = new ShortOrigins();
+    const lacking = new OriginsWithoutShare();
     const origin = 'origin' as unknown as Origin;
-    short.add(origin, 128);
-    short.add(origin, 64);
-    expect(short.take(100)).toBeUndefined();
-    short.delete(origin);
-    short.delete(origin);
-    expect(short.take(0)).toBeUndefined();
+    lacking.add(origin, 128);
+    lacking.add(origin, 64);
+    expect(lacking.take(100)).toBeUndefined();
+    lacking.delete(origin);
+    lacking.delete(origin);
+    expect(lacking.take(0)).toBeUndefined();
   });
 
   describe('in the thousands', () => {
