@@ -53,6 +53,19 @@ export class RefusalLimit {
   }
 
   /**
+   * Counts a sign-in that failed at the provider. By themselves: a faulty client behind the same address keeps no user
+   * out.
+   */
+  addSignIn({ ip }: Caller): void {
+    this.counts.add([signInKeyOf(ip)]);
+  }
+
+  /** Whether so many sign-ins of this address have failed that the provider is not asked about its next. */
+  hasSignInsUsedUp({ ip }: Caller): boolean {
+    return !this.counts.isQuiet && this.counts.isUsedUp(signInKeyOf(ip));
+  }
+
+  /**
    * The seconds to wait where this address has sent too many tokens of the application with wrong signatures: the next
    * is not even checked, or a secret that is short could be found by trying.
    */
@@ -63,4 +76,5 @@ export class RefusalLimit {
 }
 
 const addressKeyOf = (ip: string): string => `address ${addressKey(ip)}`;
+const signInKeyOf = (ip: string): string => `sign-in ${addressKey(ip)}`;
 const guessKey = (address: string, { id }: Application): string => `guess ${address} ${id}`;

@@ -2,20 +2,27 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { AuditLog } from '../audit/audit-log.js';
+import { addressKey } from '../auth/address-key.js';
 import { ApplicationDirectory } from '../auth/application-directory.service.js';
 import type { Application } from '../auth/application.js';
 import { RefusalLimit } from '../auth/refusal-limit.service.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import type { Settings } from '../config/settings.js';
-import { PermissionProblem, ThrottledProblem } from '../infra/http/problem.js';
+import { CallerTurns } from '../infra/caller-turns.js';
+import {
+  PermissionProblem,
+  ThrottledProblem,
+  TooManyRequestsProblem,
+  UnavailableProblem,
+} from '../infra/http/problem.js';
 import { LogSamples } from '../infra/logging/log-samples.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf } from '../infra/postgres/statement.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { isFromHere } from './from-here.js';
 import type { BegunSignIn, Provider } from './provider.openid-client.js';
-import { nameIn, roleIn } from './read-claims.js';
+import { nameIn, roleIn, type Claims } from './read-claims.js';
 import { insertTicket, takeTicket } from './session-rows.js';
 import { hashOf, isSecretOf, isSignedBy, isToken, newToken, signatureOf } from './session-token.js';
 import { idOfClient, idOfSubject, type Session } from './session.js';
@@ -43,6 +50,13 @@ export class SignIn implements OnModuleDestroy {
   private readonly samples = new LogSamples(60_000, () => performance.now());
   private readonly settings: Settings;
   private provider: Promise<Provider> | undefined;
+  /** A browser that comes back may have made all of it up, and is a call to the provider that may take ten seconds. */
+  private readonly turns = new CallerTurns({
+    atOnce: 16,
+    ofOne: 8,
+    longestMs: 5000,
+    busy: 'Sign-ins of others are finished first.',
+  });
 
   constructor(
     private readonly postgres: Postgres,
@@ -104,7 +118,7 @@ export class SignIn implements OnModuleDestroy {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<void> {
-    const claims = await (await this.loadProvider()).finish(callback, begun);
+    const claims = await this.claimsFor(begun, callback, request);
     const { OIDC_ISSUER, OIDC_ROLE_CLAIM, OIDC_ROLES } = this.settings;
     const [role, name] = [roleIn(claims, OIDC_ROLE_CLAIM, OIDC_ROLES), nameIn(claims)];
     const id = idOfSubject(OIDC_ISSUER!, String(claims.sub));
@@ -117,6 +131,28 @@ export class SignIn implements OnModuleDestroy {
       throw new SignInFailed('no-role');
     }
     await this.sessions.begin({ id, name, role, via: 'oidc' }, undefined, request, reply);
+  }
+
+  /** @throws {SignInFailed} */
+  private async claimsFor(begun: BegunSignIn, callback: URL, request: FastifyRequest): Promise<Claims> {
+    const provider = await this.loadProvider();
+    const ask = async () => {
+      // In its turn: those before it in line may just have used the sign-ins up.
+      if (this.limit.hasSignInsUsedUp(request)) throw new SignInFailed('throttled');
+      try {
+        return await provider.finish(callback, begun);
+      } catch (error) {
+        // For whichever reason: a verifier that is none gives another one than a code that is none.
+        this.limit.addSignIn(request);
+        throw error;
+      }
+    };
+    try {
+      return await this.turns.run(addressKey(request.ip), ask);
+    } catch (error) {
+      const isLate = error instanceof TooManyRequestsProblem || error instanceof UnavailableProblem;
+      throw isLate ? new SignInFailed('provider-unavailable', { cause: error }) : error;
+    }
   }
 
   /**

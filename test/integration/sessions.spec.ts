@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, get, type Server } from 'node:http';
@@ -6,6 +6,7 @@ import type { Socket } from 'node:net';
 import { ApplicationsService } from '../../src/auth/applications.service.js';
 import { leastUserRole, userRoles, type UserRole } from '../../src/auth/user-roles.js';
 import { readSettings } from '../../src/config/settings.js';
+import { Clock } from '../../src/infra/clock.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { LiveListeners } from '../../src/live-events/live-listeners.service.js';
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
@@ -306,6 +307,44 @@ describe('where a provider of OpenID Connect is configured', () => {
       }
       expect((await begins()).url.origin).toBe(provider.issuer);
       await fresh.close();
+    });
+
+    it.each([
+      ['begin-again', false],
+      ['provider-unavailable', true],
+    ])('by codes that are made up, about which the provider is not asked without end: %s', async (why, isAway) => {
+      const time = admin.api.app.get(Clock);
+      const minute = vi.spyOn(time, 'now').mockReturnValue(Math.floor(time.now() / 60_000) * 60_000);
+      const [from, user] = [elsewhere(), new Browser()];
+      const begun = { state: 's', nonce: 'n', verifier: 'v'.repeat(43), to: './' };
+      const forged = Buffer.from(JSON.stringify(begun)).toString('base64url');
+      const failure = async () => {
+        const browser = new Browser(from);
+        browser.setCookie(host, 'heraut_sign_in', forged);
+        const { url } = await browser.get(`${origin}/console/callback?code=x&state=s&iss=${provider.issuer}`);
+        return url.searchParams.get('error');
+      };
+      try {
+        const callback = await callbackFor(user);
+        // A faulty client beside them keeps nobody from signing in.
+        for (let call = 0; call < 40; call++) await lists(new Browser(from));
+        const before = provider.codes;
+        provider.isAway = isAway;
+        const failures = await Promise.all(Array.from({ length: 100 }, failure));
+        expect(new Set(failures)).toEqual(new Set([why, 'throttled']));
+        expect(await failure()).toBe('throttled');
+        const asked = provider.codes - before;
+        // Those that were under way when it was used up are counted no more.
+        expect(asked).toBeGreaterThanOrEqual(30);
+        expect(asked).toBeLessThan(30 + 8);
+        provider.isAway = false;
+        await signIn(somebody('viewer'), new Browser(elsewhere()));
+        minute.mockReturnValue(time.now() + 60_000);
+        expect((await user.get(callback, from)).url.pathname).toBe('/console/');
+      } finally {
+        provider.isAway = false;
+        minute.mockRestore();
+      }
     });
 
     it('with a secret', async () => {

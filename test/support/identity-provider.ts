@@ -34,6 +34,8 @@ export class IdentityProvider {
   isAway = false;
   /** Values of `prompt` in the requests for a sign-in. */
   readonly prompts: (string | undefined)[] = [];
+  /** How often it was asked what a code is good for. */
+  codes = 0;
   private readonly people = new Map<string, Person>();
 
   private constructor(
@@ -89,6 +91,7 @@ export class IdentityProvider {
     });
     const callback = provider.callback();
     return async (request, response) => {
+      if (request.url === '/token') this.codes++;
       if (this.isAway) return void response.writeHead(503).end('away');
       if (!request.url!.startsWith('/interaction/')) return callback(request, response);
       const { params } = await provider.interactionDetails(request, response);
