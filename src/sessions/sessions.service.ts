@@ -8,6 +8,7 @@ import { ApplicationDirectory } from '../auth/application-directory.service.js';
 import type { Application } from '../auth/application.js';
 import { authorOf } from '../auth/author.interceptor.js';
 import { lookedUp } from '../auth/authorization.guard.js';
+import { bearerToken } from '../auth/authorization.service.js';
 import { RefusalLimit } from '../auth/refusal-limit.service.js';
 import { UserSessions, type SessionUser } from '../auth/user-sessions.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
@@ -62,7 +63,8 @@ export class Sessions extends UserSessions {
   }
 
   concerns(request: FastifyRequest): boolean {
-    if (request.headers.authorization !== undefined) return false;
+    // Of another scheme it is for a proxy in front, to which the browser sends it with everything.
+    if (bearerToken(request) !== undefined) return false;
     return isOfConsole(request) || this.cookies.readToken(request) !== undefined;
   }
 
@@ -161,7 +163,7 @@ export class Sessions extends UserSessions {
   }
 
   watch(request: FastifyRequest, ended: () => void): () => void {
-    const token = request.headers.authorization === undefined ? this.cookies.readToken(request) : undefined;
+    const token = bearerToken(request) === undefined ? this.cookies.readToken(request) : undefined;
     if (!isToken(token)) return () => {};
     return this.watching.add(hashOf(token), (session) => this.isGood(session, token), ended);
   }

@@ -582,6 +582,22 @@ describe('where a provider of OpenID Connect is configured', () => {
       await eventually(() => ended[2]!(), 'the third stream to end');
     });
 
+    it('counts also where the browser has a password for a proxy in front, which it sends along', async () => {
+      const basic = { authorization: `Basic ${Buffer.from('jan:secret').toString('base64')}` };
+      const pause = `${origin}/admin/v1/subscriptions/${randomUUID()}/pause`;
+      const browser = await signIn(somebody('operator'), new Browser(basic));
+      const [listed, changed] = [await lists(browser), await browser.change('POST', pause)];
+      expect([listed.status, changed.status]).toEqual([200, 404]);
+      const { status, json } = await browser.visit('POST', pause);
+      expect([status, json.code]).toEqual([403, 'cross-site']);
+      const hasEnded = await listensWith(browser, origin);
+      expect((await browser.change('DELETE', `${origin}/console/session`)).status).toBe(204);
+      await eventually(hasEnded, 'its stream of events to end');
+      const over = await lists(browser, { 'x-heraut-console': '1' });
+      expect([over.status, over.json.code]).toEqual([401, 'not-signed-in']);
+      expect((await lists(new Browser(basic))).json.code).toBe('permission_denied');
+    });
+
     it('that has ended is swept, and no other', async () => {
       const count = async () => (await sql('SELECT FROM session WHERE user_id LIKE $1', [`%#${person.sub}`])).length;
       const sweep = () => sweepSessions(admin.api.app.get(Postgres), new AbortController().signal);
