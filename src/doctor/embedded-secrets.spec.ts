@@ -87,7 +87,11 @@ describe('the secrets of the embedded database', () => {
   it('have no superuser where the file of its secret is empty', async () => {
     writeFileSync(at('superuser-secret'), '\n');
     expect((await look()).superuser).toMatchObject([
-      { verdict: 'failed', found: expect.stringContaining('is empty'), advice: expect.stringContaining('Delete it') },
+      {
+        verdict: 'failed',
+        found: expect.stringContaining('is empty'),
+        advice: expect.stringContaining('Start Heraut again'),
+      },
     ]);
   });
 

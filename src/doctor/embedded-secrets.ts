@@ -39,7 +39,7 @@ export function examineKeptSuperuser({ DATA_DIR }: Settings): Finding {
   const file = join(resolve(DATA_DIR), 'superuser-secret');
   try {
     if (readFileSync(file, 'utf8').trim() !== '') return ok(name, `its secret is in ${file}`);
-    return failed(name, `${file} is empty: there is no superuser.`, 'Delete it: the next start makes another.');
+    return failed(name, `${file} is empty: there is no superuser.`, 'Start Heraut again, which makes another.');
   } catch (error) {
     if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? ''))
       return ok(name, 'its secret is made at the first start, and kept in DATA_DIR');

@@ -27,17 +27,17 @@ export function embeddedKeyRing(directory: string, mayMake: boolean): KeyRing {
   const file = join(directory, 'secret-keys');
   if (!existsSync(file)) {
     if (!mayMake) return new Map();
-    make(file);
+    writeWhole(file, `${newEntry()}\n`);
   }
   return readKeyFile(file);
 }
 
-/** Complete and on the disk before a secret is encrypted with it. */
-function make(file: string): void {
+/** It is complete, and on the disk, before it is there under its name: half a secret would be taken for one. */
+export function writeWhole(file: string, text: string): void {
   const draft = `${file}.${process.pid}`;
   const handle = openSync(draft, 'w', 0o600);
   try {
-    writeSync(handle, `${newEntry()}\n`);
+    writeSync(handle, text);
     fsyncSync(handle);
   } finally {
     closeSync(handle);
