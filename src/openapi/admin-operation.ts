@@ -55,7 +55,8 @@ const problemOutput = z
 const excludedByAccept = 'The answer would be JSON, which Accept excludes.';
 const everywhere = {
   400: 'A field or a query parameter is unknown or wrong. Nothing was done.',
-  403: 'The token is missing, not valid, or no superuser’s.',
+  401: '`not-signed-in`: the session of a user is missing, or over. A request without a token that is not of the console is answered 403.',
+  403: 'The token is missing, not valid, or no superuser’s. In a session: the user’s role is too low (`role-too-low`), or the change does not come from a page of the console (`cross-site`).',
   406: excludedByAccept,
   429: 'Too many requests of this address, or of this application, were answered 403 in this minute, or too many of this caller are not answered yet; repeat it after Retry-After.',
   503: 'The database is out of reach; Retry-After says when to try again.',

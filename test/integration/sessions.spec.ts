@@ -379,6 +379,21 @@ describe('where a provider of OpenID Connect is configured', () => {
       expect(said).toEqual({ ...byMethod, ...otherRoles });
     });
 
+    it('is said there with the code of its refusal, and that of a session that is over', () => {
+      const paths = admin.document.paths as unknown as Record<string, Record<string, { responses: Responses }>>;
+      type Responses = Record<number, { description: string } | undefined>;
+      const codes = [
+        [401, '`not-signed-in`'],
+        [403, '`role-too-low`'],
+        [403, '`cross-site`'],
+      ] as const;
+      const unsaid = operations().filter(({ method, path }) => {
+        const { responses } = paths[path]![method]!;
+        return !codes.every(([status, code]) => responses[status]?.description.includes(code));
+      });
+      expect(unsaid).toEqual([]);
+    });
+
     it('is demanded by every operation, whoever hides its button', async () => {
       const refused: string[] = [];
       const calls = operations().flatMap(({ method, path, role }) =>
