@@ -94,6 +94,29 @@ test('a session that ends while somebody types leaves the page as it is, until t
   await isKept();
 });
 
+test('a form that is saved after the session has ended asks to sign in, and is saved when that is done', async ({
+  context,
+  withProvider,
+}) => {
+  const page = await signInAtProvider(context, withProvider, ['administrator']);
+  await page.goto(withProvider.at('settings'));
+  const retries = page.getByRole('main').getByRole('textbox').first();
+  await retries.fill('5');
+  await callFrom(page, 'DELETE', 'session');
+  const save = page.getByRole('button', { name: 'Save', exact: true });
+  await save.click();
+  const dialog = page.getByRole('dialog', { name: 'Your session has ended' });
+  await expect(dialog).toBeVisible();
+  await dialog.getByRole('link', { name: 'Sign in with Stad' }).click();
+  await expect(dialog).toHaveCount(0);
+  await expect(retries).toHaveValue('5');
+  await save.click();
+  await expect(page.getByRole('button', { name: 'Discard changes' })).toHaveCount(0);
+  await retries.fill('7');
+  await save.click();
+  await expect(page.getByRole('button', { name: 'Discard changes' })).toHaveCount(0);
+});
+
 test('a sign-out everywhere reaches every browser of the user; an administrator ends all sessions', async ({
   browser,
   withProvider,

@@ -15,6 +15,10 @@ export const api = createClient<paths>({
   fetch: reach,
 });
 
+let hear: (refusal: ApiProblem) => void = () => {};
+/** The session may have ended, which whatever shows the refusal does not know. */
+export const onRefusal = (listener: typeof hear): void => void (hear = listener);
+
 /**
  * The answer of a call.
  * @throws {ApiProblem} when the API refuses it
@@ -31,7 +35,11 @@ export async function answerAndTagOf<T extends Record<string | number, unknown>,
   call: Promise<FetchResponse<T, O, M>>,
 ): Promise<{ data: NonNullable<FetchResponse<T, O, M>['data']>; tag: string | undefined }> {
   const { data, error, response } = await unlessCut(call);
-  if (!response.ok) throw readProblem(response, error);
+  if (!response.ok) {
+    const refusal = readProblem(response, error);
+    hear(refusal);
+    throw refusal;
+  }
   return {
     data: data as NonNullable<FetchResponse<T, O, M>['data']>,
     tag: response.headers.get('etag') ?? undefined,

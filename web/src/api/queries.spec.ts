@@ -74,3 +74,28 @@ it('where nothing answers while an error is shown, it is tried again without end
   expect(asked).toBe(4);
   end();
 });
+
+it('a command that is refused because the session has ended has the page ask to sign in, whatever it does with the error', async () => {
+  const [{ queries }, { answerOf, api }, { isOverKey, readSession, sessionKey }] = await Promise.all([
+    import('./queries.ts'),
+    import('./client.ts'),
+    import('./session.ts'),
+  ]);
+  const signIn = { oidc: true, label: 'Stad', password: false };
+  const ended = () => Response.json({ code: 'not-signed-in', status: 401, signIn }, { status: 401 });
+  vi.stubGlobal('fetch', () => Promise.resolve(ended()));
+  queries.setQueryData(sessionKey, { user: { name: 'Jan' } });
+  const queryFn = () => readSession(queries);
+  const end = new QueryObserver(queries, { queryKey: sessionKey, queryFn, staleTime: Infinity }).subscribe(() => {});
+  try {
+    const path = { erasureId: 'an erasure' };
+    const command = answerOf(
+      api.POST('/admin/v1/erasures/{erasureId}/confirm', { params: { path }, body: { confirm: 1 } }),
+    );
+    await expect(command).rejects.toMatchObject({ code: 'not-signed-in' });
+    await vi.waitFor(() => expect(queries.getQueryData(isOverKey)).toBe(true));
+  } finally {
+    end();
+    queries.clear();
+  }
+});

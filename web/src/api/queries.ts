@@ -1,4 +1,5 @@
-import { MutationCache, QueryCache, QueryClient, type Query, type QueryState } from '@tanstack/react-query';
+import { QueryClient, type Query, type QueryState } from '@tanstack/react-query';
+import { onRefusal } from './client.ts';
 import { ApiProblem, isRefusedForNow, isUnanswered, mayPass } from './problem.ts';
 import { noteRefusal } from './session.ts';
 
@@ -31,8 +32,6 @@ const retry = (failures: number, error: Error): boolean =>
 const retryWhileShown = (_: number, error: Error): boolean => isUnanswered(error);
 
 export const queries: QueryClient = new QueryClient({
-  queryCache: new QueryCache({ onError: (error) => noteRefusal(queries, error) }),
-  mutationCache: new MutationCache({ onError: (error) => noteRefusal(queries, error) }),
   defaultOptions: {
     queries: {
       retry,
@@ -46,6 +45,8 @@ export const queries: QueryClient = new QueryClient({
     mutations: { retry: false, networkMode: 'always' },
   },
 });
+
+onRefusal((error) => noteRefusal(queries, error));
 
 /** The last error of a query without data, while somebody looks at it. */
 const shownErrors = new WeakMap<Query, Error>();

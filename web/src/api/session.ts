@@ -49,7 +49,7 @@ export async function signInWithSecret(client: QueryClient, clientId: string, se
   client.setQueryData(sessionKey, await readSession(client));
 }
 
-/** For every call that is refused: the session may have ended. */
+/** For every call of the admin API that is refused: the session may have ended. */
 export function noteRefusal(client: QueryClient, error: unknown): void {
   if (!isProblem(error, 'not-signed-in') || client.getQueryData(isOverKey) === true) return;
   void client.invalidateQueries({ queryKey: sessionKey });
