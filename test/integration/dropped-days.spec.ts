@@ -1,0 +1,242 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { Logger } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { v7 as uuidv7 } from 'uuid';
+import type { DropConnection } from '../../src/infra/postgres/detach-partitions.js';
+import type { Query } from '../../src/infra/postgres/postgres.js';
+import { dropExpired } from '../../src/ledger/drop-expired.js';
+import { dateOf, partitionOf, partitionsBetween } from '../../src/ledger/partitions.js';
+import { DayDropper } from '../../src/retention/day-dropper.service.js';
+import { exportDay } from '../../src/retention/export-day.js';
+import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
+import type { TestLedger } from '../support/ledger.js';
+import { dayMs, large, mebibyte, running, TestRetention } from '../support/retention.js';
+import { stacks, type PreparedStack } from '../support/stacks.js';
+
+Logger.overrideLogger(false);
+
+describe.each(stacks)('the dropping of days on the $name stack', (stack) => {
+  let prepared: PreparedStack;
+  let retention: TestRetention;
+  let test: TestLedger;
+  let directory: string;
+
+  beforeAll(async () => {
+    prepared = await stack.prepare();
+    directory = await mkdtemp(join(tmpdir(), 'heraut-export-'));
+    retention = await TestRetention.open({ ...prepared.settings, EXPORT_DIR: directory });
+    ({ test } = retention);
+  });
+  beforeEach(() => retention.clear());
+  afterAll(async () => {
+    await test.close();
+    await prepared.release();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  const dropOld = (settings = test.config.settings) => new DayDropper(test.postgres, { settings }).dropExpired(running);
+
+  describe('a day that is dropped', () => {
+    const files = () => readdir(directory);
+
+    it('is written to a file before, whole, and reported', async () => {
+      const at = await retention.makeDay(40);
+      const keysOfDay = [];
+      for (let nr = 0; nr < 40; nr++)
+        keysOfDay.push(await retention.add(at, 'delivered', { body: `{"nr":${nr},"text":"é\\n"}` }));
+      await test.sql('ANALYZE');
+      await dropOld();
+      const date = new Date(at).toISOString().slice(0, 10);
+      expect(await files()).toEqual([`heraut-${date}.ndjson.gz`]);
+      const file = join(directory, `heraut-${date}.ndjson.gz`);
+      const lines = gunzipSync(await readFile(file))
+        .toString()
+        .trimEnd()
+        .split('\n');
+      const rows = lines.map((line) => JSON.parse(line) as { table: string; row: Record<string, unknown> });
+      const ofTable = (name: string) => rows.filter(({ table }) => table === name).map(({ row }) => row);
+      expect(new Set(ofTable('notification').map(({ body }) => body))).toEqual(
+        new Set(keysOfDay.map((_, nr) => `{"nr":${nr},"text":"é\\n"}`)),
+      );
+      expect(new Set(ofTable('delivery').map((row) => row.subscription_id))).toEqual(
+        new Set(keysOfDay.map(({ subscriptionId }) => subscriptionId)),
+      );
+      expect(ofTable('attempt')).toHaveLength(40);
+      expect(await retention.report(at)).toMatchObject([
+        {
+          day: date,
+          exported_file: file,
+          exported_rows: 120,
+          exported_bytes: (await stat(file)).size,
+          notifications: 40,
+          deliveries: 40,
+          attempts: 40,
+          dropped_at: expect.any(Date),
+        },
+      ]);
+      await rm(file);
+    });
+
+    it('is read a few large rows at a time, also behind many small ones', async () => {
+      const at = await retention.makeDay(40);
+      const small = Array.from({ length: 12 }, (_, nr) => uuidv7({ msecs: at + nr }));
+      await insertNotifications(retention.sql, small);
+      const many = Array.from({ length: 24 }, (_, nr) => uuidv7({ msecs: at + 100 + nr }));
+      await insertNotifications(retention.sql, many, { body: JSON.stringify({ text: 'x'.repeat(large) }) });
+      const details = JSON.stringify({ address: '192.0.2.1:80', headers: {}, body: 'x'.repeat(large) });
+      await test.sql(
+        `INSERT INTO attempt (notification_id, subscription_id, generation, number, started_at, duration_ms, details)
+         SELECT id, id, 1, 1, now(), 1, $2::json FROM unnest($1::uuid[]) AS n (id)`,
+        [many, details],
+      );
+      const { manager } = test.postgres.upkeep;
+      const pages: number[] = [];
+      const query = async (text: string, values?: unknown[]) => {
+        const rows = (await manager.query(text, values)) as { line?: string }[];
+        pages.push(rows.reduce((sum, { line }) => sum + (line?.length ?? 0), 0));
+        return rows;
+      };
+      const partitions = partitionsBetween(at, at);
+      const exporting = exportDay({ query } as DropConnection, Math.floor(at / dayMs), partitions, {
+        directory,
+        stopping: running,
+      });
+      const { file, rows } = await exporting;
+      expect(rows).toBe(12 + 24 + 24);
+      const lines = gunzipSync(await readFile(file)).toString();
+      for (const id of [...small, ...many]) expect(lines).toContain(`"id":"${id}"`);
+      // 4 MiB, the row that makes them full, and the names of the columns.
+      expect(Math.max(...pages)).toBeLessThan(4 * mebibyte + large + 10_000);
+      expect(pages.filter((length) => length > 3 * mebibyte)).toHaveLength(4);
+      await rm(file);
+    });
+
+    it('is kept while it cannot be exported, which is reported, and leaves no file', async () => {
+      const at = await retention.makeDay(40);
+      const key = await retention.add(at, 'delivered');
+      const nowhere = join(directory, 'nowhere');
+      await dropOld({ ...test.config.settings, EXPORT_DIR: nowhere });
+      expect(await retention.bodyOf(key)).not.toBeNull();
+      expect(await retention.report(at)).toMatchObject([
+        { export_failure: expect.stringContaining('ENOENT'), export_failed_at: expect.any(Date), dropped_at: null },
+      ]);
+      expect(await files()).toEqual([]);
+      await dropOld();
+      expect(await retention.report(at)).toMatchObject([{ export_failure: null, dropped_at: expect.any(Date) }]);
+      expect(await files()).toHaveLength(1);
+      await rm(join(directory, (await files())[0]!));
+    });
+
+    it('is not exported where that would fill the disk, and what a former try left goes', async () => {
+      const at = await retention.makeDay(40);
+      await retention.add(at, 'delivered');
+      const date = new Date(at).toISOString().slice(0, 10);
+      await writeFile(join(directory, `heraut-${date}.ndjson.gz.partial`), 'half');
+      const { manager } = test.postgres.upkeep;
+      const options = { directory, stopping: running, leaveFree: Number.MAX_SAFE_INTEGER };
+      const exporting = exportDay(manager, Math.floor(at / dayMs), partitionsBetween(at, at), options);
+      await expect(exporting).rejects.toThrow('must stay free');
+      expect(await files()).toEqual([]);
+    });
+
+    it.each(['body', 'request_key'])(
+      'is not exported with a %s that is erased meanwhile, but without it later',
+      async (column) => {
+        const at = await retention.makeDay(40);
+        const key = await retention.add(at, 'delivered');
+        await test.sql(`UPDATE notification SET request_key = 'secret'`);
+        const { manager } = test.postgres.upkeep;
+        const query = async (text: string, values?: unknown[]) => {
+          const rows: unknown = await manager.query(text, values);
+          if (text.includes(`FROM ${partitionOf('attempt', Math.floor(at / dayMs))} t`))
+            await test.sql(`UPDATE notification SET ${column} = NULL`);
+          return rows;
+        };
+        const connection = { query } as DropConnection;
+        const exporting = exportDay(connection, Math.floor(at / dayMs), partitionsBetween(at, at), {
+          directory,
+          stopping: running,
+        });
+        await expect(exporting).rejects.toThrow('erased while it was written');
+        expect(await files()).toEqual([]);
+        await dropOld();
+        const file = join(directory, (await files())[0]!);
+        expect(gunzipSync(await readFile(file)).toString()).toMatch(`"id":"${key.notificationId}"`);
+        expect(gunzipSync(await readFile(file)).toString()).toContain(`"${column}":null`);
+        await rm(file);
+      },
+    );
+
+    it('is not taken from a step of retention that has begun to note what it erases', async () => {
+      if (test.postgres.isEmbedded) return; // one connection: nobody else could take it
+      const at = await retention.makeDay(9);
+      const key = await retention.add(at, 'delivered');
+      const table = partitionOf('notification', Math.floor(at / dayMs));
+      const locks: unknown[] = [];
+      const transaction = (work: (query: Query) => Promise<unknown>) =>
+        test.postgres.transaction((query) =>
+          work(async (statement, values) => {
+            if (statement.name === 'lock-body-walk')
+              locks.push(...(await test.sql('SELECT mode FROM pg_locks WHERE relation = $1::regclass', [table])));
+            return query(statement, values);
+          }),
+        );
+      const postgres = Object.create(test.postgres, { transaction: { value: transaction } }) as typeof test.postgres;
+      await retention.eraseOld(running, undefined, postgres);
+      expect(await retention.bodyOf(key)).toBeNull();
+      expect(locks).toContainEqual({ mode: 'RowExclusiveLock' });
+    });
+
+    it('is dropped and noted as one, or neither', async () => {
+      const at = await retention.makeDay(40);
+      const key = await retention.add(at, 'delivered');
+      await test.sql('INSERT INTO kept_body VALUES ($1)', [key.notificationId]);
+      await test.sql('ALTER TABLE retention_day ADD CONSTRAINT full_disk CHECK (dropped_at IS NULL)');
+      try {
+        await expect(dropOld()).rejects.toThrow('full_disk');
+      } finally {
+        await test.sql('ALTER TABLE retention_day DROP CONSTRAINT full_disk');
+      }
+      expect(await test.sql('SELECT FROM kept_body')).toHaveLength(1);
+      await dropOld();
+      expect(await retention.report(at)).toMatchObject([{ dropped_at: expect.any(Date), bytes: expect.any(Number) }]);
+      expect(await test.sql('SELECT FROM kept_body')).toEqual([]);
+      for (const file of await files()) await rm(join(directory, file));
+    });
+
+    it('leaves the database to others while it is exported', async () => {
+      const at = await retention.makeDay(40);
+      await retention.add(at, 'delivered');
+      const exported: string[] = [];
+      await dropExpired(test.postgres, test.config.settings.RETENTION_DAYS, new Logger('test'), running, {
+        copy: async (connection, { day }) => {
+          await connection.query('SELECT 1');
+          await insertDeliveries(retention.sql, {
+            notifications: 1,
+            subscriptionIds: [randomUUID()],
+            state: 'waiting',
+          });
+          exported.push(dateOf(day));
+          return true;
+        },
+        asDropped: () => Promise.resolve(),
+        afterwards: () => Promise.resolve(),
+      });
+      expect(exported).toEqual([dateOf(Math.floor(at / dayMs))]);
+    });
+
+    it('is not exported while a delivery is not finished', async () => {
+      const at = await retention.makeDay(40);
+      await retention.add(at, 'waiting');
+      await dropOld();
+      expect(await files()).toEqual([]);
+      expect(await retention.report(at)).toMatchObject([
+        { kept_at: expect.any(Date), exported_at: null, dropped_at: null },
+      ]);
+    });
+  });
+});
