@@ -59,6 +59,11 @@ export const outerSettings = {
     .describe(
       'Bytes of the memory of every process, roughly, that the filters, callbacks, credentials and signing keys of the subscriptions of one application may take; 409 for a subscription, or a change of one, that takes more. An entry takes 500 bytes, a filter 250, a signing key 800, and twice as many bytes as their texts have characters. With the default, a process with 256 MB of heap starts whatever one application has.',
     ),
+  FILTER_NAME_SETS_PER_APPLICATION: wholeNumber(1, 1_000_000)
+    .default(500)
+    .describe(
+      'Different sets of names that the filters of the subscriptions of one application may have on one channel, names whose value is `*` not counted; 409 for a subscription, or a change of one, that brings another. Every publication on the channel looks at each set once. With the default, any one subscription fits.',
+    ),
   CHANNELS_MAX: wholeNumber(1, 1_000_000)
     .default(1000)
     .describe(

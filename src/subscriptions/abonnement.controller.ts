@@ -47,7 +47,7 @@ const signingSecret = z
   );
 
 const shareText =
-  'With this the application would have more abonnementen, or larger ones, than one may have (SUBSCRIPTIONS_PER_APPLICATION, SUBSCRIPTION_BYTES_PER_APPLICATION).';
+  'With this the application would have more abonnementen, or larger ones, or filters on more different sets of names, than one may have (SUBSCRIPTIONS_PER_APPLICATION, SUBSCRIPTION_BYTES_PER_APPLICATION, FILTER_NAME_SETS_PER_APPLICATION).';
 const changeTexts = {
   409: `${shareText} Or the credentials there are cannot be decrypted: give all parts of \`credentials\`.`,
 };

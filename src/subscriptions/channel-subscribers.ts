@@ -1,5 +1,6 @@
 import type { Demands } from './match-filters.js';
 import { EntriesByValue } from './entries-by-value.js';
+import { isOfEverything, keyOfNames } from './name-sets.js';
 
 interface Subscriber {
   readonly id: string;
@@ -34,7 +35,7 @@ export class ChannelSubscribers {
   add(id: string, alternatives: readonly Demands[]): void {
     const subscriber: Subscriber = { id, entries: [], foundBy: 0 };
     this.subscribers.set(id, subscriber);
-    if (alternatives.some((demands) => demands.length === 0)) {
+    if (isOfEverything(alternatives)) {
       this.ofEverything.add(subscriber);
       return;
     }
@@ -81,5 +82,3 @@ export class ChannelSubscribers {
     return index;
   }
 }
-
-const keyOfNames = (demands: Demands): string => JSON.stringify(demands.map(([name]) => name));

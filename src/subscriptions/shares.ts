@@ -1,3 +1,6 @@
+import { countTogether, NameSets } from './name-sets.js';
+import type { SubscribedChannel } from './subscription.js';
+
 /** Memory of each process that the subscriptions of one application take, or a change of it. */
 export interface Share {
   readonly subscriptions: number;
@@ -9,37 +12,60 @@ export interface Share {
 export interface Part {
   readonly ownerClientId: string;
   readonly bytes: number;
+  readonly channels: readonly SubscribedChannel[];
+}
+
+/** Of the sets of names that an application's filters have on a channel: how many more, and how many then. */
+interface Growth {
+  clientId: string;
+  channel: string;
+  by: number;
+  to: number;
 }
 
 const noShare: Share = { subscriptions: 0, bytes: 0 };
+const noNameSets = new NameSets();
 
 /** Shares by application, as parts are added to them and taken from them. */
 export class Shares {
   private readonly byOwner = new Map<string, Share>();
+  private readonly nameSetsByOwner = new Map<string, NameSets>();
 
   of(clientId: string): Share {
     return this.byOwner.get(clientId) ?? noShare;
+  }
+
+  nameSetsOf(clientId: string): NameSets {
+    return this.nameSetsByOwner.get(clientId) ?? noNameSets;
   }
 
   all(): ReadonlyMap<string, Share> {
     return this.byOwner;
   }
 
+  allNameSets(): ReadonlyMap<string, NameSets> {
+    return this.nameSetsByOwner;
+  }
+
   /** @param part undefined: of a subscription that there is not */
   add(part: Part | undefined): void {
-    if (part) this.change(part.ownerClientId, 1, part.bytes);
+    if (part) this.change(part, 1);
   }
 
   /** @param part undefined: of a subscription that there is not */
   remove(part: Part | undefined): void {
-    if (part) this.change(part.ownerClientId, -1, -part.bytes);
+    if (part) this.change(part, -1);
   }
 
-  private change(clientId: string, subscriptions: number, bytes: number): void {
+  private change({ ownerClientId: clientId, bytes, channels }: Part, by: 1 | -1): void {
     const before = this.of(clientId);
-    const after = { subscriptions: before.subscriptions + subscriptions, bytes: before.bytes + bytes };
+    const after = { subscriptions: before.subscriptions + by, bytes: before.bytes + by * bytes };
     if (after.subscriptions === 0 && after.bytes === 0) this.byOwner.delete(clientId);
     else this.byOwner.set(clientId, after);
+    const nameSets = this.nameSetsByOwner.get(clientId) ?? new NameSets();
+    nameSets.change(channels, by);
+    if (nameSets.all().size === 0) this.nameSetsByOwner.delete(clientId);
+    else this.nameSetsByOwner.set(clientId, nameSets);
   }
 }
 
@@ -65,15 +91,33 @@ export class ChangingShares {
   /** Of each application that the change is about: by how much it grows, and to what. */
   *grown(): Iterable<{ clientId: string; by: Share; to: Share }> {
     if (this.growth.all().size === 0) return;
+    const since = this.since();
+    for (const [clientId, by] of this.growth.all()) {
+      const to = sum(this.memory.shares.of(clientId), since.of(clientId), by);
+      yield { clientId, by, to };
+    }
+  }
+
+  /** Of each application and channel whose sets of names the change is about, as `grown`. */
+  *grownNameSets(): Iterable<Growth> {
+    if (this.growth.allNameSets().size === 0) return;
+    const since = this.since();
+    for (const [clientId, growth] of this.growth.allNameSets())
+      for (const [channel, changed] of growth.all()) {
+        const before = [this.memory.shares, since].map((shares) => shares.nameSetsOf(clientId).of(channel));
+        const to = countTogether([...before, changed]);
+        yield { clientId, channel, by: to - countTogether(before), to };
+      }
+  }
+
+  /** Beyond what memory has. */
+  private since(): Shares {
     const since = new Shares();
     for (const [id, part] of this.changed) {
       since.remove(this.memory.partOf(id));
       since.add(part);
     }
-    for (const [clientId, by] of this.growth.all()) {
-      const to = sum(this.memory.shares.of(clientId), since.of(clientId), by);
-      yield { clientId, by, to };
-    }
+    return since;
   }
 }
 

@@ -26,18 +26,18 @@ const partsChangedSince = statement(
 const partNow = statement('part-of-subscription', `SELECT ${columns} FROM subscription WHERE id = $id`);
 
 interface ShareRefusal {
-  code: 'too-many-subscriptions' | 'subscriptions-too-large';
+  code: 'too-many-subscriptions' | 'subscriptions-too-large' | 'too-many-filter-names';
   reason: string;
 }
 
 /**
  * Keeps the share of each application within the settings, or one subscriber could fill the memory of every process,
- * until none can start. One that is above them already may become smaller, and stays as it is otherwise
- * (docs/decisions/0079).
+ * until none can start, or make every match look at tens of thousands of sets of names. One that is above them already
+ * may become smaller, and stays as it is otherwise (docs/decisions/0079).
  */
 @Injectable()
 export class SubscriptionAllowance implements OnApplicationBootstrap {
-  private readonly most: { subscriptions: number; bytes: number };
+  private readonly most: { subscriptions: number; bytes: number; nameSets: number };
 
   constructor(
     { settings }: Config,
@@ -47,6 +47,7 @@ export class SubscriptionAllowance implements OnApplicationBootstrap {
     this.most = {
       subscriptions: settings.SUBSCRIPTIONS_PER_APPLICATION,
       bytes: settings.SUBSCRIPTION_BYTES_PER_APPLICATION,
+      nameSets: settings.FILTER_NAME_SETS_PER_APPLICATION,
     };
   }
 
@@ -80,7 +81,7 @@ export class SubscriptionAllowance implements OnApplicationBootstrap {
   }
 
   refusals(shares: ChangingShares): ShareRefusal[] {
-    const { subscriptions, bytes } = this.most;
+    const { subscriptions, bytes, nameSets } = this.most;
     const refusals: ShareRefusal[] = [];
     for (const { clientId, by, to } of shares.grown()) {
       if (by.subscriptions > 0 && to.subscriptions > subscriptions)
@@ -94,6 +95,12 @@ export class SubscriptionAllowance implements OnApplicationBootstrap {
           reason: `The subscriptions of the application ${clientId} would take about ${to.bytes} bytes of the memory of each process; those of one may take ${bytes} (SUBSCRIPTION_BYTES_PER_APPLICATION).`,
         });
     }
+    for (const { clientId, channel, by, to } of shares.grownNameSets())
+      if (by > 0 && to > nameSets)
+        refusals.push({
+          code: 'too-many-filter-names',
+          reason: `The filters of the subscriptions of the application ${clientId} on the channel ${channel} would have ${to} different sets of names; those of one may have ${nameSets} (FILTER_NAME_SETS_PER_APPLICATION).`,
+        });
     return refusals;
   }
 
@@ -106,10 +113,14 @@ export class SubscriptionAllowance implements OnApplicationBootstrap {
     let largest = 0;
     for (const share of this.directory.shares.all().values())
       largest = Math.max(largest, share.subscriptions / this.most.subscriptions, share.bytes / this.most.bytes);
+    for (const nameSets of this.directory.shares.allNameSets().values())
+      for (const { size } of nameSets.all().values()) largest = Math.max(largest, size / this.most.nameSets);
     return largest;
   }
 }
 
 /** Undefined: it is deleted. */
 export const partOf = (stored: Omit<Stored, 'id'>): Part | undefined =>
-  stored.deletedAt ? undefined : { ownerClientId: stored.ownerClientId, bytes: bytesInMemory(stored) };
+  stored.deletedAt
+    ? undefined
+    : { ownerClientId: stored.ownerClientId, bytes: bytesInMemory(stored), channels: stored.channels };

@@ -100,7 +100,7 @@ export class SubscriptionDirectory implements CatalogueDirectory {
   private keep(row: SubscriptionRow): void {
     const { id, owner_client_id: ownerClientId, callback_url: callbackUrl, channels } = row;
     const bytes = bytesInMemory({ ...row, callbackUrl, signingKeys: row.signing_keys?.length ?? 0 });
-    this.shares.add({ ownerClientId, bytes });
+    this.shares.add({ ownerClientId, bytes, channels });
     this.sorted = undefined;
     this.byId.set(id, {
       id,

@@ -20,6 +20,7 @@ import { protectedReceiver, Receiver } from '../support/receiver.js';
 
 const most = 3;
 const mostBytes = 1_048_576;
+const mostNames = 4;
 const auth = 'Bearer letmein';
 const subscriptionsPath = '/admin/v1/subscriptions';
 
@@ -30,6 +31,12 @@ const kanalenOf = (bytes: number) =>
     filters: { zaaktype: `${nr}`.padEnd(950, 'x') },
   }));
 const channelsOf = (bytes: number) => kanalenOf(bytes).map(({ naam: channel, filters }) => ({ channel, filters }));
+
+/** Entries that each have an invented name beside that of the channel. */
+const inventing = (...names: string[]) =>
+  names.map((name) => ({ naam: 'zaken', filters: { zaaktype: '-', [name]: '-' } }));
+const named = (entries: ReturnType<typeof inventing>) =>
+  entries.map(({ naam: channel, filters }) => ({ channel, filters }));
 
 /** Two signing keys fit beside it. */
 const almostAll = kanalenOf(391 * 2700);
@@ -44,6 +51,7 @@ describe('an application', () => {
     const settings = {
       SUBSCRIPTIONS_PER_APPLICATION: String(most),
       SUBSCRIPTION_BYTES_PER_APPLICATION: String(mostBytes),
+      FILTER_NAME_SETS_PER_APPLICATION: String(mostNames),
     };
     [admin, receiver] = await Promise.all([AdminApi.start(settings), Receiver.start()]);
     receiver.always(protectedReceiver);
@@ -74,6 +82,7 @@ describe('an application', () => {
       (one) => (one as { ownerClientId?: string }).ownerClientId === clientId,
     );
   const tooMany = { status: 409, json: { code: 'too-many-subscriptions' } };
+  const tooManyNames = { status: 409, json: { code: 'too-many-filter-names' } };
   const tooLarge = { status: 409, json: { code: 'subscriptions-too-large' } };
 
   /** Another process, which reads the catalogue into its memory only with its own changes. */
@@ -154,6 +163,43 @@ describe('an application', () => {
     await admin.api.delete(json.url, { token });
   });
 
+  it('may have so many sets of names in its filters on a channel, since every publication there looks at each', async () => {
+    const { json } = await subscribe(inventing('a', 'b', 'c'));
+    expect((await subscribe(inventing('a', 'c', 'd'))).status).toBe(201);
+    expect(await subscribe(inventing('e'))).toMatchObject(tooManyNames);
+    expect(await subscribeByAdmin(named(inventing('e')))).toMatchObject(tooManyNames);
+    const larger = inventing('a', 'b', 'c', 'e');
+    const input = { callbackUrl: receiver.url, auth };
+    expect(await admin.api.put(json.url, { ...input, kanalen: larger }, { token })).toMatchObject(tooManyNames);
+    expect(await admin.api.patch(json.url, { kanalen: larger }, { token })).toMatchObject(tooManyNames);
+    const path = `${subscriptionsPath}/${json.url.split('/').at(-1)}`;
+    expect(await admin.patch(path, { channels: named(larger) })).toMatchObject(tooManyNames);
+    // Other applications have shares of their own, and what comes in the place of another fits.
+    const other = await admin.api.tokenWith('notificaties.consumeren');
+    expect((await subscribe(inventing('e'), other)).status).toBe(201);
+    expect((await admin.api.patch(json.url, { kanalen: inventing('a', 'e') }, { token })).status).toBe(200);
+  });
+
+  it('goes on with the sets of names that it had before there was a limit, and may have fewer', async () => {
+    const { json } = await subscribe();
+    const id = json.url.split('/').at(-1)!;
+    await admin.api.app.get(Catalogue).change(async (manager, version) => {
+      await manager.query('UPDATE subscription SET channels = $1, version = $2 WHERE id = $3', [
+        JSON.stringify(named(inventing('a', 'b', 'c', 'd', 'e', 'f'))),
+        version,
+        id,
+      ]);
+    });
+    expect(await subscribe(inventing('g'))).toMatchObject(tooManyNames);
+    expect((await subscribe(inventing('a'))).status).toBe(201);
+    expect((await admin.post(`${subscriptionsPath}/${id}/pause`)).status).toBe(200);
+    const metrics = (await admin.api.get(`${admin.api.origin}/metrics`)).text;
+    expect(Number(/^heraut_largest_share_ratio (.+)$/m.exec(metrics)?.[1])).toBeGreaterThanOrEqual(1.5);
+    const { status } = await admin.api.patch(json.url, { kanalen: inventing('a', 'b', 'c', 'd', 'h') }, { token });
+    expect(status).toBe(200);
+    await admin.api.delete(json.url, { token });
+  });
+
   it('that has more than the settings say goes on, and may have less', async () => {
     const { app } = admin.api;
     const made = await subscribe();
@@ -203,6 +249,9 @@ describe('an application', () => {
       await service.plan(signed(signingKeys.slice(1)), false);
       const large = { subscriptions: [1, 2].map(() => entry(channelsOf(mostBytes * 0.6))) };
       await expect(service.apply(large, false)).rejects.toMatchObject(refusedAs('subscriptions-too-large'));
+      const ofManyNames = { subscriptions: [entry(named(inventing('a', 'b', 'c', 'd', 'e')))] };
+      await expect(service.plan(ofManyNames, false)).rejects.toMatchObject(refusedAs('too-many-filter-names'));
+      await expect(service.apply(ofManyNames, false)).rejects.toMatchObject(refusedAs('too-many-filter-names'));
       expect(await own()).toEqual([]);
     });
 
