@@ -1,7 +1,8 @@
 import * as z from 'zod';
 import { statement } from '../infra/postgres/statement.js';
 import { timeOfId } from '../ledger/partitions.js';
-import { characteristicsOf } from '../publishing/characteristics-of.js';
+import { canonicalName } from '../channels/filter-names.js';
+import { asJudged, kenmerkenOf } from '../publishing/characteristics-of.js';
 import { demandsOf, meets, type Demands } from '../subscriptions/match-filters.js';
 import type { SubscribedChannel } from '../subscriptions/subscription.js';
 
@@ -73,12 +74,14 @@ export class FiltersPreview {
     const alternatives = this.demands.get(channel);
     if (!alternatives) return;
     this.looked++;
-    const characteristics = characteristicsOf(body);
-    if (!characteristics) this.notRead++;
-    else if (alternatives.some((demands) => meets(demands, characteristics))) {
+    const kenmerken = kenmerkenOf(body);
+    const judged = kenmerken && asJudged(kenmerken);
+    if (!judged) this.notRead++;
+    else if (alternatives.some((demands) => meets(demands, judged))) {
       this.matched++;
       if (this.sample.length >= mostInSample) return;
-      const shown = Object.fromEntries([...characteristics].slice(0, mostCharacteristics));
+      const first = Object.entries(kenmerken).slice(0, mostCharacteristics);
+      const shown = Object.fromEntries(first.map(([name, value]) => [canonicalName(name), value]));
       const acceptedAt = new Date(timeOfId(id)).toISOString();
       this.sample.push({ id, channel, acceptedAt, characteristics: shown });
     }

@@ -1,4 +1,4 @@
-import { canonicalName } from '../channels/filter-names.js';
+import { asJudged } from '../publishing/characteristics-of.js';
 import { objectKeyOf } from '../publishing/in-order.js';
 import { demandsOf, meets } from '../subscriptions/match-filters.js';
 import type { Subscription } from '../subscriptions/subscription.js';
@@ -11,11 +11,11 @@ export interface StoredNotification {
 }
 
 /** Whether a notification would be for the subscription, with the filters that it has now. */
-export function matcherOf({ channels }: Subscription): (notification: StoredNotification) => boolean {
+export function matcherOf({ channels }: Pick<Subscription, 'channels'>): (notification: StoredNotification) => boolean {
   const entries = channels.map((entry) => ({ channel: entry.channel, demands: demandsOf(entry) }));
   return ({ channel, characteristics }) => {
-    const byName = new Map(Object.entries(characteristics).map(([name, value]) => [canonicalName(name), value]));
-    return entries.some((entry) => entry.channel === channel && meets(entry.demands, byName));
+    const judged = asJudged(characteristics);
+    return entries.some((entry) => entry.channel === channel && meets(entry.demands, judged));
   };
 }
 

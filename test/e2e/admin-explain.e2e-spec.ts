@@ -106,6 +106,14 @@ describe('why a subscription got a notification, or did not', () => {
     expect(explanation!.situation).toMatch(/^It is scheduled/);
   });
 
+  it('is told by the names that it was matched by, also where they are sent with adjacent capitals', async () => {
+    const notMet = await subscribe({ kind: 'a', region: 'north', punt_x_y: '1' });
+    const met = await subscribe({ kind: 'a', region: 'north', punt_x_y: '2' });
+    const id = await publish({ kenmerken: { kind: 'a', region: 'north', punt_x_y: '2' } });
+    expect(await explainOne(id, notMet)).toMatchObject({ isMatched: false, verdict: 'filters-not-met' });
+    expect(await explainOne(id, met)).toMatchObject({ isMatched: true, verdict: 'matched' });
+  });
+
   it('is told by the entry and the name that it was matched by, or that kept it away', async () => {
     const met = await subscribe({ kind: 'b' }, { kind: 'a', region: '*' });
     const notMet = await subscribe({ kind: 'a', region: 'south' });
