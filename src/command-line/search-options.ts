@@ -50,7 +50,11 @@ export const addSearchOptions = (command: Command): Command =>
     .option('--main-object <url>', 'About this hoofdObject.')
     .option('--resource-url <url>', 'About this resourceUrl.')
     .option('--action <name>', 'With this actie.')
-    .option('--characteristic <name:value>', 'With this kenmerk; may be repeated.', repeated)
+    .option(
+      '--characteristic <name:value>',
+      'With this kenmerk; \\: is a colon in its name, \\\\ a backslash. May be repeated.',
+      repeated,
+    )
     .option('--key <key>', 'Published under this Idempotency-Key, or this key of a PUT.')
     .option('--limit <count>', 'At most so many.', wholeNumber(1, 100_000), 50)
     .option('--cursor <cursor>', 'Goes on where a list ended.');

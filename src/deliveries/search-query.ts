@@ -22,12 +22,16 @@ const wholeNumber = (least: number, most: number) =>
     .pipe(z.int().min(least).max(most))
     .meta({ type: 'integer', pattern: undefined, minimum: least, maximum: most });
 
+/** A colon or a backslash of the name has a backslash before it; before anything else that is an ordinary character. */
+const nameAndColon = /^(?:\\[\s\S]|[^:\\])+:/;
+
+/** Neither the name nor both together have a limit of their own: a notification may have a name as long as a body. */
 const characteristic = () =>
-  text(1200)
-    .regex(/^[^:]+:/, 'Must be name:value.')
+  anyText()
+    .regex(nameAndColon, 'Must be name:value.')
     .transform((given) => {
-      const colon = given.indexOf(':');
-      return { name: given.slice(0, colon), value: given.slice(colon + 1) };
+      const { length } = nameAndColon.exec(given)![0];
+      return { name: given.slice(0, length - 1).replace(/\\([:\\])/g, '$1'), value: given.slice(length) };
     });
 const mostCharacteristics = 10;
 
@@ -55,13 +59,13 @@ export const searchQuery = {
     .optional()
     .meta({
       type: 'array',
-      items: { type: 'string', pattern: '^[^:]+:' },
+      items: { type: 'string', pattern: nameAndColon.source },
       minItems: 1,
       maxItems: mostCharacteristics,
       anyOf: undefined,
     })
     .describe(
-      'One of its `kenmerken`, as `name:value`; the name in any spelling that a filter may have. May be repeated: it has all of them.',
+      'One of its `kenmerken`, as `name:value`; the name in any spelling that a filter may have, with `\\:` for a colon in it and `\\\\` for a backslash. May be repeated: it has all of them.',
     ),
   key: text(255).optional().describe('The key under which its publisher published it.'),
 };

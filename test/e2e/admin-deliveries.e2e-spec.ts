@@ -467,6 +467,32 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     ]);
   });
 
+  it('finds by a characteristic whose name has colons or backslashes, or is as long as its value', async () => {
+    const naam = randomUUID();
+    await admin.api.post('/kanaal', { naam });
+    const long = 'n'.repeat(2000);
+    const kenmerken = {
+      'urn:nl:zaak': '1:2',
+      [String.raw`a\b`]: '3',
+      [String.raw`ends\\`]: '4',
+      [long]: 'v'.repeat(1000),
+    };
+    const { headers } = await admin.api.post('/notificaties', { ...notificationOn(naam), kenmerken });
+    const found = async (characteristic: string) => {
+      const query = new URLSearchParams({ channel: naam, characteristic }).toString();
+      return (await admin.get(`/admin/v1/notifications?${query}`)).json.notifications.map(({ id }) => id);
+    };
+    for (const characteristic of [
+      String.raw`urn\:nl\:zaak:1:2`,
+      String.raw`a\b:3`,
+      String.raw`a\\b:3`,
+      String.raw`ends\\\\:4`,
+      `${long}:${'v'.repeat(1000)}`,
+    ])
+      expect([characteristic, await found(characteristic)]).toEqual([characteristic, [headers.get('notification-id')]]);
+    expect(await found('urn:nl:zaak:1:2')).toEqual([]);
+  });
+
   it('finds what matched nobody', async () => {
     await admin.api.delete(`/abonnement/${subscriptionId}`);
     const notificationId = await publish();
@@ -488,6 +514,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     ['subscription=%00', 'subscription', 'invalid'],
     ['status=failed', 'nonFieldErrors', 'unknown-parameters'],
     ['characteristic=zone', 'characteristic', 'invalid'],
+    ['characteristic=urn%5C:zone', 'characteristic', 'invalid'],
     ['acceptedFrom=yesterday', 'acceptedFrom', 'invalid'],
     ['minAttempts=-1', 'minAttempts', 'invalid'],
     ['lastStatus=99', 'lastStatus', 'min_value'],

@@ -151,6 +151,20 @@ test('it says which name of which group kept it away, and sends it once the filt
   await expect(page.getByRole('heading', { name: 'There is no such notification' })).toBeVisible();
 });
 
+test('a characteristic leads to the notifications that have it, also where its name has colons', async ({
+  open,
+  heraut,
+}) => {
+  const channel = await heraut.createChannel([]);
+  const { id } = await heraut.publish(channel, { kenmerken: { 'urn:nl:zaak': channel, ['n'.repeat(9000)]: 'x' } });
+  const page = await open(`notifications/${id}`);
+  await expect(page.getByText('n'.repeat(200))).toBeVisible();
+  await expect(page.getByRole('link', { name: 'n'.repeat(200) })).toHaveCount(0);
+  await page.getByRole('link', { name: `urn:nl:zaak: ${channel}` }).click();
+  await expect(page).toHaveURL(/notifications\?characteristic=/);
+  await expect(page.locator(`a[href*="${id}"]`).first()).toBeVisible();
+});
+
 test('what a publisher or a receiver writes is shown and never executed, a megabyte of it too', async ({
   open,
   heraut,

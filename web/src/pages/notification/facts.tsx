@@ -6,6 +6,7 @@ import { useFormat } from '../../i18n/format.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
+import { characteristicValue } from '../notifications/criteria.ts';
 import classes from './notification.module.css';
 import { useNotificationTexts } from './notification-texts.ts';
 import type { Content, WholeNotification } from './whole-notification.ts';
@@ -88,17 +89,7 @@ function Characteristics({ all }: { all: Content['characteristics'] }) {
         <Group gap={6} component="ul" aria-label={t('characteristics')} className={classes.plain}>
           {all.slice(0, mostAtOnce).map(([name, value]) => (
             <li key={name} className={classes.characteristic}>
-              <Badge
-                variant="default"
-                fw={400}
-                maw="100%"
-                renderRoot={(props) => (
-                  <Link to="/notifications" search={{ characteristic: `${name}:${value}` }} {...props} />
-                )}
-                style={{ cursor: 'pointer' }}
-              >
-                <bdi>{name}</bdi>: <bdi>{value.slice(0, 200)}</bdi>
-              </Badge>
+              <Characteristic name={name} value={value} />
             </li>
           ))}
           {all.length > mostAtOnce && (
@@ -144,5 +135,31 @@ function Characteristics({ all }: { all: Content['characteristics'] }) {
         </>
       )}
     </div>
+  );
+}
+
+function Characteristic({ name, value }: { name: string; value: string }) {
+  const sought = characteristicValue(name, value);
+  const shown = (
+    <>
+      <bdi>{name.slice(0, 200)}</bdi>: <bdi>{value.slice(0, 200)}</bdi>
+    </>
+  );
+  if (sought === undefined)
+    return (
+      <Badge variant="default" fw={400} maw="100%">
+        {shown}
+      </Badge>
+    );
+  return (
+    <Badge
+      variant="default"
+      fw={400}
+      maw="100%"
+      renderRoot={(props) => <Link to="/notifications" search={{ characteristic: sought }} {...props} />}
+      style={{ cursor: 'pointer' }}
+    >
+      {shown}
+    </Badge>
   );
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { filtersOf, queryOf, readTyped, readValue, unfinishedOf } from './criteria.ts';
+import { characteristicValue, filtersOf, guessesFor, queryOf, readTyped, readValue, unfinishedOf } from './criteria.ts';
 
 const id = '01890a5d-ac96-774b-bcce-b302099a8057';
 
@@ -12,6 +12,24 @@ it('an address that names a replay asks for what that replay sent, and shows it 
 it('a replay is sought by its id alone', () => {
   expect(readTyped(`replay:${id.toUpperCase()}`)).toEqual({ criterion: 'replay', value: id });
   expect(readValue('replay', 'the one of yesterday')).toEqual({ wrong: 'badId' });
+});
+
+it.each([
+  ['kind', 'a:b', 'kind:a:b'],
+  ['urn:nl:zaak', '1', String.raw`urn\:nl\:zaak:1`],
+  [String.raw`a\b`, '1', String.raw`a\\b:1`],
+])('a characteristic %j of %j is sought as %j, which is taken when it is typed', (name, value, text) => {
+  expect(characteristicValue(name, value)).toBe(text);
+  expect(readValue('characteristic', text)).toEqual({ value: text });
+  expect(guessesFor(text)).toEqual(['characteristic']);
+});
+
+it('a characteristic that no address has room for, or without a name, is not sought', () => {
+  expect(characteristicValue('n'.repeat(6000), 'v'.repeat(1000))).toBeDefined();
+  expect(characteristicValue('n'.repeat(7000), 'v'.repeat(1000))).toBeUndefined();
+  expect(characteristicValue('é'.repeat(2000), 'v')).toBeUndefined();
+  expect(characteristicValue('', 'v')).toBeUndefined();
+  expect(readValue('characteristic', String.raw`urn\:zaak`)).toEqual({ wrong: 'badCharacteristic' });
 });
 
 it('a time with a year of two digits is none, and seeks nothing', () => {

@@ -82,6 +82,18 @@ export function unfinishedOf(state: UrlState): UrlState | undefined {
   return filters.length > 0 && filters.every(isSaid) ? { what: 'unfinished', ...query, count: 'yes' } : undefined;
 }
 
+/** Of an address: the head of a request may have 16 KiB. */
+const longestInAddress = 8000;
+
+/** As the API takes one; undefined where an address has no room for it, or where it has no name. */
+export function characteristicValue(name: string, value: string): string | undefined {
+  const text = `${escapedName(name)}:${value}`;
+  return name === '' || encodeURIComponent(text).length > longestInAddress ? undefined : text;
+}
+
+/** The first colon that has no backslash before it ends the name. */
+export const escapedName = (name: string): string => name.replace(/[\\:]/g, String.raw`\$&`);
+
 const number = /^\d{1,9}$/;
 
 export type Wrong = 'badTime' | 'badNumber' | 'badCharacteristic' | 'badId';
@@ -99,7 +111,7 @@ export function readValue(criterion: Criterion, typed: string): { value: string 
     case 'lastStatus':
       return number.test(value) ? { value } : { wrong: 'badNumber' };
     case 'characteristic':
-      return /^[^:]+:/.test(value) ? { value } : { wrong: 'badCharacteristic' };
+      return /^(?:\\[\s\S]|[^:\\])+:/.test(value) ? { value } : { wrong: 'badCharacteristic' };
     case 'notification':
     case 'replay':
     case 'subscription':
@@ -115,7 +127,7 @@ export function guessesFor(typed: string): Criterion[] {
   if (text === '') return [];
   if (isUuid(text)) return ['notification', 'subscription', 'key'];
   if (/^https?:\/\//.test(text)) return ['mainObject', 'resourceUrl'];
-  if (/^[^:\s]+:./.test(text)) return ['characteristic'];
+  if (/^(?:\\\S|[^:\\\s])+:./.test(text)) return ['characteristic'];
   return ['channel', 'key', 'publisher', 'action'];
 }
 

@@ -3,7 +3,7 @@ import { applicationsQuery, channelsQuery } from '../../parts/catalogue.ts';
 import { deliveryStates, useDeliveryStateTexts } from '../../parts/delivery-state.tsx';
 import { errorClasses, useErrorClassTexts, type ErrorClass } from '../../parts/error-class.ts';
 import { useNamed, useSubscriptionsWith } from '../../parts/subscriptions.ts';
-import type { Criterion, Filter } from './criteria.ts';
+import { escapedName, type Criterion, type Filter } from './criteria.ts';
 import { useSearchTexts } from './search-texts.ts';
 import { useFormat } from '../../i18n/format.ts';
 
@@ -40,7 +40,7 @@ export function useSuggestions(criterion: Criterion | undefined, typed: string):
         return channels.map(({ name }) => ({ value: name, label: name }));
       case 'characteristic':
         return [...new Set(channels.flatMap(({ filters }) => filters))].map((name) => ({
-          value: `${name}:`,
+          value: `${escapedName(name)}:`,
           label: `${name}:`,
         }));
       case 'publisher':
