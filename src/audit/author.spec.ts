@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
-import { actingFor, currentAuthor, type Author } from './author.js';
+import { actingFor, asNobody, currentAuthor, type Author } from './author.js';
 
 const author = (client: string): Author => ({ client, address: '127.0.0.1', requestId: client });
 
@@ -39,6 +39,23 @@ describe('the author of a change', () => {
     await expect(actingFor(author('failing'), () => Promise.reject(new Error('refused')))).rejects.toThrow('refused');
     end();
     expect(await other).toBe('other');
+  });
+
+  it('is nobody for what Heraut does by itself because of a request, and the same again after that', async () => {
+    const seen: (string | undefined)[] = [];
+    const see = () => seen.push(currentAuthor()?.client);
+    await actingFor(author('one'), async () => {
+      const own = asNobody(async () => {
+        see();
+        await turn();
+        await Promise.resolve();
+        see();
+      });
+      see();
+      await own;
+      see();
+    });
+    expect(seen).toEqual([undefined, 'one', undefined, 'one']);
   });
 
   it('costs other work nothing once the last request has ended', async () => {

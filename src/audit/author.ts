@@ -11,7 +11,7 @@ export interface Author {
   requestId: string;
 }
 
-const authors = new AsyncLocalStorage<Author>();
+const authors = new AsyncLocalStorage<Author | undefined>();
 let requestsUnderWay = 0;
 
 /** Runs `work` for a request: whatever it changes is noted as this author's. */
@@ -25,6 +25,12 @@ export async function actingFor<T>(author: Author, work: () => Promise<T>): Prom
     if (--requestsUnderWay === 0) authors.disable();
   }
 }
+
+/**
+ * Runs `work` as Heraut itself: something that a request has set going, a delivery for example, and that is no change
+ * of its sender's.
+ */
+export const asNobody = <T>(work: () => Promise<T>): Promise<T> => authors.run(undefined, work);
 
 /** Of applications and users, who may have the same names. */
 export const callerIn = ({ client, via }: Author): string => (via === undefined ? client : userAsCaller(client));

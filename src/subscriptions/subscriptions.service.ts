@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { IsNull, Not, type EntityManager } from 'typeorm';
 import type { Application } from '../auth/application.js';
 import { AuditLog } from '../audit/audit-log.js';
+import { asNobody } from '../audit/author.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ConflictProblem, NotFoundProblem, PermissionProblem } from '../infra/http/problem.js';
 import type { CredentialChanges } from '../credentials/credentials-io.js';
@@ -156,11 +157,11 @@ export class SubscriptionsService {
   /**
    * Nothing more is sent until it is enabled. Deliveries that have not ended fail, those that wait within seconds; what
    * has not failed when it is enabled again is sent. Does nothing the second time: all open calls to a receiver may
-   * answer 410 together.
+   * answer 410 together. A change by Heraut itself: the worker may deliver in the course of the request that published.
    * @param ifVersion only where it is still at that version; undefined: in any case
    */
   async disable(id: string, ifVersion?: number): Promise<void> {
-    await this.change((changing) => changing.disable(id, ifVersion));
+    await asNobody(() => this.change((changing) => changing.disable(id, ifVersion)));
   }
 
   /**

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
+import { actingFor } from '../../src/audit/author.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { timeOfId } from '../../src/ledger/partitions.js';
@@ -47,10 +48,14 @@ async function subscribe(more: object = {}, token?: string): Promise<Subscribed>
   return { id: json.url.split('/').at(-1)!, naam };
 }
 
-async function publish({ naam: kanaal }: Pick<Subscribed, 'naam'>, kenmerken = {}): Promise<string> {
+function notificatie(kanaal: string, kenmerken = {}): object {
   const [hoofdObject, resourceUrl] = ['http://openzaak:8000/zaken/1', 'http://openzaak:8000/statussen/1'];
   const rest = { resource: 'status', actie: 'create', aanmaakdatum: '2025-01-01T10:00:00Z' };
-  const { headers } = await admin.api.post('/notificaties', { kanaal, hoofdObject, resourceUrl, kenmerken, ...rest });
+  return { kanaal, hoofdObject, resourceUrl, kenmerken, ...rest };
+}
+
+async function publish({ naam }: Pick<Subscribed, 'naam'>, kenmerken = {}): Promise<string> {
+  const { headers } = await admin.api.post('/notificaties', notificatie(naam, kenmerken));
   return headers.get('notification-id')!;
 }
 
@@ -779,6 +784,24 @@ describe('a receiver that says it is gone', () => {
     expect(json.disabledAt).not.toBeNull();
     expect(reported()).toHaveLength(1);
     receiver.always(protectedReceiver);
+  });
+
+  it('is disabled by Heraut itself, also where an operator published by hand what it was called with', async () => {
+    const { id, naam } = await subscribe();
+    receiver.always(answer(410));
+    let end = () => {};
+    const caller = { client: 'another', address: '127.0.0.1', requestId: 'another' };
+    const otherRequest = actingFor(caller, () => new Promise<void>((resolve) => (end = resolve)));
+    expect((await admin.post('/admin/v1/notifications', notificatie(naam))).status).toBe(201);
+    const entries = async () =>
+      (await admin.api.get(`${admin.api.origin}/admin/v1/audit?subject=subscription/${id}`)).json.entries as object[];
+    const disabled = (entry: object) => 'action' in entry && entry.action === 'subscription.disabled';
+    await eventually(async () => (await entries()).some(disabled), 'it to be disabled');
+    end();
+    await otherRequest;
+    expect((await entries()).filter(disabled)).toMatchObject([
+      { by: 'system', client: null, address: null, requestId: null },
+    ]);
   });
 
   it('is not the one that has another address by then', async () => {
