@@ -151,7 +151,7 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
   /** @param also runs in the same transaction, if it was open. @returns whether it was */
   async reset(address: string, also: (query: Query, closed: ClosedEndpoint) => Promise<void>): Promise<boolean> {
     const closed = await this.postgres.transaction(async (query) => {
-      const [was] = await closeEndpoints(query, [address], Infinity);
+      const [was] = await closeEndpoints(query, [address], true);
       if (was) await also(query, was);
       return was;
     });
@@ -163,7 +163,7 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
   async closeUnused(addresses: readonly string[]): Promise<void> {
     for (let at = 0; at < addresses.length; at += together.maxItems) {
       const some = addresses.slice(at, at + together.maxItems);
-      await this.haveClosed(await closeEndpoints(this.query, some, Infinity), 'unused');
+      await this.haveClosed(await closeEndpoints(this.query, some, true), 'unused');
     }
   }
 
@@ -215,7 +215,8 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
   }
 
   private async closeTogether(batch: string[]): Promise<boolean[]> {
-    const closed = await closeEndpoints(this.query, batch, probePauses.longestMs);
+    // None is probed before the time that it has asked for is over: what lies ahead was asked for after that.
+    const closed = await closeEndpoints(this.query, batch, false);
     await this.haveClosed(closed, 'probe');
     const addresses = new Set(closed.map(({ address }) => address));
     return batch.map((address) => addresses.has(address));

@@ -111,7 +111,7 @@ const closeItems = statement(
      SELECT address FROM endpoint WHERE address = ANY (${closings.array('address')}) ORDER BY address FOR UPDATE
    )
    DELETE FROM endpoint USING locked
-   WHERE endpoint.address = locked.address AND ${nextProbe} <= now() + LEAST($within_ms::float8, 1e12) * interval '1 ms'
+   WHERE endpoint.address = locked.address AND ($although_asked::bool OR COALESCE(${asked}, '-infinity') <= now())
    RETURNING endpoint.address, opened_at, reason, failures, (extract(epoch FROM now() - opened_at) * 1000)::float8 AS open_ms`,
 );
 
@@ -127,15 +127,15 @@ export interface ClosedEndpoint {
 
 /**
  * @param query of a transaction, or without one
- * @param probeWithinMs one whose next probe is later than that stays open
+ * @param althoughAsked also those that have asked to be left alone for longer
  * @returns those that were open, and are not any more
  */
 export async function closeEndpoints(
   query: Query,
   addresses: readonly string[],
-  probeWithinMs: number,
+  althoughAsked: boolean,
 ): Promise<ClosedEndpoint[]> {
-  const values = { ...closings.bind(addresses), within_ms: probeWithinMs };
+  const values = { ...closings.bind(addresses), although_asked: althoughAsked };
   const rows = await query<{ address: string; opened_at: Date; reason: string; failures: number; open_ms: number }>(
     closeItems,
     values,

@@ -632,6 +632,27 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     );
   });
 
+  it('wait for as long as their receiver asks for while it is probed, also where that is seconds, and the probe is answered well', async () => {
+    await openEndpoints.open(url, 'HTTP 503', 5);
+    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s'");
+    await openEndpoints.refresh();
+    expect(await openEndpoints.claimProbe(openEndpoints.list()[0]!, subscription)).toBe(true);
+    // The answer to a call that had begun before.
+    await openEndpoints.open(url, 'HTTP 429', 1, 55_000);
+    expect(await openEndpoints.close(url)).toBe(false);
+    await openEndpoints.endProbe(url, 0);
+    await openEndpoints.refresh();
+    expect(await openEndpoints.claimProbe(openEndpoints.list()[0]!, subscription)).toBe(false);
+    await test.sql("UPDATE endpoint SET asked_until = now() - interval '1 s'");
+    expect(await openEndpoints.close(url)).toBe(true);
+  });
+
+  it('do not wait for as long as their receiver has asked for where an operator says that it is well', async () => {
+    await openEndpoints.open(url, 'HTTP 429', 1, hourMs);
+    expect(await openEndpoints.reset(url, () => Promise.resolve())).toBe(true);
+    expect(openEndpoints.list()).toEqual([]);
+  });
+
   it('leave no circuit breaker open of an endpoint that no subscription leads to: nothing would probe it', async () => {
     const [origin, elsewhere] = [new URL(url).origin, 'http://elsewhere.example'];
     await openEndpoints.open(origin, 'no answer', 5);
@@ -832,7 +853,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
       const inMs = openEndpoints.list()[0]!.nextProbeAt.getTime() - (await test.now());
       expect(Math.round(inMs / 60_000)).toBe(10);
       await test.sql(`UPDATE endpoint SET next_probe_at = now() + interval '1 hour', asked_until = NULL`);
-      expect(await closeEndpoints((...asked) => test.postgres.query(...asked), [url], 60_000)).toHaveLength(1);
+      expect(await closeEndpoints((...asked) => test.postgres.query(...asked), [url], false)).toHaveLength(1);
     });
   });
 

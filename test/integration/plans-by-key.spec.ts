@@ -181,7 +181,7 @@ describe('with many rows in each table, what is asked for by its key costs what 
     ['open-endpoints', (ledger) => openEndpoints(ledger, [opening])],
     [
       'close-endpoints',
-      (ledger) => closeEndpoints((text, values) => ledger.query(text, values), ['https://8.example'], 60_000),
+      (ledger) => closeEndpoints((text, values) => ledger.query(text, values), ['https://8.example'], false),
     ],
     [
       'end-probes',
