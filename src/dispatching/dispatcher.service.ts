@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { Clock } from '../infra/clock.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { anyDue, handOutDue } from '../ledger/hand-out-due.js';
 import { anyNotInLine, lineUpDue } from '../ledger/line-up.js';
@@ -53,9 +54,10 @@ export class Dispatcher {
     position: QueuePosition,
     events: OperationalEvents,
     heartbeat: Heartbeat,
+    clock: Clock,
   ) {
     this.ledgerNow = () => heartbeat.ledgerNow();
-    this.rules = recoveryRules(postgres, position, events, this.ledgerNow);
+    this.rules = recoveryRules(postgres, position, events, this.ledgerNow, clock);
     this.due = new SinceLastLook(this.ledgerNow, everythingEveryMs);
     this.notInLine = new SinceLastLook(this.ledgerNow, everythingEveryMs);
   }

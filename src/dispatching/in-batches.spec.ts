@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { Clock } from '../infra/clock.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { doNoted } from './in-batches.js';
+import { doNoted, inPacedBatches } from './in-batches.js';
 
 interface Noted {
   subscriptionId: string;
@@ -60,5 +61,47 @@ describe('work that is noted for subscriptions', () => {
     const forget = (_: Postgres, each: Noted) => Promise.resolve(void forgotten.push(each));
     expect(await doNoted({ ...stays, work, forget }, postgres, stopping.signal)).toBe(1000);
     expect(forgotten).toEqual([]);
+  });
+});
+
+describe('held deliveries that are too old', () => {
+  const running = new AbortController().signal;
+
+  /** @param onPause told of the pauses so far */
+  function pausing(onPause: (pauses: number) => void = () => {}) {
+    const pauses: number[] = [];
+    const pause = (ms: number) => {
+      pauses.push(ms);
+      onPause(pauses.length);
+      return Promise.resolve();
+    };
+    return { pauses, clock: { now: () => 0, pause } satisfies Clock };
+  }
+
+  it('are due a thousand at a time, with a rest for others after each', async () => {
+    let left = 2300;
+    const { clock, pauses } = pausing();
+    const freed = await inPacedBatches(
+      (limit) => {
+        const count = Math.min(limit, left);
+        left -= count;
+        return Promise.resolve(count);
+      },
+      clock,
+      running,
+    );
+    expect({ freed, left, pauses }).toEqual({ freed: 2300, left: 0, pauses: [500, 500] });
+  });
+
+  it('do not make a round of recovery last as long as there are any', async () => {
+    const { clock, pauses } = pausing();
+    expect(await inPacedBatches((limit) => Promise.resolve(limit), clock, running)).toBe(20_000);
+    expect(pauses).toHaveLength(20);
+  });
+
+  it('are left to the next round when the process stops during the rest', async () => {
+    const stopping = new AbortController();
+    const { clock } = pausing((pauses) => pauses === 2 && stopping.abort());
+    expect(await inPacedBatches((limit) => Promise.resolve(limit), clock, stopping.signal)).toBe(2000);
   });
 });

@@ -1,3 +1,4 @@
+import type { Clock } from '../infra/clock.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
 
 /** Deliveries that one statement frees or ends. */
@@ -13,6 +14,32 @@ export async function inBatches(statement: (limit: number) => Promise<number>, s
     total += count;
     if (count < batchSize || stopping.aborted) return total;
   }
+}
+
+/**
+ * Held deliveries that have become too old may be a million, and due at the same moment. Retries of others are handed
+ * out in the order in which they are due, and share the lane: they do not wait behind more than these, and have the
+ * pause to themselves (docs/decisions/0026).
+ */
+export const endingPace = { together: 1000, pauseMs: 500 };
+/** In a round of some ten seconds. A run of the dispatcher that is to end applies every rule once, one by one. */
+const mostPaced = 20;
+
+/** As `inBatches`, at that pace, and no more than a round may: the next one goes on. */
+export async function inPacedBatches(
+  statement: (limit: number) => Promise<number>,
+  clock: Clock,
+  stopping: AbortSignal,
+): Promise<number> {
+  let total = 0;
+  for (let batches = 0; batches < mostPaced; batches++) {
+    const count = await statement(endingPace.together);
+    total += count;
+    if (count < endingPace.together || stopping.aborted) break;
+    await clock.pause(endingPace.pauseMs, stopping);
+    if (stopping.aborted) break;
+  }
+  return total;
 }
 
 /**

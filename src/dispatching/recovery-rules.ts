@@ -1,3 +1,4 @@
+import type { Clock } from '../infra/clock.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { dropHeld, forgetDrop, readDrops } from '../ledger/drop-held.js';
 import {
@@ -17,7 +18,7 @@ import { findTurnsLeft, passTurns } from '../ledger/pass-turn.js';
 import type { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { readQueueCreation } from '../queue/progress-reports.js';
 import type { QueuePosition } from '../queue/queue-position.service.js';
-import { doNoted, inBatches } from './in-batches.js';
+import { doNoted, inBatches, inPacedBatches } from './in-batches.js';
 import { SinceLastLook, type Looked } from '../ledger/since-last-look.js';
 
 /** From the end of a delivery to its worker's passing its turn on. The end itself may have come from elsewhere. */
@@ -31,7 +32,7 @@ const publishingSlackMs = 5000;
 export interface RecoveryRule {
   /** In logs. */
   name: string;
-  /** Runs bounded statements until there is no more to do. @returns how many deliveries it freed or ended */
+  /** Runs bounded statements until there is no more to do in this round. @returns how many deliveries it freed or ended */
   run: (stopping: AbortSignal) => Promise<number>;
 }
 
@@ -46,6 +47,7 @@ export function recoveryRules(
   position: QueuePosition,
   events: OperationalEvents,
   ledgerNow: () => number,
+  clock: Clock,
 ): RecoveryRule[] {
   /** Up to the moment of the look. */
   const sinceLastLook = (find: (sinceMs: number, limit: number) => Promise<number>) => {
@@ -117,9 +119,10 @@ export function recoveryRules(
       run: (stopping) => doNoted({ read: readDrops, work: dropHeld, forget: forgetDrop }, postgres, stopping),
     },
     {
-      // It was held until it was no longer worth sending. A worker ends it.
+      // It was held until it was no longer worth sending. A worker ends it. Hundreds of thousands that were accepted
+      // within a minute are too old within a minute.
       name: 'held-expired',
-      run: (stopping) => inBatches((limit) => freeHeldExpired(postgres, limit), stopping),
+      run: (stopping) => inPacedBatches((limit) => freeHeldExpired(postgres, limit), clock, stopping),
     },
     {
       // The broker lost its queues. The new ones hold nothing that was handed out before the process that created them

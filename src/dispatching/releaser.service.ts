@@ -18,6 +18,7 @@ import { formatDuration, longestParkedSeconds } from '../retry-policy/retry-sche
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { acceptedWithin } from './accepted-within.js';
+import { endingPace } from './in-batches.js';
 import {
   limitFor,
   inStatements,
@@ -36,9 +37,6 @@ const looksTogether = 64;
 const longestAskedMs = 86_400_000;
 /** Held deliveries that one statement looks at. */
 const heldTogether = 1000;
-/** Of deliveries that were held for too long; and the pause after them. */
-const endedTogether = 1000;
-const endingPauseMs = 500;
 
 /**
  * Releases held deliveries, oldest first: as many as the endpoint has shown it can take, as the rate of the
@@ -125,9 +123,9 @@ export class Releaser {
         after = next;
         total += freed;
         together += freed;
-        if (together < endedTogether) continue;
+        if (together < endingPace.together) continue;
         together = 0;
-        await this.clock.pause(endingPauseMs, stopping);
+        await this.clock.pause(endingPace.pauseMs, stopping);
       } while (after && !stopping.aborted);
     };
     if (this.openEndpoints.isAnyOpen) await this.openEndpoints.refresh();

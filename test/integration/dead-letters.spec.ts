@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { recoveryRules } from '../../src/dispatching/recovery-rules.js';
+import { systemClock } from '../../src/infra/clock.js';
 import { noteEndings, subscriptionDisabled, type Ending } from '../../src/ledger/end-of-subscription.js';
 import { sendingEnded } from '../../src/ledger/end-sending.js';
 import type { OperationalEvent } from '../../src/operational-events/operational-events.service.js';
@@ -35,7 +36,7 @@ describe('dead letters', () => {
   });
 
   async function apply(name: string, stopping = running): Promise<number> {
-    const rules = recoveryRules(test.postgres, {} as QueuePosition, test.events, Date.now);
+    const rules = recoveryRules(test.postgres, {} as QueuePosition, test.events, Date.now, systemClock);
     return rules.find((rule) => rule.name === name)!.run(stopping);
   }
 

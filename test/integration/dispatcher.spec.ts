@@ -48,7 +48,14 @@ class TestProcess {
   ) {
     this.enqueuer = new Enqueuer(queue, test.postgres, test.heartbeat);
     const position = new QueuePosition(queue, test.postgres, test.heartbeat, quickClock);
-    this.dispatcher = new Dispatcher(test.postgres, this.enqueuer, position, new OperationalEvents(), test.heartbeat);
+    this.dispatcher = new Dispatcher(
+      test.postgres,
+      this.enqueuer,
+      position,
+      new OperationalEvents(),
+      test.heartbeat,
+      quickClock,
+    );
   }
 
   handOutDue(onProgress?: (handedOut: number) => unknown): Promise<number> {
@@ -270,6 +277,23 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     const lost = await test.accept(2500);
     await test.age(lost, 11_000);
     expect(await process.recover()).toBe(2500);
+  });
+
+  it('has held deliveries that are too old due a thousand at a time, with a rest for others after each', async () => {
+    await test.accept(2300);
+    await test.sql(
+      `UPDATE delivery SET state = 'held', held_for = 'paused', queued_at = NULL, expires_at = now() - interval '1 s'`,
+    );
+    const due: number[] = [];
+    vi.spyOn(quickClock, 'pause').mockImplementation(async () => {
+      const [row] = await test.sql<{ count: number }>(
+        `SELECT count(*)::int AS count FROM delivery WHERE state = 'waiting'`,
+      );
+      due.push(row!.count);
+    });
+    const rule = process.dispatcher.rules.find(({ name }) => name === 'held-expired')!;
+    expect(await process.dispatcher.apply(rule, running)).toBe(2300);
+    expect(due).toEqual([1000, 2000]);
   });
 
   it('does not queue a delivery a second time while it waits in a backlog, however long', async () => {

@@ -5,6 +5,7 @@ import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { readSettings } from '../../src/config/settings.js';
 import { recoveryRules } from '../../src/dispatching/recovery-rules.js';
+import { systemClock } from '../../src/infra/clock.js';
 import { ConflictProblem, NotFoundProblem } from '../../src/infra/http/problem.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { dropHeld, forgetDrop, readDrops } from '../../src/ledger/drop-held.js';
@@ -84,7 +85,7 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
   }
 
   function apply(name: string): Promise<number> {
-    const rules = recoveryRules(postgres, undefined as never, reporting, Date.now);
+    const rules = recoveryRules(postgres, undefined as never, reporting, Date.now, systemClock);
     return rules.find((rule) => rule.name === name)!.run(running);
   }
 

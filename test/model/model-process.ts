@@ -153,7 +153,7 @@ export class ModelProcess {
       heartbeat,
       untraced,
     );
-    this.dispatcher = new Dispatcher(postgres, enqueuer, position, events, heartbeat);
+    this.dispatcher = new Dispatcher(postgres, enqueuer, position, events, heartbeat, clock);
     this.publishing = new PublishService(
       catalogue,
       directory,
