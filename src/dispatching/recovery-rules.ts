@@ -126,7 +126,8 @@ export function recoveryRules(
     },
     {
       // The broker lost its queues. The new ones hold nothing that was handed out before the process that created them
-      // said so; where another process was faster, the second message is superfluous and is filtered.
+      // said so; where another process was faster, the second message is superfluous and is filtered. Where Postgres'
+      // clock was set back since, the next rule finds what was lost.
       name: 'queue-is-new',
       run: async (stopping) => {
         const createdAt = await readQueueCreation(postgres);

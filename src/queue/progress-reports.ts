@@ -5,7 +5,7 @@ import type { Lane } from './delivery-queue.js';
 /** How far one process, or all processes together, are with a lane. Milliseconds since 1970, by Postgres' clock. */
 export interface LaneReport {
   lane: Lane;
-  /** When the newest chunk that was taken had been handed out. */
+  /** When the newest chunk that was taken had been handed out; 0: it is not known. */
   newestTaken: number;
   /** The same of the oldest chunk that is not acknowledged yet; null when there is none. */
   oldestUnacknowledged: number | null;
@@ -37,33 +37,41 @@ export async function recordProgress(postgres: Postgres, process: string, report
 
 /*
  * The unacknowledged chunks of a worker go back to the queue when it dies, so its last report counts for a while; by
- * then another worker has taken them again, and reports them.
+ * then another worker has taken them again, and reports them. A chunk that was taken before Postgres' clock was set
+ * back seems to be later than all that is handed out now: it does not say that a worker has come that far. The second
+ * is for clocks that agree.
  */
 const read = statement(
   'read-progress',
-  `SELECT lane, (extract(epoch FROM MAX(newest_taken)) * 1000)::bigint AS newest_ms,
+  `SELECT lane,
+     (extract(epoch FROM MAX(newest_taken) FILTER (WHERE newest_taken <= now() + interval '1 s')) * 1000)::bigint AS newest_ms,
      (extract(epoch FROM MIN(oldest_unacknowledged)) * 1000)::bigint AS oldest_ms
    FROM lane_progress WHERE reported_at > now() - $counts_ms * interval '1 ms' GROUP BY lane`,
 );
 
 /** How far all workers are with each lane that any of them has taken from. */
 export async function readProgress(postgres: Postgres): Promise<LaneReport[]> {
-  const rows = await postgres.query<{ lane: Lane; newest_ms: string; oldest_ms: string | null }>(read, {
+  const rows = await postgres.query<{ lane: Lane; newest_ms: string | null; oldest_ms: string | null }>(read, {
     counts_ms: countsMs,
   });
   return rows.map((row) => ({
     lane: row.lane,
-    newestTaken: Number(row.newest_ms),
+    newestTaken: Number(row.newest_ms ?? 0),
     oldestUnacknowledged: row.oldest_ms === null ? null : Number(row.oldest_ms),
   }));
 }
 
 const sweep = statement(
   'sweep-progress',
-  `DELETE FROM lane_progress WHERE reported_at <= now() - $counts_ms * interval '1 ms'`,
+  `WITH ahead AS (DELETE FROM queue_creation WHERE created_at > now() + $counts_ms * interval '1 ms')
+   DELETE FROM lane_progress
+   WHERE reported_at <= now() - $counts_ms * interval '1 ms' OR reported_at > now() + $counts_ms * interval '1 ms'`,
 );
 
-/** Removes the reports that count no longer. */
+/**
+ * Removes the reports that count no longer, and those from before Postgres' clock was set back: by the time of these
+ * the queue that is there would be taken for the former one.
+ */
 export async function sweepProgress(postgres: Postgres): Promise<void> {
   await postgres.query(sweep, { counts_ms: countsMs });
 }
@@ -81,10 +89,14 @@ export async function recordQueueCreation(postgres: Postgres, createdMs: number)
 
 const readCreation = statement(
   'read-queue-creation',
-  'SELECT (extract(epoch FROM created_at) * 1000)::bigint AS created_ms FROM queue_creation',
+  'SELECT (extract(epoch FROM created_at) * 1000)::bigint AS created_ms FROM queue_creation WHERE created_at <= now()',
 );
 
-/** @returns milliseconds since 1970, by Postgres' clock; undefined where no creation is known */
+/**
+ * One that lies ahead is from before Postgres' clock was set back. All that has been handed to the new queue since
+ * seems to have been handed to the former one.
+ * @returns milliseconds since 1970, by Postgres' clock; undefined where no creation is known
+ */
 export async function readQueueCreation(postgres: Postgres): Promise<number | undefined> {
   const [row] = await postgres.query<{ created_ms: string }>(readCreation);
   return row && Number(row.created_ms);

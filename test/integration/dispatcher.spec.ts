@@ -363,6 +363,45 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     expect(await process.recover()).toBe(0);
   });
 
+  describe('after Postgres’ clock was set back by an hour', () => {
+    /** One that waits in the queue, and one that the queue has lost. */
+    async function waitingAndLost() {
+      await process.work(1);
+      const [lost, ...backlog] = await test.accept(300);
+      const queuedAt = await test.now();
+      const queued = backlog.map((each) => ({ ...each, body: Buffer.from('{}') }));
+      expect(await process.enqueuer.enqueue('due', queued, 1, queuedAt)).toBe(0);
+      await eventually(async () => (await process.queue.depth('due')) === 4);
+      await test.age(backlog, 10_000);
+      await test.age([lost!], 60_000);
+      return { waiting: backlog[0]!, lost: lost! };
+    }
+
+    it('leaves in the queue what was handed to it since, although that was created before, and brings back what it lost', async () => {
+      const { waiting, lost } = await waitingAndLost();
+      await recordQueueCreation(test.postgres, (await test.now()) + hourMs);
+      const now = await test.now();
+      await recordProgress(test.postgres, 'a worker', [
+        { lane: 'due', newestTaken: now - 30_000, oldestUnacknowledged: null },
+      ]);
+      expect(await process.recover()).toBe(1);
+      expect([await test.state(waiting), await test.state(lost)]).toEqual(['queued', 'waiting']);
+    });
+
+    it('leaves in the queue what was handed to it since, although the workers took something before', async () => {
+      const { waiting } = await waitingAndLost();
+      const before = (await test.now()) + hourMs;
+      const taken = { newestTaken: before, oldestUnacknowledged: before };
+      await recordProgress(
+        test.postgres,
+        'a worker',
+        lanes.map((lane) => ({ lane, ...taken })),
+      );
+      expect(await process.recover()).toBe(0);
+      expect(await test.state(waiting)).toBe('queued');
+    });
+  });
+
   it('runs every rule although one fails, and says which', async () => {
     const { die, witness, id } = await test.startProcess();
     const [inHand] = await test.accept(1);

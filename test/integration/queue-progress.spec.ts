@@ -61,6 +61,36 @@ describe.each(stacks)('how far the workers are with the queue, on the $name stac
     expect(await test.sql('SELECT process FROM lane_progress')).toEqual([{ process: 'just gone' }]);
   });
 
+  it('is not what was taken or reported before Postgres’ clock was set back', async () => {
+    const now = await test.now();
+    const ahead = now + 3_600_000;
+    await recordProgress(test.postgres, 'one', [{ lane: 'due', newestTaken: now - 10, oldestUnacknowledged: null }]);
+    await recordProgress(test.postgres, 'another', [
+      { lane: 'due', newestTaken: ahead, oldestUnacknowledged: now - 20 },
+      { lane: 'slow', newestTaken: ahead, oldestUnacknowledged: null },
+    ]);
+    expect(await readProgress(test.postgres)).toEqual(
+      expect.arrayContaining([
+        { lane: 'due', newestTaken: now - 10, oldestUnacknowledged: now - 20 },
+        { lane: 'slow', newestTaken: 0, oldestUnacknowledged: null },
+      ]),
+    );
+    await test.sql(`UPDATE lane_progress SET reported_at = now() + interval '1 hour' WHERE process = 'another'`);
+    await sweepProgress(test.postgres);
+    expect(await test.sql('SELECT process FROM lane_progress')).toEqual([{ process: 'one' }]);
+  });
+
+  it('does not count a creation of the queue from before Postgres’ clock was set back, also when it is that late again', async () => {
+    await recordQueueCreation(test.postgres, (await test.now()) + 3_600_000);
+    expect(await readQueueCreation(test.postgres)).toBeUndefined();
+    await sweepProgress(test.postgres);
+    expect(await test.sql('SELECT FROM queue_creation')).toEqual([]);
+    const createdAt = await test.now();
+    await recordQueueCreation(test.postgres, createdAt);
+    await sweepProgress(test.postgres);
+    expect(await readQueueCreation(test.postgres)).toBe(createdAt);
+  });
+
   it('knows when the queue was last created anew', async () => {
     expect(await readQueueCreation(test.postgres)).toBeUndefined();
     await recordQueueCreation(test.postgres, 1_763_625_600_123);
