@@ -24,7 +24,7 @@ const endpoint = {
   leftAloneUntil: new Date(0),
   askedUntil: null,
 };
-const probe = { kind: 'probe', endpoint, nextLookInMs: 500 } as const;
+const probe = { kind: 'probe', endpoint, rate: null, nextLookInMs: 500 } as const;
 const none = new Set<string>();
 const planned = (plan: Planned['plan'], changed: Partial<Look> = {}): Planned => ({
   look: { ...look, ...changed },
@@ -125,6 +125,14 @@ describe('a look that was made', () => {
     const paced = planned({ ...release, limit: 5, rate: { credit: 5.5, ofASecond: 20 } });
     const { lookedAt } = madeLook(paced, { count: 5, outstanding: 100 }, true, 120_000);
     expect(lookedAt).toMatchObject({ window: 100, rateCredit: 0.5, nextLookInMs: 250 });
+  });
+
+  it('takes a probe that was released from the credit of its rate, and no other', () => {
+    const paced = planned({ ...probe, rate: { credit: 1.5, ofASecond: 20 } });
+    const credits = [1, 0].map(
+      (count) => madeLook(paced, { count, outstanding: 0 }, true, 120_000).lookedAt.rateCredit,
+    );
+    expect(credits).toEqual([0.5, null]);
   });
 
   it.each([

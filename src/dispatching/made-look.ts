@@ -84,8 +84,9 @@ export function madeLook(
   const { count, outstanding } = released ?? { count: 0, outstanding: look.outstanding };
   // Not planned, or paused since then.
   if (plan.kind !== 'release' || !released) {
-    // When it is closed or resumed, it starts slowly.
-    const lookedAt = { ...look, window: firstWindow, rateCredit: null, nextLookInMs: plan.nextLookInMs };
+    // When it is closed or resumed, it starts slowly. A probe is a call like any other.
+    const rateCredit = plan.kind === 'probe' && plan.rate && count > 0 ? plan.rate.credit - count : null;
+    const lookedAt = { ...look, window: firstWindow, rateCredit, nextLookInMs: plan.nextLookInMs };
     return { lookedAt, released: count, isSoon: false };
   }
   const { rate } = plan;

@@ -6,10 +6,13 @@ import type { Subscription } from '../subscriptions/subscription.js';
 export type ReleasePlan =
   /** Nothing is released before an operator resumes it. */
   | { kind: 'paused'; nextLookInMs: number }
-  /** Nothing is released before its endpoint is probed or closed. */
+  /** Nothing is released before its endpoint is probed or closed, or before its rate allows a probe. */
   | { kind: 'parked'; nextLookInMs: number }
-  /** Its endpoint is parked, and a probe is due: one delivery, if no other process releases it. */
-  | { kind: 'probe'; endpoint: OpenEndpoint; nextLookInMs: number }
+  /**
+   * Its endpoint is parked, and a probe is due: one delivery, if no other process releases it. It costs a call of its
+   * rate.
+   */
+  | { kind: 'probe'; endpoint: OpenEndpoint; rate: Rate | null; nextLookInMs: number }
   /** As many as `window` has room for, and at most `limit`. `rate`: null, it has none. */
   | { kind: 'release'; window: number; limit: number; rate: Rate | null; nextLookInMs: number };
 
@@ -53,20 +56,29 @@ export function planRelease(
   if (!subscription || subscription.disabledAt)
     return { kind: 'release', window: look.window, limit: look.window, rate: null, nextLookInMs: releasingMs };
   if (subscription.pausedAt) return { kind: 'paused', nextLookInMs: pausedMs };
+  const { ratePerSecond } = subscription;
+  const rate = ratePerSecond === null ? null : earned(look, ratePerSecond);
   if (endpoint) {
     const isDue = endpoint.nextProbeAt.getTime() <= nowMs;
-    return isDue ? { kind: 'probe', endpoint, nextLookInMs: parkedMs } : { kind: 'parked', nextLookInMs: parkedMs };
+    // One whose rate forbids a probe does not claim it: another subscription of the endpoint may make it meanwhile.
+    return isDue && (!rate || rate.credit >= 1)
+      ? { kind: 'probe', endpoint, rate, nextLookInMs: parkedMs }
+      : { kind: 'parked', nextLookInMs: parkedMs };
   }
-  const rate = subscription.ratePerSecond;
-  if (rate === null)
+  if (!rate || ratePerSecond === null)
     return { kind: 'release', window: look.window, limit: look.window, rate: null, nextLookInMs: releasingMs };
-  const credit = Math.min(look.rateCredit + rate * look.secondsSinceCredit, 1 + rate * burstSeconds);
+  const { credit } = rate;
   return {
     kind: 'release',
     window: look.window,
     limit: Math.floor(credit),
-    rate: { credit, ofASecond: Math.ceil(rate) },
+    rate,
     // A slow rate need not be looked at four times a second: when it has earned one whole call.
-    nextLookInMs: Math.max(releasingMs, Math.min(longestMs, ((1 - (credit % 1)) / rate) * 1000)),
+    nextLookInMs: Math.max(releasingMs, Math.min(longestMs, ((1 - (credit % 1)) / ratePerSecond) * 1000)),
   };
+}
+
+function earned(look: Look, ratePerSecond: number): Rate {
+  const credit = Math.min(look.rateCredit + ratePerSecond * look.secondsSinceCredit, 1 + ratePerSecond * burstSeconds);
+  return { credit, ofASecond: Math.ceil(ratePerSecond) };
 }

@@ -458,6 +458,28 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(await look()).toBe(8);
   });
 
+  it('of a subscription with a rate are no probe of a parked endpoint before that allows one, and those of others are', async () => {
+    const address = new URL(url).origin;
+    const slow = await newSubscription({ ratePerSecond: 0.001 });
+    await accept(5, 'rate', slow);
+    await openEndpoints.open(address, 'no answer', 5);
+    const probe = async () => {
+      await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s', probing_until = NULL");
+      await openEndpoints.refresh();
+      return look();
+    };
+    expect([await probe(), await probe()]).toEqual([1, 0]);
+    await accept(2, 'endpoint-parked');
+    expect([await probe(), await probe()]).toEqual([1, 1]);
+    await test.sql("UPDATE held_subscription SET credited_at = now() - interval '1000 s' WHERE subscription_id = $1", [
+      slow,
+    ]);
+    expect([await probe(), await probe()]).toEqual([1, 0]);
+    const probed = enqueued.map(({ subscriptionId, isProbe }) => [subscriptionId, isProbe]);
+    expect(probed).toEqual([slow, subscription, subscription, slow].map((id) => [id, true]));
+    expect(await test.sql('SELECT probes FROM endpoint')).toEqual([{ probes: 4 }]);
+  });
+
   it('of several subscriptions that are looked at together go each as its own window, rate and endpoint allow', async () => {
     const [origin, well] = ['http://parked.example', 'http://well.example'];
     const paused = await newSubscription({ pausedAt: new Date() });
