@@ -127,6 +127,14 @@ describe('a look that was made', () => {
     expect(lookedAt).toMatchObject({ window: 100, rateCredit: 0.5, nextLookInMs: 250 });
   });
 
+  it('keeps the credit for one call where nothing is left, and all that is left where its window kept the rest', () => {
+    const credits = [4, 5].map((count) => {
+      const paced = planned({ ...release, window: 15, limit: 11, rate: { credit: 11, ofASecond: 20 } });
+      return madeLook(paced, { count, outstanding: 10 }, true, 120_000).lookedAt.rateCredit;
+    });
+    expect(credits).toEqual([1, 6]);
+  });
+
   it('takes a probe that was released from the credit of its rate, and no other', () => {
     const paced = planned({ ...probe, rate: { credit: 1.5, ofASecond: 20 } });
     const credits = [1, 0].map(

@@ -99,12 +99,16 @@ export function madeLook(
   const isPaced = rate !== null && count === plan.limit;
   const isSoon = areFew && count > 0 && !isPaced && (isGrowing || isQuick);
   const isIdle = count + outstanding === 0 && !rate;
+  const isBacklog = count >= Math.min(plan.limit, plan.window - outstanding);
+  const credit = rate && rate.credit - count;
   const lookedAt: LookedAt = {
     subscriptionId,
     window,
     outstanding: outstanding + count,
-    isBacklog: count >= Math.min(plan.limit, plan.window - outstanding),
-    rateCredit: rate && rate.credit - count,
+    isBacklog,
+    // Where nothing is left to be released, the next look is for what comes from now on: of a quiet time one call is
+    // kept, or half a second's calls would go at once.
+    rateCredit: credit !== null && !isBacklog ? Math.min(1, credit) : credit,
     nextLookInMs: isIdle ? idlePauseMs(look, forgetAfterMs) : isSoon ? soon.nextLookInMs : plan.nextLookInMs,
   };
   return { lookedAt, released: count, isSoon };

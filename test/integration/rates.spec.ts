@@ -86,6 +86,26 @@ describe('the rate of a subscription, with two dispatchers at one ledger', () =>
     return id;
   }
 
+  async function hold(subscription: string, count: number): Promise<void> {
+    const now = await ledger.test.now();
+    const held = Array.from({ length: count }, (_, nr) => ({
+      ...newNotification(0, '{}', uuidv7({ msecs: now + nr })),
+      subscriptionIds: [subscription],
+      heldFor: new Map([[subscription, 'rate' as const]]),
+    }));
+    await ledger.test.acceptAll(held);
+  }
+
+  async function goOn(forMs: number): Promise<void> {
+    const untilMs = ledger.time.now() + forMs;
+    while (ledger.time.now() < untilMs) {
+      await ledger.time.pass(betweenRoundsMs - lingerMs);
+      const before = released.length;
+      await Promise.all(releasers.map((each) => each.releaseHeld(running)));
+      await settleAll(before);
+    }
+  }
+
   async function settleAll(settled: number): Promise<void> {
     const settling = released.slice(settled).map((each) => ledger.test.settlements.settle(delivered(each)));
     await ledger.time.pass(lingerMs);
@@ -100,26 +120,29 @@ describe('the rate of a subscription, with two dispatchers at one ledger', () =>
     'of %s a second is kept to within a tenth over %s seconds, and no delivery is released twice',
     async (rate, seconds) => {
       const subscription = await newSubscription(rate);
-      const now = await ledger.test.now();
-      const held = Array.from({ length: rate * seconds * 2 }, (_, nr) => ({
-        ...newNotification(0, '{}', uuidv7({ msecs: now + nr })),
-        subscriptionIds: [subscription],
-        heldFor: new Map([[subscription, 'rate' as const]]),
-      }));
-      await ledger.test.acceptAll(held);
+      await hold(subscription, rate * seconds * 2);
       await ledger.test.sql('UPDATE held_subscription SET look_at = now(), credited_at = now(), rate_credit = 0');
       const beganAt = ledger.time.now();
-      const passedMs = () => ledger.time.now() - beganAt;
-      while (passedMs() < seconds * 1000) {
-        await ledger.time.pass(betweenRoundsMs - lingerMs);
-        const before = released.length;
-        await Promise.all(releasers.map((each) => each.releaseHeld(running)));
-        await settleAll(before);
-      }
-      const expected = (rate * passedMs()) / 1000;
+      await goOn(seconds * 1000);
+      const expected = (rate * (ledger.time.now() - beganAt)) / 1000;
       expect(released.length).toBeGreaterThan(expected * 0.9);
       expect(released.length).toBeLessThan(expected * 1.1);
       expect(new Set(released.map(({ notificationId }) => notificationId)).size).toBe(released.length);
     },
   );
+
+  it.each([5, 20])('of %s a second is kept from the first look after a quiet time, but for one call', async (rate) => {
+    const subscription = await newSubscription(rate);
+    await hold(subscription, 1);
+    await goOn(5000);
+    expect(released.splice(0)).toHaveLength(1);
+    const [row] = await ledger.test.sql<{ credited_at: Date }>('SELECT credited_at FROM held_subscription');
+    await hold(subscription, rate * 4);
+    const seconds = () => (ledger.time.now() - row!.credited_at.getTime()) / 1000;
+    while (seconds() < 2) {
+      await goOn(1); // one round
+      expect(released.length).toBeLessThanOrEqual(1 + rate * seconds());
+    }
+    expect(released.length).toBeGreaterThan(rate * 1.5);
+  });
 });
