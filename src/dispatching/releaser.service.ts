@@ -37,6 +37,8 @@ const looksTogether = 64;
 const longestAskedMs = 86_400_000;
 /** Held deliveries that one statement looks at. */
 const heldTogether = 1000;
+/** Of those that were held for too long: so many of the same object end in a minute, each after the one before it. */
+const mostTurns = 100;
 
 /**
  * Releases held deliveries, oldest first: as many as the endpoint has shown it can take, as the rate of the
@@ -117,6 +119,7 @@ export class Releaser {
     let total = 0;
     let together = 0;
     const free = async (tooLong: HeldTooLong) => {
+      const before = total;
       let after: string | undefined;
       do {
         const { freed, next } = await freeHeldTooLong(this.postgres, tooLong, after, heldTogether);
@@ -127,25 +130,40 @@ export class Releaser {
         together = 0;
         await this.clock.pause(endingPace.pauseMs, stopping);
       } while (after && !stopping.aborted);
+      return total - before;
     };
-    if (this.openEndpoints.isAnyOpen) await this.openEndpoints.refresh();
-    for (const subscription of await this.parkable()) {
-      const { id: subscriptionId, pausedAt } = subscription;
-      const endpoint = this.openEndpoints.of(subscription);
-      if (pausedAt || !endpoint) continue;
-      const longestSeconds = longestParkedSeconds(this.retryPolicies.for(subscriptionId));
-      const { address, openedAt, reason: why, askedUntil } = endpoint;
-      const now = this.heartbeat.ledgerNow();
-      const heldBefore = now - longestSeconds * 1000;
-      // It asked for that time, and could not be tried before. One that asks again and again keeps them for a day more,
-      // and no longer.
-      if (askedUntil && askedUntil.getTime() > now && openedAt.getTime() > heldBefore - longestAskedMs) continue;
-      // They may have been held for another reason, a pause for example, before it was opened.
-      if (openedAt.getTime() > heldBefore) continue;
-      const reason = `held for ${formatDuration(longestSeconds)}: its endpoint ${address} is parked since ${openedAt.toISOString()}: ${why}`;
-      await free({ subscriptionId, heldBefore, reason });
+    let mayHaveMore: ReadonlySet<string> | undefined;
+    for (let turns = 1; turns <= mostTurns && mayHaveMore?.size !== 0 && !stopping.aborted; turns++) {
+      if (mayHaveMore) await this.clock.pause(endingPace.pauseMs, stopping);
+      if (this.openEndpoints.isAnyOpen) await this.openEndpoints.refresh();
+      const passedOn = new Set<string>();
+      for (const subscription of await this.parkable()) {
+        if (mayHaveMore && !mayHaveMore.has(subscription.id)) continue;
+        const tooLong = this.heldTooLong(subscription);
+        // One that ends passes its turn on, to one that may have waited for as long.
+        if (tooLong && (await free(tooLong)) > 0 && subscription.ordering === 'per-object')
+          passedOn.add(subscription.id);
+      }
+      mayHaveMore = passedOn;
     }
     return total;
+  }
+
+  private heldTooLong(subscription: Subscription): HeldTooLong | undefined {
+    const { id: subscriptionId, pausedAt } = subscription;
+    const endpoint = this.openEndpoints.of(subscription);
+    if (pausedAt || !endpoint) return undefined;
+    const longestSeconds = longestParkedSeconds(this.retryPolicies.for(subscriptionId));
+    const { address, openedAt, reason: why, askedUntil } = endpoint;
+    const now = this.heartbeat.ledgerNow();
+    const heldBefore = now - longestSeconds * 1000;
+    // It asked for that time, and could not be tried before. One that asks again and again keeps them for a day more,
+    // and no longer.
+    if (askedUntil && askedUntil.getTime() > now && openedAt.getTime() > heldBefore - longestAskedMs) return undefined;
+    // They may have been held for another reason, a pause for example, before it was opened.
+    if (openedAt.getTime() > heldBefore) return undefined;
+    const reason = `held for ${formatDuration(longestSeconds)}: its endpoint ${address} is parked since ${openedAt.toISOString()}: ${why}`;
+    return { subscriptionId, heldBefore, reason };
   }
 
   /** Nearly always no endpoint is open, and there may be a hundred thousand subscriptions. */

@@ -26,6 +26,13 @@ export const holds = rowsOf<Hold>('item', {
 const isShrunkAnew = `coalesce(
         EXCLUDED.shrunk_at NOT BETWEEN s.shrunk_at - interval '1 minute' AND s.shrunk_at + interval '1 s', EXCLUDED.shrunk_at IS NOT NULL)`;
 
+/**
+ * One that got the turn of its object has waited since it lined up, if no call has failed since: behind an endpoint
+ * that is gone it may be too old for its retry policy already (free-held.ts). Counted from its turn, each in line would
+ * wait for as long as its policy tries, one after the other, and a line would never end.
+ */
+const heldSince = `CASE WHEN d.object_key IS NOT NULL AND d.failures = 0 THEN coalesce(d.held_since, now()) ELSE now() END`;
+
 /*
  * One that was released and found no room shows that too many are released at once: the window of its subscription is
  * halved, at most once a second, since all that were released too early come back together. It leaves the count of
@@ -38,7 +45,7 @@ export const holdItems = perDay(
   (of) => `
     WITH held AS (
       UPDATE ${of('delivery')} d SET
-        state = 'held', held_for = item.reason::held_reason, held_since = now(), next_at = NULL, queued_at = NULL, process = NULL
+        state = 'held', held_for = item.reason::held_reason, held_since = ${heldSince}, next_at = NULL, queued_at = NULL, process = NULL
       FROM ${holds.from} WHERE ${stillHandedOut}
       RETURNING d.subscription_id, item.reason, item.is_released
     )

@@ -122,6 +122,7 @@ export const lineUpItems = statement(
       turn_nr = placed.turn_nr,
       state = CASE WHEN placed.turn_nr = 0 THEN 'waiting' ELSE 'held' END::delivery_state,
       held_for = CASE WHEN placed.turn_nr = 0 THEN nullif(d.held_for, 'order') ELSE 'order' END,
+      held_since = CASE WHEN placed.turn_nr = 0 THEN d.held_since ELSE now() END,
       next_at = CASE WHEN placed.turn_nr = 0 THEN now() END
     FROM placed WHERE ${sameDelivery('placed')}
     RETURNING 1

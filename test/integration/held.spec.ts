@@ -11,8 +11,10 @@ import { addressOf } from '../../src/endpoints/origin.js';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
 import type { Delivery, HeldReason } from '../../src/ledger/delivery.js';
 import { freeHeldExpired, freeHeldTooLong } from '../../src/ledger/free-held.js';
+import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { claimLooks, forgetHeldSubscriptions, lookNow, readBacklogs } from '../../src/ledger/held-subscriptions.js';
 import { closeEndpoints } from '../../src/ledger/open-endpoints.js';
+import { passTurns } from '../../src/ledger/pass-turn.js';
 import { readNotPaused } from '../../src/ledger/unsettled-held.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import type { Chunk } from '../../src/queue/chunk.js';
@@ -20,8 +22,9 @@ import { lanes } from '../../src/queue/delivery-queue.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
 import { Enqueuer } from '../../src/queue/enqueuer.service.js';
 import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
+import { longestParkedSeconds } from '../../src/retry-policy/retry-schedule.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
-import { delivered, newNotification, TestLedger } from '../support/ledger.js';
+import { delivered, ended, newNotification, TestLedger, toBroker } from '../support/ledger.js';
 import { embedded, real, type PreparedStack } from '../support/stacks.js';
 import { eventually } from '../support/eventually.js';
 import { newDelivery } from '../support/new-delivery.js';
@@ -100,9 +103,9 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     const id = randomUUID();
     await test.sql('UPDATE catalogue SET version = version + 1');
     await test.sql(
-      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version, paused_at, rate_per_second)
-       VALUES ($1, 'owner', $2, '', '[]', (SELECT version FROM catalogue), $3, $4)`,
-      [id, columns.url ?? url, columns.pausedAt ?? null, columns.ratePerSecond ?? null],
+      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version, paused_at, rate_per_second, ordering)
+       VALUES ($1, 'owner', $2, '', '[]', (SELECT version FROM catalogue), $3, $4, $5)`,
+      [id, columns.url ?? url, columns.pausedAt ?? null, columns.ratePerSecond ?? null, columns.ordering ?? 'none'],
     );
     await catalogue.refresh();
     return id;
@@ -982,6 +985,35 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     const later = vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + 10_000 * hourMs);
     expect(await releaser.freeHeldTooLong(running)).toBe(50);
     later.mockRestore();
+  });
+
+  it('of a parked endpoint that are in line have waited since they lined up, and end one after the other', async () => {
+    const ordered = await newSubscription({ ordering: 'per-object' });
+    await openEndpoints.open(url, 'HTTP 503', 5);
+    const inOrder = { objectKey: randomUUID(), subscriptionIds: new Set([ordered]) };
+    const items = Array.from({ length: 4 }, () => ({ ...newNotification(0), subscriptionIds: [ordered], inOrder }));
+    for (const item of items) await test.acceptAll([item]);
+    const [first, ...behind] = items.map(({ id }) => newDelivery({ notificationId: id, subscriptionId: ordered }));
+    await test.holds.hold(first!, 'endpoint-parked');
+    expect(await states(behind)).toEqual(['held', 'held', 'held']);
+    const acceptedAt = await test.now();
+    onPause = async () => {
+      const due = await handOutDue(test.postgres, 10, null);
+      await Promise.all(due.deliveries.map((each) => test.settlements.settle(ended(each, 'expired'))));
+      const next = await passTurns(test.postgres, due.deliveries, toBroker);
+      await Promise.all(next.deliveries.map((each) => test.holds.hold(each, 'endpoint-parked')));
+    };
+    const policySeconds = longestParkedSeconds(new RetryPolicies(test.postgres, catalogue).for(ordered));
+    vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(acceptedAt + 1 + policySeconds * 1000);
+    const openedAt = async (ms: number) => {
+      await test.sql('UPDATE endpoint SET opened_at = to_timestamp($1::float8 / 1000)', [ms]);
+      await openEndpoints.refresh();
+    };
+    await openedAt(acceptedAt + 10); // it was away for less time than they have waited
+    expect(await releaser.freeHeldTooLong(running)).toBe(0);
+    await openedAt(acceptedAt);
+    expect(await releaser.freeHeldTooLong(running)).toBe(4);
+    expect(await states([first!, ...behind])).toEqual(['expired', 'expired', 'expired', 'expired']);
   });
 
   it('of a parked endpoint that have waited for too long are not all due together: others are due, too', async () => {

@@ -566,6 +566,38 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     expect(await passLeft()).toBe(0);
   });
 
+  it('counts how long one that gets the turn is held from when it lined up, and anew where a call failed or an operator retried it', async () => {
+    anew();
+    const isSinceLine = async ({ notificationId }: DeliveryKey) => {
+      const [row] = await test.sql<{ is_old: boolean }>(
+        `SELECT held_since < now() - interval '30 min' AS is_old FROM delivery WHERE notification_id = $1`,
+        [notificationId],
+      );
+      return row!.is_old;
+    };
+    const handedOut = async ({ notificationId }: DeliveryKey) => {
+      const { deliveries } = await handOutDue(test.postgres, 100, null);
+      return deliveries.find((each) => each.notificationId === notificationId)!;
+    };
+    const first = await accept('a');
+    const scheduled = await accept('a', { notBefore: Date.now() + hourMs });
+    await test.age([scheduled], 2 * hourMs);
+    expect((await lineUpDue(test.postgres, 100)).count).toBe(1);
+    await test.sql(`UPDATE delivery SET held_since = held_since - interval '1 hour'`);
+    await settle(delivered(first));
+    expect(await pass(first)).toEqual([scheduled.notificationId]);
+    await test.holds.hold({ ...scheduled, generation: 2 }, 'endpoint-parked');
+    expect(await isSinceLine(scheduled)).toBe(true);
+    await retryNow(test.postgres, scheduled);
+    const again = await handedOut(scheduled);
+    await test.holds.hold(again, 'endpoint-parked');
+    expect(await isSinceLine(scheduled)).toBe(false);
+    await test.sql(`UPDATE delivery SET held_since = now() - interval '1 hour', failures = 1`);
+    await test.sql(`UPDATE delivery SET state = 'waiting', next_at = now() WHERE state = 'held'`);
+    await test.holds.hold(await handedOut(scheduled), 'endpoint-parked');
+    expect(await isSinceLine(scheduled)).toBe(false);
+  });
+
   it('has no turn for one that is accepted too old', async () => {
     anew();
     const old = await accept('a', { expiresAt: Date.now() - hourMs });
