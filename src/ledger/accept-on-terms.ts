@@ -85,6 +85,10 @@ const reserve = (wanted: string) => `
  * requests, then those of contents, but only for notifications whose request was not carried out before. The outcome is
  * as if the batch had been accepted one by one, in order.
  *
+ * One that will be too old to be sent reserves no content, or the next one, which is not, would be left out for it and
+ * nobody would get either. It still is a duplicate where the content is reserved, of which its publisher hears more
+ * than of a dead letter. That key is locked: it must not be forgotten before it is read (see `decideRefused`).
+ *
  * A join would compare every row with every other (see `preferIndexes`): hence subscripts, and NOT IN, which hashes.
  *
  * A delivery that may not be sent now is held at once, and its subscription's row is made or refreshed with it: then a
@@ -102,11 +106,30 @@ const insertOnTerms = statement(
   first_request AS (${reserve('request')}),
   repeated AS MATERIALIZED (SELECT id FROM request WHERE id NOT IN (SELECT result_id FROM first_request)),
   content AS MATERIALIZED (
-    SELECT * FROM (SELECT *, (${notificationsOnTerms.array('id')})[nr] AS id FROM ${contents.from}) AS c
+    SELECT *, min(nr) FILTER (WHERE is_sendable) OVER (PARTITION BY application, operation, key) AS first_nr
+    FROM (
+      SELECT *, (${notificationsOnTerms.array('id')})[nr] AS id,
+        to_timestamp((${notificationsOnTerms.array('expires_ms')})[nr] / 1000)
+          > GREATEST(to_timestamp((${notificationsOnTerms.array('not_before_ms')})[nr] / 1000), now()) AS is_sendable
+      FROM ${contents.from}
+    ) AS c
     WHERE ${mayWrite} AND id NOT IN (SELECT id FROM repeated)
   ),
-  first_content AS (${reserve('content')}),
-  duplicate AS MATERIALIZED (SELECT id FROM content WHERE id NOT IN (SELECT result_id FROM first_content)),
+  sendable AS MATERIALIZED (SELECT * FROM content WHERE is_sendable),
+  first_content AS (${reserve('sendable')}),
+  late_duplicate AS MATERIALIZED (
+    SELECT c.id FROM content AS c CROSS JOIN LATERAL (
+      SELECT FROM once_key k
+      WHERE k.application = c.application AND k.operation = c.operation AND k.key = c.key AND k.expires_at > now()
+      FOR KEY SHARE SKIP LOCKED
+    ) AS k
+    WHERE NOT is_sendable
+  ),
+  duplicate AS MATERIALIZED (
+    SELECT id FROM sendable WHERE id NOT IN (SELECT result_id FROM first_content)
+    UNION ALL
+    SELECT id FROM content WHERE NOT is_sendable AND (first_nr < nr OR id IN (SELECT id FROM late_duplicate))
+  ),
   refused AS MATERIALIZED (SELECT id FROM repeated UNION ALL SELECT id FROM duplicate),
   accepted AS MATERIALIZED (
     SELECT id, channel, publisher, body, request_key, trace_parent,

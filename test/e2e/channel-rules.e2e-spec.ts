@@ -90,9 +90,14 @@ describe('the rules of a channel', () => {
     const path = `/admin/v1/channels/${json.url.split('/').at(-1)}`;
     expect((await here.patch(path, rules)).status).toBe(200);
     const body = notification({ naam, path });
-    const [first, second] = [await other.api.post('/notificaties', body), await here.api.post('/notificaties', body)];
-    expect([duplicateOf(first), duplicateOf(second)]).toEqual([null, idOf(first)]);
-    const { deliveries } = (await here.get(`/admin/v1/deliveries?notification=${idOf(first)}`)).json;
+    const young = { ...body, aanmaakdatum: new Date().toISOString() };
+    const [old, first, second] = [
+      await other.api.post('/notificaties', body),
+      await other.api.post('/notificaties', young),
+      await here.api.post('/notificaties', young),
+    ];
+    expect([old, first, second].map(duplicateOf)).toEqual([null, null, idOf(first)]);
+    const { deliveries } = (await here.get(`/admin/v1/deliveries?notification=${idOf(old)}`)).json;
     expect(deliveries).toMatchObject([{ state: 'expired' }]);
     await Promise.all([here.close(), other.close()]);
     await database.drop();
@@ -339,6 +344,22 @@ describe('de-duplication', () => {
     expect(seen(await publish(channel, {}, other))).toEqual(['true', idOf(first)]);
     const reused = await publish(channel, { resource: 'besluit' }, other);
     expect([reused.status, reused.json.code]).toEqual([422, 'idempotency-key-reused']);
+  });
+
+  it('counts the first notification that is sent, not one that was too old for that', async () => {
+    const channel = await newChannel({ deduplication: { fields: ['actie'] }, maxAgeSeconds: 3600 });
+    const ago = (hours: number) => ({ aanmaakdatum: new Date(Date.now() - hours * 3_600_000).toISOString() });
+    const forecast = async (more: object) => {
+      const { json } = await admin.post('/admin/v1/explain', notification(channel, more));
+      return (json.explanations as { fate: string }[])[0]?.fate;
+    };
+    const old = await publish(channel, ago(2));
+    expect([await forecast(ago(2)), await forecast(ago(0))]).toEqual(['expired', 'sent']);
+    const young = await publish(channel, ago(0));
+    await becomes(idOf(young), 'delivered');
+    expect([duplicateOf(young), duplicateOf(await publish(channel, ago(2)))]).toEqual([null, idOf(young)]);
+    expect([await forecast(ago(2)), await forecast(ago(0))]).toEqual(['duplicate', 'duplicate']);
+    expect(await deliveriesOf(idOf(old))).toMatchObject([{ state: 'expired' }]);
   });
 
   it('does not count a notification that may still be replaced, so that no content is lost by replacing it', async () => {

@@ -15,6 +15,7 @@ import { real, stacks, type PreparedStack } from '../support/stacks.js';
 Logger.overrideLogger(false);
 
 const forQueue: Decision = { kind: 'accepted', handedTo: 'worker' };
+const tooOld: Decision = { kind: 'accepted', handedTo: 'nobody' };
 const duplicateOf = (notificationId: string): Decision => ({ kind: 'duplicate', notificationId });
 const repeats = (notificationId: string, isDuplicate = false): Decision => ({
   kind: 'repeated',
@@ -146,30 +147,50 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
     ]);
   });
 
+  it('reserves no content for what is too old to be sent, now or at its time, so that the next one is sent', async () => {
+    const [now, content] = [Date.now(), contentKey()];
+    const old = onTerms({ content, expiresAt: now - 1000 });
+    const scheduled = onTerms({ content, notBefore: now + 120_000, expiresAt: now + 60_000 });
+    const [first, fresh] = [onTerms({ content, expiresAt: now + 60_000 }), onTerms({ content })];
+    expect(await accept(old)).toEqual([tooOld]);
+    expect(await accept(scheduled)).toEqual([{ kind: 'accepted', handedTo: 'dispatcher' }]);
+    expect(await keysLeadingTo(old.id)).toEqual([]);
+    expect(await accept(first)).toEqual([forQueue]);
+    expect(await accept(fresh, { ...old, id: onTerms({}).id })).toEqual([duplicateOf(first.id), duplicateOf(first.id)]);
+    expect(await statesOf(old, scheduled, first)).toEqual([['expired'], ['waiting'], ['queued']]);
+  });
+
   describe('three at once', () => {
     type Kind = 'none' | 'a' | 'b' | 'reserved';
     interface Wish {
       request: Kind;
       content: Kind;
+      isOld?: boolean;
     }
     const kinds: Kind[] = ['none', 'a', 'b', 'reserved'];
     const wishes = kinds.flatMap((request) => kinds.map((content): Wish => ({ request, content })));
-    const scenarios = wishes.flatMap((one) => wishes.flatMap((two) => wishes.map((three) => [one, two, three])));
+    const ofAge = (['none', 'a'] as const).flatMap((request) =>
+      (['a', 'reserved'] as const).flatMap((content) => [false, true].map((isOld) => ({ request, content, isOld }))),
+    );
+    const allOf = (wishes: Wish[]) =>
+      wishes.flatMap((one) => wishes.flatMap((two) => wishes.map((three) => [one, two, three])));
+    const scenarios = [...allOf(wishes), ...allOf(ofAge)];
 
     /** The decisions on notifications that come one after the other. `reserved` maps keys to what they lead to. */
     function oneByOne(items: Accepted[], reserved: Map<string, { id: string; isDuplicate: boolean }>): Decision[] {
-      return items.map(({ id, request, content }) => {
+      return items.map(({ id, request, content, expiresAt }) => {
         const carriedOut = request && reserved.get(request.key);
         if (carriedOut) return repeats(carriedOut.id, carriedOut.isDuplicate);
         const published = content && reserved.get(content.key);
         if (request) reserved.set(request.key, { id: published?.id ?? id, isDuplicate: Boolean(published) });
         if (published) return duplicateOf(published.id);
+        if (expiresAt !== null) return tooOld;
         if (content) reserved.set(content.key, { id, isDuplicate: false });
         return forQueue;
       });
     }
 
-    it('are decided as if they came one after the other, with any combination of keys', async () => {
+    it('are decided as if they came one after the other, with any combination of keys and ages', async () => {
       const former = { request: requestKey(), content: contentKey() };
       const first = onTerms(former);
       await accept(first);
@@ -183,7 +204,8 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
         if (nr % 85 === 0) batches.push([]); // 85 × 3 notifications are as many as are accepted together
         for (const wish of scenario) {
           const keys = { request: requests.get(wish.request) ?? null, content: contents.get(wish.content) ?? null };
-          batches.at(-1)!.push(onTerms({ ...keys, subscriptionIds: [] }));
+          const expiresAt = wish.isOld ? Date.now() - 60_000 : null;
+          batches.at(-1)!.push(onTerms({ ...keys, expiresAt, subscriptionIds: [] }));
         }
       });
       const reserved = new Map(
@@ -284,7 +306,10 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
   });
 
   if (stack === real) {
-    it('keeps the key in the way from being forgotten until a notification with two keys is decided', async () => {
+    it.each([
+      ['a notification', null],
+      ['one that is too old', 0],
+    ])('keeps the key in the way of %s from being forgotten until it is decided', async (_, expiresAt) => {
       const [request, content] = [requestKey(), contentKey()];
       const first = onTerms({ content });
       await accept(first);
@@ -296,7 +321,7 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
         }, 'its time to be over');
         await sweepOnceKeys(test.postgres, 0, 1000);
       });
-      const { decisions } = await acceptWith(sweepLate, version, [onTerms({ request, content })], toBroker);
+      const { decisions } = await acceptWith(sweepLate, version, [onTerms({ request, content, expiresAt })], toBroker);
       expect(decisions).toEqual([duplicateOf(first.id)]);
     });
   }

@@ -165,6 +165,7 @@ describe('with many rows in each table, what is asked for by its key costs what 
     ['accept-some-held', (ledger) => accepting(ledger, held())],
     ['accept-on-terms', (ledger) => accepting(ledger, { request: requestKey() })],
     ['accept-on-terms', (ledger) => accepting(ledger, { content: contentKey(), ...held() })],
+    ['accept-on-terms', (ledger) => accepting(ledger, { content: contentKey(), expiresAt: 0 })],
     ['find-once-keys', (ledger) => accepting(ledger, { request: requestKey('7') })],
     ['find-by-key', (ledger) => findByKey(ledger, requestKey('7'))],
     ['sweep-once-keys', (ledger) => sweepOnceKeys(ledger, 0, 1000)],
