@@ -20,9 +20,10 @@ import { NrcOperation } from '../nrc/nrc-operation.js';
 import { locationHeader, uuidPath } from '../nrc/resource.js';
 import { abonnementSchema } from './abonnement.js';
 import { CallbackProbe } from './callback-probe.service.js';
+import { ProvedChanges } from './proved-changes.service.js';
 import { readAbonnement, readChanges } from './read-abonnement.js';
 import type { SubscriptionInput } from './subscription-changes.js';
-import { SubscriptionDirectory } from './subscription-directory.service.js';
+import { SubscriptionDirectory, type ListedSubscription } from './subscription-directory.service.js';
 import type { DeliveryGuarantee, Subscription } from './subscription.js';
 import { SubscriptionsService } from './subscriptions.service.js';
 
@@ -49,7 +50,7 @@ const signingSecret = z
 const shareText =
   'With this the application would have more abonnementen, or larger ones, or filters on more different sets of names, than one may have (SUBSCRIPTIONS_PER_APPLICATION, SUBSCRIPTION_BYTES_PER_APPLICATION, FILTER_NAME_SETS_PER_APPLICATION).';
 const changeTexts = {
-  409: `${shareText} Or the credentials there are cannot be decrypted: give all parts of \`credentials\`.`,
+  409: `${shareText} Or the credentials there are cannot be decrypted: give all parts of \`credentials\`. Or another request changed the abonnement while its callback was called (\`changed-while-proved\`): read it, and repeat if need be.`,
 };
 
 @Audited()
@@ -60,6 +61,7 @@ export class AbonnementController {
     private readonly directory: SubscriptionDirectory,
     private readonly channels: ChannelDirectory,
     private readonly probe: CallbackProbe,
+    private readonly provedChanges: ProvedChanges,
     private readonly catalogue: Catalogue,
     private readonly lists: KeptLists,
     private readonly heartbeat: Heartbeat,
@@ -219,13 +221,16 @@ export class AbonnementController {
   private readonly findChannel = (name: string) => this.channels.find(name);
 
   private async change(
-    subscription: Subscription,
+    read: ListedSubscription,
     changes: Partial<SubscriptionInput>,
     caller: Application,
     request: FastifyRequest,
   ): Promise<Abonnement> {
-    await this.probe.proveChange(subscription, changes, caller);
-    return present(await this.subscriptions.update(subscription.id, changes), baseUrlOf(request));
+    const base = baseUrlOf(request); // now: the socket of a caller that has left has no address
+    const { id } = read;
+    const readAgain = () => this.subscriptions.getOwn(id, caller);
+    const write = (ifMatch: string) => this.subscriptions.update(id, changes, { ifMatch });
+    return present(await this.provedChanges.make({ read, changes, caller, readAgain, write }), base);
   }
 }
 

@@ -79,18 +79,20 @@ export class CallbackProbe implements OnModuleDestroy {
   /**
    * A callback that was proved before, with the same authorization, is not called again, unless it answered 410 Gone.
    * @param caller whose turn it takes
+   * @returns whether it was called
    * @throws {ValidationProblem} with the answer or error of the callback
    */
   async proveChange(
     subscription: Subscription,
     changes: Partial<SubscriptionInput>,
     caller: Pick<Application, 'clientId'>,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { callbackUrl = subscription.callbackUrl, auth = subscription.auth, credentials } = changes;
     const isUrlNew = callbackUrl !== subscription.callbackUrl;
-    if (!isUrlNew && auth === subscription.auth && !credentials && !subscription.disabledAt) return;
+    if (!isUrlNew && auth === subscription.auth && !credentials && !subscription.disabledAt) return false;
     const shown = shownTo(auth, credentials, subscription.credentials);
     await this.proveInTurn({ callbackUrl, ...shown, signingKeys: subscription.signingKeys, isUrlNew }, caller);
+    return true;
   }
 
   private async proveInTurn(request: ProbeRequest, { clientId }: Pick<Application, 'clientId'>): Promise<void> {

@@ -17,6 +17,7 @@ import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkTimeout } from './call-timeout.js';
 import { CallbackProbe } from './callback-probe.service.js';
+import { ProvedChanges } from './proved-changes.service.js';
 import { SubscriptionAnswers, type Shown, type ShownWithHeld } from './subscription-answers.service.js';
 import { versionOf } from './subscription-changes.js';
 import type { ListedSubscription } from './subscription-directory.service.js';
@@ -45,6 +46,7 @@ export class SubscriptionsController {
     private readonly channels: ChannelDirectory,
     private readonly applications: ApplicationDirectory,
     private readonly probe: CallbackProbe,
+    private readonly provedChanges: ProvedChanges,
     private readonly answers: SubscriptionAnswers,
     private readonly catalogue: Catalogue,
     private readonly heartbeat: Heartbeat,
@@ -110,7 +112,10 @@ export class SubscriptionsController {
     body: subscriptionChangesInput,
     status: 200,
     answer: subscriptionOutput,
-    problems: { ...unknownSubscription, ...overShare },
+    problems: {
+      ...unknownSubscription,
+      409: `${overShare[409]} \`changed-while-proved\`: another request changed it while its callback was called.`,
+    },
   })
   async change(
     @Param('subscriptionId', ResourceId) subscriptionId: string,
@@ -127,8 +132,22 @@ export class SubscriptionsController {
     requireMatch(ifMatch, versionOf(subscription));
     if (Object.keys(changes).length === 0) return this.answers.tagged(subscription, reply);
     const { callbackUrl } = changes;
-    if (callbackUrl !== undefined) await this.probe.proveChange(subscription, { callbackUrl }, caller);
-    return this.answers.tagged(await this.subscriptions.set(subscriptionId, changes, { ifMatch }), reply);
+    const set = (condition: string | undefined) =>
+      this.subscriptions.set(subscriptionId, changes, { ifMatch: condition });
+    const changed = await (callbackUrl === undefined
+      ? set(ifMatch)
+      : this.provedChanges.make({
+          read: subscription,
+          changes: { callbackUrl },
+          caller,
+          readAgain: async () => {
+            const now = await this.subscriptions.get(subscriptionId);
+            requireMatch(ifMatch, versionOf(now));
+            return now;
+          },
+          write: set,
+        }));
+    return this.answers.tagged(changed, reply);
   }
 
   @Delete(':subscriptionId')

@@ -4,6 +4,7 @@ import { IdempotencyModule } from '../idempotency/idempotency.module.js';
 import { AbonnementController } from './abonnement.controller.js';
 import { CallbackProbe } from './callback-probe.service.js';
 import { OwnSigningKeysController } from './own-signing-keys.controller.js';
+import { ProvedChanges } from './proved-changes.service.js';
 import { SigningKeysController } from './signing-keys.controller.js';
 import { SigningKeys } from './signing-keys.service.js';
 import { SubscriptionAllowance } from './subscription-allowance.service.js';
@@ -24,6 +25,7 @@ import { SubscriptionsService } from './subscriptions.service.js';
   ],
   providers: [
     CallbackProbe,
+    ProvedChanges,
     SigningKeys,
     SubscriptionAllowance,
     SubscriptionAnswers,

@@ -122,8 +122,8 @@ export class SubscriptionsService {
    * callback was proved anew.
    * @throws {NotFoundProblem}
    */
-  update(id: string, changes: Partial<SubscriptionInput>): Promise<ListedSubscription> {
-    return this.changed(id, (changing) => changing.update(id, changes));
+  update(id: string, changes: Partial<SubscriptionInput>, condition?: Condition): Promise<ListedSubscription> {
+    return this.changed(id, (changing) => changing.update(id, changes), condition);
   }
 
   /**
