@@ -24,6 +24,8 @@ export interface ParsedNotification {
 /** One that its channel, as it is now, does not fit, or whose channel is not there: as it would be. */
 export type Misfit = Omit<ParsedNotification, 'channel'> & { channel: Pick<Channel, 'name'> };
 
+export const noSuchChannel = { name: 'kanaal', code: 'message_kanaal', reason: 'There is no such kanaal.' };
+
 export type ParseResult =
   | { kind: 'parsed'; notification: ParsedNotification }
   /**
@@ -110,7 +112,7 @@ export function parseNotification(raw: JsonObject, { findChannel, now, leewaySec
   const isReadable = fields.invalidParams.length === 0;
   const dependsOnClock = !isReadable && fields.invalidParams.every(({ code }) => code === liesAhead);
   const channel = kanaal === undefined ? undefined : findChannel(kanaal);
-  if (kanaal !== undefined && !channel) fields.refuse('kanaal', 'message_kanaal', 'There is no such kanaal.');
+  if (kanaal !== undefined && !channel) fields.refuse(noSuchChannel.name, noSuchChannel.code, noSuchChannel.reason);
   const { values } = characteristics;
   if (channel && values.size > 0 && !areNamesConsistent(values, channel.canonicalFilters)) {
     const reason = `The names do not fit the filters of the kanaal (${listedNames(channel.filters)}).`;

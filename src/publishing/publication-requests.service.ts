@@ -11,7 +11,7 @@ import { ConflictProblem, ValidationProblem } from '../infra/http/problem.js';
 import type { OnceKey } from '../ledger/once-key.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { MisfitProblem, PublicationReader } from './publication-reader.service.js';
-import type { Misfit, ParsedNotification } from './parse-notification.js';
+import { noSuchChannel, type Misfit, type ParsedNotification } from './parse-notification.js';
 import type { PublicationTrace } from './publication-trace.js';
 import type { Publication, Published, Terms } from './publication.js';
 import { PublishService } from './publish.service.js';
@@ -78,7 +78,7 @@ export class PublicationRequests {
     const sentFrom = soonPast === null ? asPublished : { ...asPublished, notBefore: soonPast, keepsPlace: true };
     const terms = this.terms(notification, sentFrom);
     const publication = this.publicationOf(asked, notification, terms);
-    const published = await this.publishing.publish(publication);
+    const published = await this.publishOrFind(publication);
     if (published.kind === 'mismatch') throw new IdempotencyKeyReused();
     return { published, body: notification.body };
   }
@@ -106,7 +106,7 @@ export class PublicationRequests {
     const { terms, termsNow } = this.terms(notification, { request: requestKey, notBefore, isReplaceable });
     const own = { terms: { ...terms, request: requestKey }, termsNow };
     const publication = this.publicationOf(asked, notification, own);
-    const published = await this.publishing.publish(publication);
+    const published = await this.publishOrFind(publication);
     if (published.kind !== 'mismatch') return { published, body };
     const replaced = await this.replacing.replace(publication);
     if (replaced.kind === 'replaced') return { published: { kind: 'replaced', id: replaced.notificationId }, body };
@@ -135,6 +135,17 @@ export class PublicationRequests {
     }
   }
 
+  /** As `readOrFind`, where the channel was removed after it was read. */
+  private async publishOrFind(publication: Publication): Promise<Published> {
+    try {
+      return await this.publishing.publish(publication);
+    } catch (error) {
+      const { terms } = publication;
+      if (!(error instanceof MisfitProblem) || !terms.request) throw error;
+      return this.publishing.findRepeated({ ...publication, terms: { ...terms, request: terms.request } }, error);
+    }
+  }
+
   private publicationOf<Own extends Pick<Publication, 'terms' | 'termsNow'>>(
     { request, caller, requirement, trace }: PublicationRequest,
     { channel, characteristics, hoofdObject, body }: Misfit,
@@ -156,7 +167,8 @@ export class PublicationRequests {
     const terms = termsOf(notification, asked);
     const termsNow = (): Terms => {
       const channel = this.channels.find(notification.channel.name);
-      return channel && channel !== notification.channel ? termsOf({ ...notification, channel }, asked) : terms;
+      if (!channel) throw new MisfitProblem([noSuchChannel], notification);
+      return channel === notification.channel ? terms : termsOf({ ...notification, channel }, asked);
     };
     return { terms, termsNow };
   }

@@ -19,6 +19,7 @@ export interface Publication {
   /**
    * The same by the rules that its channel has now, which may have changed since it was read; undefined: no rules count
    * for it.
+   * @throws {ValidationProblem} where the channel was removed since
    */
   termsNow?: () => Terms;
   trace: PublicationTrace;

@@ -5,7 +5,7 @@ import { Config } from '../config/config.module.js';
 import { HoldRule } from '../endpoints/hold-rule.service.js';
 import { RequestsUnderWay } from '../idempotency/idempotency-key.js';
 import { Batcher } from '../infra/batcher.js';
-import { PermissionProblem, ThrottledProblem } from '../infra/http/problem.js';
+import { PermissionProblem, ThrottledProblem, ValidationProblem } from '../infra/http/problem.js';
 import { isDataError } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { accept } from '../ledger/accept.js';
@@ -38,11 +38,11 @@ type Replayed = Published & { kind: 'replayed' };
 type Undecided = Decision & { kind: 'undecided' };
 
 /**
- * Values that cannot be stored, and publishers that were refused since they were admitted. Nothing of the batch is
- * written then.
+ * Values that cannot be stored, publishers that were refused since they were admitted, and channels that were removed
+ * since the publication was read. Nothing of the batch is written then.
  */
 const isOfOneItem = (error: unknown): boolean =>
-  isDataError(error) || error instanceof PermissionProblem || error instanceof ThrottledProblem;
+  isDataError(error) || [PermissionProblem, ThrottledProblem, ValidationProblem].some((of) => error instanceof of);
 
 const batching = { maxItems: 256, lingerMs: 2, concurrency: 2, isolate: isOfOneItem };
 /** Memory of one delivery while its batch is written: as an object, as parameters and as part of a message. */
@@ -194,7 +194,7 @@ export class PublishService {
     }
   }
 
-  /** @throws {PermissionProblem} which fails the batch, that is then repeated item by item */
+  /** @throws {PermissionProblem} or another `isOfOneItem`; the batch fails, and is then repeated item by item */
   private match(item: WithId): Accepted {
     const refusal = item.refusalNow();
     if (refusal) throw refusal;

@@ -9,6 +9,7 @@ import { createPartition, partitionsBetween } from '../../src/ledger/partitions.
 import { BodyRetention } from '../../src/retention/body-retention.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { AdminApi } from '../support/admin-api.js';
+import { createDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { insertNotifications } from '../support/insert-deliveries.js';
 import { protectedReceiver, Receiver } from '../support/receiver.js';
@@ -36,16 +37,16 @@ describe('a channel that an operator removes', () => {
   const input = () => ({ callbackUrl: receiver.url, auth, channels: [{ channel: naam, filters: {} }] });
   const subscribe = () =>
     admin.api.post('/abonnement', { callbackUrl: receiver.url, auth, kanalen: [{ naam, filters: { kind: 'a' } }] });
-  const publish = () =>
-    admin.api.post('/notificaties', {
-      kanaal: naam,
-      hoofdObject: 'https://example.com/1',
-      resource: 'case',
-      resourceUrl: 'https://example.com/1',
-      actie: 'create',
-      aanmaakdatum: '2025-01-01T10:00:00Z',
-      kenmerken: { kind: 'a' },
-    });
+  const notification = () => ({
+    kanaal: naam,
+    hoofdObject: 'https://example.com/1',
+    resource: 'case',
+    resourceUrl: 'https://example.com/1',
+    actie: 'create',
+    aanmaakdatum: '2025-01-01T10:00:00Z',
+    kenmerken: { kind: 'a' },
+  });
+  const publish = () => admin.api.post('/notificaties', notification());
 
   it('stays as long as a subscription names it, also one that is disabled', async () => {
     const { json } = await subscribe();
@@ -73,6 +74,32 @@ describe('a channel that an operator removes', () => {
     expect((await admin.api.get(`/kanaal?naam=${naam}`)).text).toBe('[]');
     expect(await publish()).toMatchObject({ status: 400, json: { invalidParams: [{ code: 'message_kanaal' }] } });
     expect(await subscribe()).toMatchObject({ status: 400, json: { invalidParams: [{ code: 'kanaal_naam' }] } });
+  });
+
+  it('is refused by a process that has not heard of it, but for what was published before under its key', async () => {
+    const database = await createDatabase();
+    const settings = { DATABASE_URL: database.url };
+    const [here, other] = await Promise.all([AdminApi.start(settings), AdminApi.start(settings)]);
+    const created = await here.api.post('/kanaal', { naam, filters: ['kind'] });
+    await here.api.post('/kanaal', { naam: 'another' });
+    await other.api.app.get(Catalogue).refresh();
+    other.api.app.get(Catalogue).onModuleDestroy(); // looks no more by itself
+    const kept = { 'idempotency-key': randomUUID() };
+    const first = await other.api.post('/notificaties', notification(), { headers: kept });
+    expect(first.status).toBe(201);
+    expect((await here.delete(`/admin/v1/channels/${created.json.url.split('/').at(-1)}`)).status).toBe(204);
+    const answers = await Promise.all([
+      other.api.post('/notificaties', notification()),
+      other.api.post('/notificaties', { ...notification(), kanaal: 'another' }),
+      other.api.post('/notificaties', notification(), { headers: kept }),
+      other.api.post('/notificaties', notification(), { headers: { 'idempotency-key': randomUUID() } }),
+      other.api.put(`/notificaties/${randomUUID()}`, notification()),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([400, 201, 201, 400, 400]);
+    expect(answers[0]!.json.invalidParams).toMatchObject([{ name: 'kanaal', code: 'message_kanaal' }]);
+    expect(answers[2]!.headers.get('notification-id')).toBe(first.headers.get('notification-id'));
+    await Promise.all([here.close(), other.close()]);
+    await database.drop();
   });
 
   it('leaves what was published on it: that is delivered, found and shown', async () => {
