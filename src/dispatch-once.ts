@@ -12,6 +12,7 @@ import { DispatchingModule } from './dispatching/dispatching.module.js';
 import { releaseAll, type HeldWork } from './dispatching/release-all.js';
 import { Releaser } from './dispatching/releaser.service.js';
 import { Upkeep } from './dispatching/upkeep.service.js';
+import { endAfterCrash } from './end-after-crash.js';
 import { endWithError } from './end-with-error.js';
 import { foundationModules } from './foundation.js';
 import { CannotConnect } from './infra/cannot-connect.js';
@@ -72,6 +73,7 @@ async function main(): Promise<void> {
   requireDatabase(settings);
   const logger = JsonLogger.open(settings);
   const postgres = await Postgres.open(settings, entities);
+  endAfterCrash(postgres, logger);
   await postgres.migrate();
   await warnOfNewer(postgres.dataSource, logger);
   const cipher = await openSecrets(settings, postgres, logger);

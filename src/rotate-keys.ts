@@ -1,5 +1,6 @@
 import 'reflect-metadata';
 import { InvalidSettings, readSettings } from './config/settings.js';
+import { endAfterCrash } from './end-after-crash.js';
 import { endWithError } from './end-with-error.js';
 import { CannotConnect } from './infra/cannot-connect.js';
 import { JsonLogger } from './infra/logging/json-logger.js';
@@ -22,6 +23,7 @@ async function main(): Promise<void> {
   requireDatabase(settings);
   const logger = JsonLogger.open(settings);
   const postgres = await Postgres.open(settings, []);
+  endAfterCrash(postgres, logger);
   try {
     await postgres.migrate();
     await warnOfNewer(postgres.dataSource, logger);

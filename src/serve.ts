@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import type { Settings } from './config/settings.js';
 import { createHeraut } from './create-heraut.js';
+import { endAfterCrash } from './end-after-crash.js';
 import { orSayWhy } from './infra/http/cannot-listen.js';
 import type { JsonLogger } from './infra/logging/json-logger.js';
 import { Postgres } from './infra/postgres/postgres.js';
@@ -41,6 +42,7 @@ export async function serve(
         },
   );
   const app = await createHeraut(settings, logger, supervised);
+  endAfterCrash(app.get(Postgres), logger);
   let [isStopping, isStarting] = [false, false];
   let limit: NodeJS.Timeout | undefined;
   const close = async () => {

@@ -130,6 +130,12 @@ export class HerautProcess {
     await this.end('SIGKILL');
   }
 
+  /** The exit status with which it ends, whatever ends it; null when a signal does. */
+  async ended(): Promise<number | null> {
+    const [status] = (await once(this.child!, 'exit')) as [number | null];
+    return status;
+  }
+
   /** One HTTP call to it, by default as the superuser. */
   async call(method: string, path: string, { body, token, headers = {}, ...also }: CallOptions = {}): Promise<Answer> {
     const authorization = token === null ? undefined : `Bearer ${token ?? signToken(superuser)}`;

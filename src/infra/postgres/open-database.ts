@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { DataSource, DataSourceOptions } from 'typeorm';
+import type { EmbeddedCrash } from './embedded-crash.js';
 
 /** A database that is open, real or embedded, as `Postgres` needs it. */
 export interface OpenDatabase {
@@ -13,6 +14,8 @@ export interface OpenDatabase {
   isEmbedded: boolean;
   /** An error of the start, for an operator. */
   explain: (error: unknown) => unknown;
+  /** Embedded alone: resolves when it can be used no more. */
+  crashed?: Promise<EmbeddedCrash>;
   /** After `dataSource` was destroyed. */
   close: () => Promise<void>;
 }

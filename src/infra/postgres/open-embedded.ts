@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { lockDirectory } from './directory-lock.js';
 import { explainDirectory } from './directory-trouble.js';
+import { CrashWatch } from './embedded-crash.js';
 import { refuseMoved } from './moved-directory.js';
 import { poolOf, type CommonOptions, type OpenDatabase } from './open-database.js';
 import { countPools } from './postgres.metrics.js';
@@ -23,7 +24,9 @@ export async function openEmbedded(directory: string, common: CommonOptions): Pr
     unlock = lockDirectory(directory);
     refuseMoved(directory);
     const startParams = [...PGlite.defaultStartParams, ...memoryOfEmbedded];
-    const pglite = await PGlite.create(join(directory, 'pglite'), { startParams });
+    const watch = new CrashWatch(directory);
+    const pglite = await PGlite.create(join(directory, 'pglite'), { startParams, onStderr: watch.onStderr });
+    watch.guard(pglite);
     const extra = { ...createPgConfig(pglite), max: 1, idleTimeoutMillis: 0, connectionTimeoutMillis: 30_000 };
     const dataSource = new DataSource({ ...common, extra, logging: false } as DataSourceOptions);
     await dataSource.initialize();
@@ -37,9 +40,10 @@ export async function openEmbedded(directory: string, common: CommonOptions): Pr
       pool,
       isEmbedded: true,
       explain,
+      crashed: watch.crashed,
       close: async () => {
         uncount();
-        await pglite.close();
+        if (!watch.hasCrashed) await pglite.close(); // which writes
         unlock();
       },
     };

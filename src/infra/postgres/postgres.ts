@@ -54,13 +54,15 @@ export class Postgres {
    * An error of the start, for an operator where the database is the cause and can be mended; any other one as it is.
    */
   readonly explain: (error: unknown) => unknown;
+  /** Of the embedded one: resolves when it can be used no more. All statements fail from then on. */
+  readonly crashed: OpenDatabase['crashed'];
   /** For those on whose behalf requests use `dataSource`. */
   readonly turns: ReturnType<typeof connectionTurns>;
   private readonly pool: pg.Pool;
   private readonly closeServer: () => Promise<void>;
 
   private constructor(
-    { dataSource, upkeep, checks, pool, isEmbedded, explain, close }: OpenDatabase,
+    { dataSource, upkeep, checks, pool, isEmbedded, explain, crashed, close }: OpenDatabase,
     private readonly limits: TimeLimits,
   ) {
     this.dataSource = dataSource;
@@ -71,6 +73,7 @@ export class Postgres {
     this.turns = connectionTurns(max, longestMs); // as long as one waits for a connection
     this.isEmbedded = isEmbedded;
     this.explain = explain;
+    this.crashed = crashed;
     this.closeServer = close;
   }
 
