@@ -92,6 +92,8 @@ async function tryToken({ client }: Session): Promise<Finding> {
 
 function adviceOn(error: AdminRefusal | CommandFailure): string {
   if (error instanceof CommandFailure) return error.message;
+  if (error.status === 421)
+    return 'It is not asked by a name of its ALLOWED_HOSTS: set HERAUT_URL to one, or on its own machine to http://127.0.0.1:… with its port.';
   if (error.status >= 500) return 'The other findings say what is down; it says more in its log.';
   return 'Set HERAUT_TOKEN, or SUPERUSER_CLIENT_ID and SUPERUSER_SECRET as the server has them.';
 }

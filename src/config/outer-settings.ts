@@ -95,7 +95,7 @@ export const outerSettings = {
     .pipe(z.array(hostAndPort))
     .default([])
     .describe(
-      'Hosts, comma-separated, that a request may name, and that URLs in answers are built from; without a port: any port; `*.example.org`: every name below it. A request for another host is answered 421, except for `/health` and `/metrics`. Not set: any host, so let a proxy in front fix it.',
+      'Hosts, comma-separated, that a request may name, and that URLs in answers are built from; without a port: any port; `*.example.org`: every name below it. A request for another host is answered 421, except for `/health` and `/metrics`, and by the address 127.0.0.1 or [::1] from the machine itself, through no proxy. Not set: any host, so let a proxy in front fix it.',
     ),
   CORS_ALLOWED_ORIGINS: commaSeparated
     .pipe(z.array(origin))

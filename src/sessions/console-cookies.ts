@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { WayIn } from '../auth/user-sessions.js';
 import type { Settings } from '../config/settings.js';
 import { baseUrlOf } from '../infra/http/origin.js';
-import { isFromHere } from './from-here.js';
+import { isFromHere } from '../infra/http/from-here.js';
 
 /**
  * `session`: the token. `session_here`: that of a browser on this machine which passes by CONSOLE_URL, and would

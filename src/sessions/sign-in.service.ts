@@ -20,7 +20,7 @@ import { LogSamples } from '../infra/logging/log-samples.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf } from '../infra/postgres/statement.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
-import { isFromHere } from './from-here.js';
+import { isFromHere } from '../infra/http/from-here.js';
 import type { BegunSignIn, Provider } from './provider.openid-client.js';
 import { nameIn, roleIn, type Claims } from './read-claims.js';
 import { insertTicket, takeTicket } from './session-rows.js';

@@ -131,7 +131,7 @@ describe('with hosts, origins, a limit and a port for operators', () => {
 
   beforeAll(async () => {
     api = await Api.start({
-      ALLOWED_HOSTS: 'nrc.example.org,*.intern.example,127.0.0.1',
+      ALLOWED_HOSTS: 'nrc.example.org,*.intern.example',
       CORS_ALLOWED_ORIGINS: `https://other.example.org,${origin}`,
       ADMIN_PORT: '0',
       REFUSALS_PER_MINUTE: '5',
@@ -141,8 +141,8 @@ describe('with hosts, origins, a limit and a port for operators', () => {
 
   afterAll(() => api.close());
 
-  const get = (path: string, host: string) =>
-    sendRaw(api.origin, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+  const get = (path: string, host: string, more = '') =>
+    sendRaw(api.origin, `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n${more}Connection: close\r\n\r\n`);
 
   describe('a host', () => {
     it.each(['nrc.example.org', 'NRC.example.org:8000', 'a.intern.example'])('%s is used in URLs', async (host) => {
@@ -157,6 +157,28 @@ describe('with hosts, origins, a limit and a port for operators', () => {
         expect(answer).not.toContain('evil');
       }
     });
+
+    // The command line in a container asks so, and a browser at the end of an SSH tunnel.
+    it.each(['127.0.0.1:8000', '127.0.0.1', '[::1]:8000'])(
+      '%s is used in URLs, asked for on this machine',
+      async (host) => {
+        expect(await get('/api/v1/', host)).toContain(`"kanaal":"http://${host}/api/v1/kanaal"`);
+      },
+    );
+
+    it.each(['forwarded: for=192.0.2.1', 'X-Forwarded-For: 192.0.2.1', 'Via: 1.1 proxy'])(
+      'of this machine is refused to a caller behind a proxy (%s)',
+      async (header) => {
+        expect(await get('/api/v1/', '127.0.0.1:8000', `${header}\r\n`)).toMatch(/^HTTP\/1\.1 421 /);
+      },
+    );
+
+    it.each(['localhost:8000', '127.0.0.1.evil.example', '127.0.0.1:8000.evil.example'])(
+      '%s is not the address of this machine',
+      async (host) => {
+        expect(await get('/api/v1/', host)).toMatch(/^HTTP\/1\.1 421 /);
+      },
+    );
 
     it('that is unknown is allowed to ask for health: probes use addresses', async () => {
       expect(await get('/health/live', '10.0.0.1')).toMatch(/^HTTP\/1\.1 200 /);

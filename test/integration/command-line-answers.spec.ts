@@ -142,6 +142,18 @@ describe('the command line shows', () => {
     expect(adviceOn('admin-api')).toContain('what is down');
   });
 
+  it('by which name to ask, where doctor asks by another one than those of ALLOWED_HOSTS', async () => {
+    const problem = { code: 'host-not-allowed', title: 'Another host.', detail: 'It is not served under this name.' };
+    answers = {
+      '/health/ready': { body: { status: 'ready', parts: {}, down: [] } },
+      other: { status: 421, body: { status: 421, ...problem } },
+    };
+    const { findings } = JSON.parse((await heraut.run('doctor --json')).out) as {
+      findings: { name: string; advice?: string }[];
+    };
+    expect(findings.find(({ name }) => name === 'admin-api')?.advice).toMatch(/ALLOWED_HOSTS: set HERAUT_URL to one/);
+  });
+
   it('that doctor has looked at other servers than those of the Heraut that it asks', async () => {
     const up = { status: 'up' };
     const withParts = (parts: object) =>

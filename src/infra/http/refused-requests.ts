@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { IncomingMessage } from 'node:http';
+import { mayNameHost } from './origin.js';
 import {
   ExpectationProblem,
   HeadersTooLargeProblem,
@@ -51,7 +52,5 @@ const isForMonitoring = (url: string): boolean => url.startsWith('/health/') || 
 
 /** Whether the request is for a host that is not ours (ALLOWED_HOSTS). */
 function misdirected(request: FastifyRequest): ProblemError | undefined {
-  const { allowedHosts } = request.server;
-  if (allowedHosts.isAny || allowedHosts.has(request.host) || isForMonitoring(request.url)) return undefined;
-  return new MisdirectedProblem();
+  return mayNameHost(request) || isForMonitoring(request.url) ? undefined : new MisdirectedProblem();
 }
