@@ -190,6 +190,20 @@ describe('the rules of alerts', () => {
     expect(look({ roles, now: at(minuteMs) }, { memory: first.memory, rules }).findings).toEqual([]);
   });
 
+  it('find a role that is missing, and a backlog that grows, also after Postgres’ clock was set back', () => {
+    const rules = {
+      roleMissing: { roles: ['worker' as const], afterSeconds: 60 },
+      backlogGrowing: { forSeconds: 300 },
+    };
+    const ahead = start + 86_400_000;
+    const memory = { missingSince: { worker: ahead }, backlog: [{ at: ahead, count: 5000, dueSince: ahead }] };
+    const roles = new Set<string>();
+    const back = look({ roles, dueCount: 5000, now: at(0) }, { memory, rules });
+    expect(back.memory).toMatchObject({ missingSince: { worker: start }, backlog: [{ at: start, count: 5000 }] });
+    const later = look({ roles, now: at(minuteMs) }, { memory: back.memory, rules });
+    expect(later.findings).toMatchObject([{ rule: 'role-missing', since: at(0) }]);
+  });
+
   it('find a database that is larger than it may be', () => {
     const rules = { ledgerDisk: { maxBytes: 1_000_000 } };
     expect(look({ disk: { at: start, bytes: 1_000_000 } }, { rules }).findings).toEqual([]);

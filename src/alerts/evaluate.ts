@@ -175,7 +175,8 @@ function nextSamples(
   if (!backlogGrowing.isEnabled || observed.dueCount < backlogGrowing.count) return [];
   const forMs = backlogGrowing.forSeconds * 1000;
   const sampleEveryMs = forMs / samples;
-  const kept = before.filter((sample) => at - sample.at <= forMs + sampleEveryMs + lateMs);
+  // What lies ahead, here and below, is from before Postgres' clock was set back.
+  const kept = before.filter((sample) => sample.at <= at && at - sample.at <= forMs + sampleEveryMs + lateMs);
   if (at - (kept.at(-1)?.at ?? 0) < sampleEveryMs) return kept;
   return [...kept, { at, count: observed.dueCount, dueSince: observed.oldestDue?.since.getTime() ?? at }];
 }
@@ -207,7 +208,7 @@ function missingSince(
   before: NonNullable<Memory['missingSince']>,
 ) {
   const missing = roleMissing.isEnabled ? roleMissing.roles.filter((role) => !roles.has(role)) : [];
-  return Object.fromEntries(missing.map((role) => [role, before[role] ?? now.getTime()]));
+  return Object.fromEntries(missing.map((role) => [role, Math.min(before[role] ?? Infinity, now.getTime())]));
 }
 
 const missingFound = (

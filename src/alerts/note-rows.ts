@@ -6,6 +6,8 @@ import type { NoteChannel, NoteToSend } from './note.js';
 export const giveUpAfterMs = 24 * 3_600_000;
 /** Longer than a try to send takes. A process that dies leaves the note to the others when this is over. */
 export const leaseMs = 120_000;
+/** After a try whose recipient was refused for good: a server is seldom of another opinion soon. No pause is longer. */
+export const refusedMs = 3_600_000;
 
 const written = rowsOf<NoteToSend>('written', {
   id: ['uuid', ({ id }) => id],
@@ -24,11 +26,15 @@ export async function insertNotes(query: Query, notes: readonly NoteToSend[]): P
   if (notes.length > 0) await query(writeItems, written.bind(notes));
 }
 
-/** Each is given to one process: the others skip what it has locked, and then see its lease. */
+/**
+ * Each is given to one process: the others skip what it has locked, and then see its lease. A time that lies further
+ * ahead than any that is planned is past: Postgres' clock was set back.
+ */
 const claimNote = statement(
   'alert-note-claim',
   `WITH due AS MATERIALIZED (
-     SELECT id FROM alert_note WHERE next_at <= now() AND channel = $channel
+     SELECT id FROM alert_note
+     WHERE (next_at <= now() OR next_at > now() + interval '${refusedMs + leaseMs} ms') AND channel = $channel
      ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED
    )
    UPDATE alert_note n SET attempts = n.attempts + 1, next_at = now() + $lease_ms * interval '1 ms'

@@ -63,6 +63,11 @@ describe('somebody is told of an alert', () => {
     expect(kinds({}, { groupSeconds: 0 }, now)).toEqual(['opened']);
   });
 
+  it('also where the note before lies ahead, since Postgres’ clock was set back', () => {
+    expect(kinds({}, { groupSeconds: 300 }, ago(-hourMs))).toEqual(['opened']);
+    expect(kinds({ notedAt: ago(-hourMs) }, {}, ago(-hourMs))).toEqual(['opened']);
+  });
+
   it('within a minute of the first sign of it, though another note was sent a moment before', () => {
     const { groupSeconds } = defaultAlertRules;
     expect(kinds({}, {}, ago(groupSeconds * 1000))).toEqual(['opened']);

@@ -45,6 +45,7 @@ async function disk(
   at: number,
   isEmbedded: boolean,
 ): Promise<Observation['disk']> {
-  if (known && at - known.at < measureEveryMs) return known;
+  // One that lies ahead is from before Postgres' clock was set back.
+  if (known && known.at <= at && at - known.at < measureEveryMs) return known;
   return { at, bytes: await readDatabaseSize(query, isEmbedded) };
 }

@@ -1,8 +1,6 @@
-import { giveUpAfterMs } from './note-rows.js';
+import { giveUpAfterMs, refusedMs } from './note-rows.js';
 
 const [shortestMs, longestMs] = [15_000, 900_000];
-/** A server that refuses a recipient for good is seldom of another opinion soon. */
-const refusedMs = 3_600_000;
 
 /**
  * Milliseconds until a note that could not be sent is tried again: 15 s, twice as long each time, at most a quarter of

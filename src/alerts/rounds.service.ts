@@ -22,11 +22,15 @@ import { dueNow, writeNotes } from './notes-due.js';
 import { Owners } from './owners.js';
 import { observe } from './observe.js';
 
-/** The row's lock lasts as long as the round: every other process skips it. */
+/**
+ * The row's lock lasts as long as the round: every other process skips it. One that ended further ahead than another
+ * transaction may have begun is past: Postgres' clock was set back since.
+ */
 const claimRound = statement(
   'alert-round-claim',
   `SELECT now() AS now, noted_at, memory FROM alert_round
-   WHERE ended_at IS NULL OR ended_at <= now() - $pause_ms * interval '1 ms' FOR UPDATE SKIP LOCKED`,
+   WHERE ended_at IS NULL OR ended_at <= now() - $pause_ms * interval '1 ms' OR ended_at > now() + interval '1 minute'
+   FOR UPDATE SKIP LOCKED`,
 );
 const endRound = statement(
   'alert-round-end',

@@ -94,6 +94,7 @@ export class Upkeep {
       { name: 'erase-signing-keys', everyMs: minuteMs, run: (stopping) => signingKeys.eraseEnded(stopping) },
       { name: 'sweep-sessions', everyMs: minuteMs, run: (stopping) => sweepSessions(postgres, stopping) },
       { name: 'sweep-progress', everyMs: minuteMs, run: () => sweepProgress(postgres) },
+      { name: 'bring-replays-forward', everyMs: minuteMs, run: () => replays.bringForward() },
       { name: 'sweep-replays', everyMs: hourMs, run: () => replays.sweep(auditDays) },
       {
         name: 'sweep-live-events',

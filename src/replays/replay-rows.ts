@@ -150,6 +150,19 @@ export const postponeReplay = statement(
   `UPDATE replay SET next_step_at = now() + $next_ms * interval '1 ms' WHERE id = $id AND next_step_at <= now()`,
 );
 
+/**
+ * No step is planned so far ahead, but for the first one of a replay that is to begin at a time: Postgres' clock was set
+ * back, and nothing would be done until it is where it was. One whose step is being made gets a new time from that.
+ */
+export const bringForward = statement(
+  'bring-replays-forward',
+  `UPDATE replay SET next_step_at = now() WHERE id IN (
+     SELECT id FROM replay
+     WHERE next_step_at > now() + interval '1 minute' AND (state = 'running' OR state = 'scheduled' AND start_at IS NULL)
+     FOR UPDATE SKIP LOCKED
+   )`,
+);
+
 export const sweepItems = statement(
   'sweep-replays',
   `DELETE FROM replay WHERE id IN (

@@ -15,6 +15,7 @@ import { daysWithin, findMissedOnDay, findOnDay, keepContents, type Found } from
 import { creditNow, nextStepMs } from './pace.js';
 import { beforeAll, type Replay, type Skipped, type SkipReason, type StopReason } from './replay.js';
 import {
+  bringForward,
   claimStep,
   endReplay,
   postponeReplay,
@@ -88,6 +89,11 @@ export class ReplayRunner {
       total += done;
     }
     return total;
+  }
+
+  /** Those that would stand still because Postgres' clock was set back go on. */
+  async bringForward(): Promise<void> {
+    await this.postgres.affected(bringForward);
   }
 
   /** Forgets those that ended that long ago. */

@@ -11,6 +11,7 @@ import { insertNotes } from '../../src/alerts/note-rows.js';
 import type { NoteChannel, NoteContent, NoteToSend, SendResult } from '../../src/alerts/note.js';
 import { NoteSender } from '../../src/alerts/note-sender.service.js';
 import { AlertLoop } from '../../src/alerts/alert-loop.service.js';
+import { troubleWithAlerts } from '../../src/alerts/notes-are-sent.js';
 import { AlertRounds } from '../../src/alerts/rounds.service.js';
 import { addActivity } from '../../src/activity/activity-rows.js';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
@@ -440,6 +441,24 @@ describe('alerts', () => {
     expect(mailbox.received).toHaveLength(5);
     expect(new Set(mailbox.received.map(({ messageId }) => messageId)).size).toBe(5);
     expect(webhook.requests).toHaveLength(1);
+  });
+
+  it('are found and sent, and the ledger is measured, after Postgres’ clock was set back by a day', async () => {
+    await admin.put('/admin/v1/alert-rules', { groupSeconds: 60, ledgerDisk: { maxBytes: 1e12 } });
+    await rounds.run(0);
+    await sql(
+      `UPDATE alert_round SET ended_at = ended_at + interval '1 day', noted_at = now() + interval '1 day',
+         memory = jsonb_set(memory, '{disk,at}', to_jsonb((memory #>> '{disk,at}')::float8 + 86400000))`,
+    );
+    expect(await troubleWithAlerts(postgres)).toBe('the rules of alerts are not evaluated');
+    await die([await subscription()], 50);
+    expect(await rounds.run(15_000)).toBe(true);
+    expect(await troubleWithAlerts(postgres)).toBeUndefined();
+    const measured = `SELECT (memory #>> '{disk,at}')::float8 <= extract(epoch FROM now()) * 1000 AS now FROM alert_round`;
+    expect(await sql(measured)).toEqual([{ now: true }]);
+    await sql(`UPDATE alert_note SET next_at = next_at + interval '1 day'`);
+    await sendAll(sender);
+    expect(mailbox.mailTo(operator)).toHaveLength(1);
   });
 
   it('are found and sent while all connections that accept and deliver are in use', async () => {

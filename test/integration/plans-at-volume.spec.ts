@@ -95,7 +95,7 @@ import { findAbout } from '../../src/retention/erasure-walk.js';
 import { aboutValues } from '../../src/retention/main-object.js';
 import { findOldBodies } from '../../src/retention/old-bodies.js';
 import { measureItems as measureReplays } from '../../src/replays/measure-unfinished.js';
-import { claimStep, findStepDue, sweepItems as sweepReplays } from '../../src/replays/replay-rows.js';
+import { bringForward, claimStep, findStepDue, sweepItems as sweepReplays } from '../../src/replays/replay-rows.js';
 import {
   bindSearch,
   countMeant,
@@ -324,6 +324,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     [sweepProcesses, {}],
     [findStepDue, {}],
     [claimStep, {}],
+    [bringForward, {}],
     [measureReplays, {}],
     [statement('scheduled-in-day', scheduledIn('notification')), {}],
     [statement('replay-yet-to-come', replayYetToCome({ from: firstId, to: newestId })), {}],
@@ -720,7 +721,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       delivery_released: ['release'],
       delivery_held_expiry: ['free-held-expired'],
       delivery_turn_left: ['find-turns-left'],
-      replay_step: ['replay-step-due', 'claim-replay-step'],
+      replay_step: ['replay-step-due', 'claim-replay-step', 'bring-replays-forward'],
       replay_ended: ['sweep-replays'],
       session_of_user: ['end-sessions-of-user'],
       session_ends: ['sweep-sessions'],

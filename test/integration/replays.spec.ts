@@ -357,6 +357,28 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       expect((await now(replay)).done).toBe(done);
     });
 
+    it('goes on after Postgres’ clock was set back, and one that is to begin at a time waits for that', async () => {
+      const id = await newSubscription();
+      await dead(await notifications(2), id);
+      const startAt = new Date((await test.now()) + 24 * hourMs);
+      const scheduled = await create({ subscriptions: [id] }, { startAt });
+      const begun = await create({ subscriptions: [id] });
+      await sql(`UPDATE replay SET next_step_at = next_step_at + interval '1 day' WHERE id = $1`, [begun.id]);
+      expect(await run()).toBe(0);
+      await runner.bringForward();
+      expect(await run()).toBe(2);
+      expect((await now(begun)).state).toBe('done');
+      await sql(`UPDATE replay SET state = 'running', next_step_at = now() + interval '1 day' WHERE id = $1`, [
+        begun.id,
+      ]);
+      await runner.bringForward();
+      expect(await sql('SELECT next_step_at <= now() AS is_due FROM replay ORDER BY id')).toEqual([
+        { is_due: false },
+        { is_due: true },
+      ]);
+      expect(await now(scheduled)).toMatchObject({ state: 'scheduled', done: 0 });
+    });
+
     it('holds at once what its subscription or its endpoint may not be sent now, and has it released', async () => {
       const [paused, parked, free] = [
         await newSubscription({ pausedAt: new Date() }),
