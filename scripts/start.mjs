@@ -1,7 +1,5 @@
 // `npm start`: installs and builds where needed, then runs Heraut. On the embedded default it also starts a receiver
-// and prints a link to the console, and the commands for a first delivery. package.json starts it with `exec`: npm
-// passes a signal on to the shell it started, and a shell in between would end without passing it on.
-import { spawn } from 'node:child_process';
+// and prints a link to the console, and the commands for a first delivery.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,6 +10,7 @@ import { urlOf } from './own-url.mjs';
 import { accepts, freePort } from './private-servers/private-server.mjs';
 import { makeReady, projectDirectory } from './ready-to-run.mjs';
 import { startReceiver } from './receiver.mjs';
+import { spawnInFront } from './spawn-in-front.mjs';
 
 const log = (/** @type {string} */ line) => console.error(line);
 try {
@@ -49,27 +48,18 @@ async function run() {
     join(projectDirectory, 'dist/main.js'),
     ...process.argv.slice(2),
   ];
-  const server = spawn(process.execPath, words, {
-    stdio: 'inherit',
+  const server = spawnInFront(words, {
+    ...process.env,
+    PORT: String(port),
+    ADMIN_PORT: adminPort ? String(adminPort) : '',
     // On real servers it uses every core; the embedded database takes one process, whatever this says.
-    env: {
-      ...process.env,
-      PORT: String(port),
-      ADMIN_PORT: adminPort ? String(adminPort) : '',
-      PROCESSES: PROCESSES || 'auto',
-      UV_THREADPOOL_SIZE: UV_THREADPOOL_SIZE || herautThreads,
-    },
-    // In a process group of its own: a Ctrl-C comes to this process, which passes on exactly one signal.
-    detached: true,
+    PROCESSES: PROCESSES || 'auto',
+    UV_THREADPOOL_SIZE: UV_THREADPOOL_SIZE || herautThreads,
   });
-  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])) {
-    process.on(signal, () => server.kill('SIGTERM'));
-  }
   let hasEnded = false;
-  server.once('exit', (status) => {
+  server.once('exit', () => {
     hasEnded = true;
     receiver?.close();
-    process.exitCode = status ?? 1;
   });
 
   while (!hasEnded && !(await isReady(url))) await sleep(100);

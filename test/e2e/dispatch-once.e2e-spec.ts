@@ -12,7 +12,8 @@ import { TestLedger } from '../support/ledger.js';
 import { answer, arrival, Receiver, type Behaviour } from '../support/receiver.js';
 import { embedded, real, type PreparedStack, type Stack } from '../support/stacks.js';
 
-const program = fileURLToPath(new URL('../../dist/dispatch-once.js', import.meta.url));
+const project = fileURLToPath(new URL('../..', import.meta.url));
+const program = join(project, 'dist/dispatch-once.js');
 
 interface Ended {
   status: number | null;
@@ -20,10 +21,18 @@ interface Ended {
   errors: string;
 }
 
+const byNode = [process.execPath, program];
 /** As cron runs it. */
-function start(settings: Record<string, string>, words = ['--once']): { child: ChildProcess; ended: Promise<Ended> } {
-  const child = spawn(process.execPath, [program, ...words], {
-    env: { PATH: process.env.PATH, TZ: 'UTC', ...settings },
+const byNpm = ['npm', 'run', '--silent', 'dispatch', '--'];
+
+function start(
+  settings: Record<string, string>,
+  words = ['--once'],
+  [command = '', ...before] = byNode,
+): { child: ChildProcess; ended: Promise<Ended> } {
+  const child = spawn(command, [...before, ...words], {
+    cwd: project,
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, TZ: 'UTC', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const ended: Ended = { status: null, output: '', errors: '' };
@@ -182,14 +191,18 @@ describe('one run of the dispatcher', () => {
     expect(held['endpoint-parked']).toBeGreaterThan(0);
   });
 
-  it('ends with its calls when it is told to stop, and leaves the rest to the next run', async () => {
+  it.each([
+    ['it', byNode],
+    ['npm', byNpm],
+  ])('ends with its calls when %s is told to stop, and leaves the rest to the next run', async (_, command) => {
     await begin(real, ['api'], { AMQP_URL: '' });
     const published = await publishTo(['a'], 200, () => receiver.always(answerLate));
     await allDue();
-    const run = start(prepared.settings);
+    const run = start(prepared.settings, ['--once'], command);
     await eventually(() => receiver.arrivals.length > 0, 'the first call');
     run.child.kill('SIGTERM');
-    expect((await run.ended).status).toBe(0);
+    const { status, output } = await run.ended;
+    expect({ status, isDone: output.includes('"dispatch.done"') }).toEqual({ status: 0, isDone: true });
     const before = receiver.arrivals.length;
     expect(before).toBeLessThan(200);
     await allDue();
