@@ -174,8 +174,14 @@ export const credentialsOutput = z
   .strictObject({
     kind: z.enum(['verbatim', 'zgw', 'oauth2']).describe('The source of the `Authorization` header.'),
     clientId: z.string().nullable().describe('null: with `verbatim`.'),
+    userId: z.string().nullable().describe('With `zgw`.'),
+    userRepresentation: z.string().nullable().describe('With `zgw`.'),
     tokenUrl: z.string().nullable().describe('With `oauth2`.'),
     scope: z.string().nullable().describe('With `oauth2`.'),
+    clientAuthentication: z
+      .literal([...clientAuthentications, null])
+      .meta({ type: 'string', nullable: true })
+      .describe('With `oauth2`.'),
     tls: identityOutput.nullable(),
     tokenTls: identityOutput.nullable().describe('With `oauth2`, for the token endpoint.'),
     headers: z.array(z.string()).describe('The names of its own headers.'),
@@ -191,12 +197,16 @@ export function credentialsToShow(
   unreadable: string | null,
 ): z.output<typeof credentialsOutput> {
   const { kind, tls, headers = {} } = credentials;
+  const zgw = kind === 'zgw' ? credentials : undefined;
   const oauth2 = kind === 'oauth2' ? credentials : undefined;
   return {
     kind,
     clientId: kind === 'verbatim' ? null : credentials.clientId,
+    userId: zgw?.userId ?? null,
+    userRepresentation: zgw?.userRepresentation ?? null,
     tokenUrl: oauth2?.tokenUrl ?? null,
     scope: oauth2?.scope ?? null,
+    clientAuthentication: oauth2?.clientAuthentication ?? null,
     tls: tls ? identityToShow(tls) : null,
     tokenTls: oauth2?.tokenTls ? identityToShow(oauth2.tokenTls) : null,
     headers: Object.keys(headers),

@@ -91,8 +91,11 @@ describe('subscriptions, as an operator sees them', () => {
       credentials: {
         kind: 'verbatim',
         clientId: null,
+        userId: null,
+        userRepresentation: null,
         tokenUrl: null,
         scope: null,
+        clientAuthentication: null,
         tls: null,
         tokenTls: null,
         headers: [],

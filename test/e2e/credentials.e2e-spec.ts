@@ -85,7 +85,12 @@ describe('the credentials of a subscription', () => {
     const { certificate, key } = clients[0]!;
     const headers = { 'X-Api-Key': 'the key of the gateway' };
     const { json } = await change(subscribed.id, {
-      authorization: { ...oauth2(), scope: 'write', tokenTls: { authority: authority.certificate } },
+      authorization: {
+        ...oauth2(),
+        scope: 'write',
+        clientAuthentication: 'body',
+        tokenTls: { authority: authority.certificate },
+      },
       tls: { certificate, key, authority: authority.certificate },
       headers,
     });
@@ -94,8 +99,11 @@ describe('the credentials of a subscription', () => {
     expect(json.credentials).toEqual({
       kind: 'oauth2',
       clientId: 'heraut',
+      userId: null,
+      userRepresentation: null,
       tokenUrl: oauth2().tokenUrl,
       scope: 'write',
+      clientAuthentication: 'body',
       tls: { certificate: { ...shown, expiresAt: expect.any(String) }, authority: authorities },
       tokenTls: { certificate: null, authority: authorities },
       headers: ['x-api-key'],
@@ -111,7 +119,8 @@ describe('the credentials of a subscription', () => {
   it('keep each part that is left out, and lose the one that is null', async () => {
     const { id } = await subscribe();
     const shown = async (body: object) => (await change(id, body)).json.credentials;
-    await change(id, { authorization: zgw, headers: { a: 'one' } });
+    const shownAs = { userId: 'jan', userRepresentation: 'Jan de Vries' };
+    expect(await shown({ authorization: { ...zgw, ...shownAs }, headers: { a: 'one' } })).toMatchObject(shownAs);
     expect(await shown({ headers: { b: 'two' } })).toMatchObject({ kind: 'zgw', headers: ['b'] });
     expect(await shown({ authorization: { kind: 'verbatim' } })).toMatchObject({ kind: 'verbatim', headers: ['b'] });
     expect(await shown({})).toMatchObject({ headers: ['b'] });

@@ -445,6 +445,48 @@ test('credentials are replaced and removed, and never shown', async ({ open, her
   expect(receiver.requests.at(-1)?.headers).toMatchObject({ authorization: 'Bearer mine' });
 });
 
+test('a new client secret leaves the rest of an authorization as it was; certificates go only where that is said', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const { id } = await subscribe(heraut, receiver.url);
+  const oauth2 = { kind: 'oauth2', tokenUrl: 'https://login.example.com/token', clientId: 'heraut', scope: 'write' };
+  const { body } = await admin(heraut, 'PATCH', `subscriptions/${id}/credentials`, {
+    authorization: {
+      ...oauth2,
+      clientSecret: 'old',
+      clientAuthentication: 'body',
+      tokenTls: { authority: authority.certificate },
+    },
+  });
+  const { credentials } = body as { credentials: object };
+  const page = await open(`subscriptions/${id}?tab=credentials`);
+  const part = page.getByRole('group', { name: 'Authorization' });
+  const save = page.getByRole('button', { name: 'Save', exact: true });
+  const stored = async () => (await admin(heraut, 'GET', `subscriptions/${id}`)).body;
+  await expect(part).toContainText('Towards the token endpoint: CN=authority of the test.');
+  await part.getByText('Replace').click();
+  await expect(part.getByLabel('Token endpoint')).toHaveValue(oauth2.tokenUrl);
+  await part.getByLabel(/^Client secret/).fill('new');
+  const mayGo = part.getByRole('checkbox', { name: 'Remove those not given again: CN=authority of the test' });
+  await expect(mayGo).not.toBeChecked();
+  await expect(save).toBeDisabled();
+  await mayGo.scrollIntoViewIfNeeded();
+  await lookAt(page, 'subscription-credentials-oauth2');
+  await part.getByLabel('Certificates of its authority (PEM)').fill(authority.certificate);
+  await expect(mayGo).toHaveCount(0);
+  await save.click();
+  await expect(part.getByLabel(/^Client secret/)).toHaveCount(0);
+  expect(await stored()).toMatchObject({ credentials });
+  await part.getByText('Replace').click();
+  await part.getByLabel(/^Client secret/).fill('newer');
+  await mayGo.check();
+  await save.click();
+  await expect(part.getByLabel(/^Client secret/)).toHaveCount(0);
+  expect(await stored()).toMatchObject({ credentials: { ...credentials, tokenTls: null } });
+});
+
 test('signing keys are made, rotated and ended; a secret is shown once', async ({ open, heraut, receiver }) => {
   const { id } = await subscribe(heraut, receiver.url);
   const page = await open(`subscriptions/${id}?tab=signing`);

@@ -1,6 +1,8 @@
 import type { components } from '../../generated/admin-api.d.ts';
 
 export type CredentialChanges = components['schemas']['CredentialChanges'];
+/** Those there are, without their secrets. */
+export type Credentials = components['schemas']['Credentials'];
 
 /** All kinds together, so that what was typed for one is there when its kind is chosen again. */
 export interface AuthorizationDraft {
@@ -14,6 +16,10 @@ export interface AuthorizationDraft {
   clientSecret: string;
   scope: string;
   clientAuthentication: 'basic' | 'body';
+  /** Towards the token endpoint. */
+  tokenTls: IdentityDraft;
+  /** Certificates there are that may go, as they were named when somebody agreed. */
+  mayGo: string;
 }
 
 export interface IdentityDraft {
@@ -28,6 +34,8 @@ export interface HeaderDraft {
   value: string;
 }
 
+export const emptyIdentity: IdentityDraft = { certificate: '', key: '', authority: '' };
+
 export const emptyAuthorization: AuthorizationDraft = {
   kind: 'verbatim',
   auth: '',
@@ -39,9 +47,36 @@ export const emptyAuthorization: AuthorizationDraft = {
   clientSecret: '',
   scope: '',
   clientAuthentication: 'basic',
+  tokenTls: emptyIdentity,
+  mayGo: '',
 };
 
-export const emptyIdentity: IdentityDraft = { certificate: '', key: '', authority: '' };
+/** To be replaced as a whole: all of it but what is never shown, so that a new secret changes the secret alone. */
+export const authorizationOf = (credentials: Credentials): AuthorizationDraft => ({
+  ...emptyAuthorization,
+  kind: credentials.kind,
+  clientId: credentials.clientId ?? '',
+  userId: credentials.userId ?? '',
+  userRepresentation: credentials.userRepresentation ?? '',
+  tokenUrl: credentials.tokenUrl ?? '',
+  scope: credentials.scope ?? '',
+  clientAuthentication: credentials.clientAuthentication ?? 'basic',
+});
+
+/** The certificates towards the token endpoint, by name. */
+export const namesOf = (tls: Credentials['tokenTls']): string[] => [
+  ...new Set([...(tls?.certificate ? [tls.certificate] : []), ...(tls?.authority ?? [])].map(({ subject }) => subject)),
+];
+
+/** Those that would go: they cannot be shown, and are not given again. */
+export function goingWith({ kind, tokenTls }: AuthorizationDraft, now: Credentials | undefined): string {
+  if (kind !== 'oauth2' || !now?.tokenTls) return '';
+  const { certificate, authority } = now.tokenTls;
+  return namesOf({
+    certificate: tokenTls.certificate.trim() === '' ? certificate : null,
+    authority: tokenTls.authority.trim() === '' ? authority : [],
+  }).join('; ');
+}
 
 export function toAuthorization(draft: AuthorizationDraft): NonNullable<CredentialChanges['authorization']> {
   const { kind, auth, clientId, secret, userId, userRepresentation, tokenUrl, clientSecret, scope } = draft;
@@ -58,20 +93,26 @@ export function toAuthorization(draft: AuthorizationDraft): NonNullable<Credenti
         clientSecret,
         scope: scope.trim() === '' ? null : scope,
         clientAuthentication: draft.clientAuthentication,
-        tokenTls: null,
+        tokenTls: unlessEmpty(toIdentity(draft.tokenTls)),
       };
   }
 }
 
-export const isAuthorizationComplete = ({ kind, auth, clientId, secret, tokenUrl, clientSecret }: AuthorizationDraft) =>
-  ({
+/** @param now undefined: there are none yet */
+export function isAuthorizationComplete(draft: AuthorizationDraft, now?: Credentials): boolean {
+  const { kind, auth, clientId, secret, tokenUrl, clientSecret, mayGo } = draft;
+  const going = goingWith(draft, now);
+  return {
     verbatim: auth.trim() !== '',
     zgw: clientId !== '' && secret !== '',
-    oauth2: tokenUrl !== '' && clientId !== '' && clientSecret !== '',
-  })[kind];
+    oauth2: tokenUrl !== '' && clientId !== '' && clientSecret !== '' && (going === '' || going === mayGo),
+  }[kind];
+}
 
 export const toIdentity = (draft: IdentityDraft): NonNullable<CredentialChanges['tls']> =>
   Object.fromEntries(Object.entries(draft).filter(([, value]) => value.trim() !== ''));
+
+const unlessEmpty = <T extends object>(value: T): T | null => (Object.keys(value).length === 0 ? null : value);
 
 /** The credentials that a receiver needs beside an authorization, without the fields left empty. */
 export function toOwn(

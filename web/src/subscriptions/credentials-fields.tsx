@@ -1,7 +1,26 @@
-import { ActionIcon, Button, Group, PasswordInput, Select, Stack, Text, Textarea, TextInput } from '@mantine/core';
+import {
+  ActionIcon,
+  Button,
+  Checkbox,
+  Fieldset,
+  Group,
+  PasswordInput,
+  Select,
+  Stack,
+  Text,
+  Textarea,
+  TextInput,
+} from '@mantine/core';
 import { TbPlus, TbTrash } from 'react-icons/tb';
 import { defineTexts } from '../i18n/i18n.ts';
-import { areNamed, type AuthorizationDraft, type HeaderDraft, type IdentityDraft } from './credential-drafts.ts';
+import {
+  areNamed,
+  goingWith,
+  type AuthorizationDraft,
+  type Credentials,
+  type HeaderDraft,
+  type IdentityDraft,
+} from './credential-drafts.ts';
 import { nextKey } from './filter-drafts.ts';
 
 const useCredentialTexts = defineTexts(
@@ -24,11 +43,14 @@ const useCredentialTexts = defineTexts(
     clientAuthentication: 'Client id and secret go',
     basic: 'into the Authorization header',
     body: 'into the body',
+    tokenTls: 'Client certificate and authority for the token endpoint',
+    tokenTlsHelp: 'Those there are can never be shown. They stay where they are given again.',
+    mayGo: 'Remove those not given again: {{names}}',
     certificate: 'Certificate (PEM)',
     key: 'Private key (PEM)',
     keyHelp: 'Without a passphrase. Never shown again.',
     authority: 'Certificates of its authority (PEM)',
-    authorityHelp: 'Where the receiver’s own certificate does not come from an authority of the web.',
+    authorityHelp: 'Where the certificate of the other side does not come from an authority of the web.',
     header: 'Name of header {{number}}',
     value: 'Value of header {{number}}',
     headerNeeded: 'Give it a name, or remove it.',
@@ -54,11 +76,14 @@ const useCredentialTexts = defineTexts(
     clientAuthentication: 'Client-id en geheim gaan',
     basic: 'in de Authorization-header',
     body: 'in het bericht',
+    tokenTls: 'Clientcertificaat en uitgever voor het token-endpoint',
+    tokenTlsHelp: 'Die er zijn, kunnen nooit getoond worden. Ze blijven als u ze opnieuw opgeeft.',
+    mayGo: 'Weghalen die niet opnieuw zijn opgegeven: {{names}}',
     certificate: 'Certificaat (PEM)',
     key: 'Privésleutel (PEM)',
     keyHelp: 'Zonder wachtwoord. Wordt nooit meer getoond.',
     authority: 'Certificaten van de uitgever (PEM)',
-    authorityHelp: 'Als het certificaat van de ontvanger niet van een algemeen bekende uitgever komt.',
+    authorityHelp: 'Als het certificaat van de andere kant niet van een algemeen bekende uitgever komt.',
     header: 'Naam van header {{number}}',
     value: 'Waarde van header {{number}}',
     headerNeeded: 'Geef hem een naam, of verwijder hem.',
@@ -73,11 +98,17 @@ interface Part<T> {
   onChange: (value: T) => void;
 }
 
-export function AuthorizationFields({ value, onChange }: Part<AuthorizationDraft>) {
+interface Authorization extends Part<AuthorizationDraft> {
+  /** Those that are replaced. */
+  now?: Credentials;
+}
+
+export function AuthorizationFields({ value, onChange, now }: Authorization) {
   const t = useCredentialTexts();
-  const text = (name: keyof AuthorizationDraft, isRequired = true) => (
+  const going = goingWith(value, now);
+  const text = (name: 'clientId' | 'userId' | 'userRepresentation' | 'tokenUrl' | 'scope', isRequired = true) => (
     <TextInput
-      label={t(name as 'clientId')}
+      label={t(name)}
       value={value[name]}
       required={isRequired}
       autoComplete="off"
@@ -126,6 +157,19 @@ export function AuthorizationFields({ value, onChange }: Part<AuthorizationDraft
             allowDeselect={false}
             onChange={(way) => onChange({ ...value, clientAuthentication: way === 'body' ? 'body' : 'basic' })}
           />
+          <Fieldset legend={t('tokenTls')}>
+            <Stack gap="sm">
+              {now?.tokenTls && <Text size="sm">{t('tokenTlsHelp')}</Text>}
+              <IdentityFields value={value.tokenTls} onChange={(tokenTls) => onChange({ ...value, tokenTls })} />
+              {going !== '' && (
+                <Checkbox
+                  label={t('mayGo', { names: going })}
+                  checked={value.mayGo === going}
+                  onChange={(event) => onChange({ ...value, mayGo: event.currentTarget.checked ? going : '' })}
+                />
+              )}
+            </Stack>
+          </Fieldset>
         </>
       )}
     </Stack>

@@ -5,14 +5,16 @@ import { useFormat } from '../../i18n/format.ts';
 import { useMay } from '../../shell/session.tsx';
 import {
   areNamed,
-  emptyAuthorization,
+  authorizationOf,
   emptyIdentity,
   isAuthorizationComplete,
+  namesOf,
   toAuthorization,
   toHeaders,
   toIdentity,
   type AuthorizationDraft,
   type CredentialChanges,
+  type Credentials,
   type HeaderDraft,
   type IdentityDraft,
 } from '../../subscriptions/credential-drafts.ts';
@@ -30,16 +32,20 @@ interface Typed {
   authorization: AuthorizationDraft;
   tls: IdentityDraft;
   headers: HeaderDraft[];
-  /** The `ETag` of the subscription. Secrets are not shown: nothing else tells that somebody else has replaced one. */
+  /**
+   * The `ETag` of the subscription, of any change of it. Secrets are not shown: nothing else tells that somebody has
+   * replaced one.
+   */
   over: string | undefined;
 }
 
-const untouched: Omit<Typed, 'over'> = {
+const untouched = (credentials: Credentials, over: string | undefined): Typed => ({
   choices: { authorization: 'keep', tls: 'keep', headers: 'keep' },
-  authorization: emptyAuthorization,
+  authorization: authorizationOf(credentials),
   tls: emptyIdentity,
   headers: [],
-};
+  over,
+});
 
 const withHeader = (headers: HeaderDraft[]): HeaderDraft[] =>
   headers.length === 0 ? [{ key: nextKey(), name: '', value: '' }] : headers;
@@ -52,12 +58,12 @@ function toChanges({ choices, authorization, tls, headers }: Typed): CredentialC
   };
 }
 
-const isReady = ({ choices, authorization, tls, headers }: Typed): boolean =>
-  (choices.authorization !== 'replace' || isAuthorizationComplete(authorization)) &&
+const isReady = ({ choices, authorization, tls, headers }: Typed, now: Credentials): boolean =>
+  (choices.authorization !== 'replace' || isAuthorizationComplete(authorization, now)) &&
   (choices.tls !== 'replace' || Object.keys(toIdentity(tls)).length > 0) &&
   (choices.headers !== 'replace' || (headers.length > 0 && areNamed(headers)));
 
-/** Nothing here is read back: what is typed is sent, and forgotten. */
+/** No secret is read back: what is typed is sent, and forgotten. */
 export function CredentialsTab({ subscription, tag }: { subscription: SubscriptionWithHeld; tag: string | undefined }) {
   const { credentials } = subscription;
   const t = useSubscriptionTexts();
@@ -66,7 +72,7 @@ export function CredentialsTab({ subscription, tag }: { subscription: Subscripti
   const draft = useSubscriptionPartDraft<Typed>({
     subscription,
     tag,
-    fields: (_, over) => ({ ...untouched, over }),
+    fields: (now, over) => untouched(now.credentials, over),
     write: (typed, params) =>
       answerAndTagOf(
         api.PATCH('/admin/v1/subscriptions/{subscriptionId}/credentials', { params, body: toChanges(typed) }),
@@ -101,13 +107,15 @@ export function CredentialsTab({ subscription, tag }: { subscription: Subscripti
       </Stack>
     </Fieldset>
   );
-  const { kind, clientId, tokenUrl, tls, headers } = credentials;
-  const nowAuthorization =
+  const { kind, clientId, tokenUrl, tls, tokenTls, headers } = credentials;
+  const nowAuthorization = [
     kind === 'verbatim'
       ? t('nowVerbatim')
       : kind === 'zgw'
         ? t('nowZgw', { clientId })
-        : t('nowOauth2', { clientId, tokenUrl });
+        : t('nowOauth2', { clientId, tokenUrl }),
+    tokenTls && t('nowTokenTls', { names: namesOf(tokenTls).join('; ') }),
+  ].filter(Boolean);
   const nowTls = [
     tls?.certificate && t('nowTls', { subject: tls.certificate.subject, at: format.time(tls.certificate.expiresAt) }),
     tls && tls.authority.length > 0 && t('nowAuthority', { count: tls.authority.length }),
@@ -119,10 +127,11 @@ export function CredentialsTab({ subscription, tag }: { subscription: Subscripti
       </Text>
       {part(
         'authorization',
-        nowAuthorization,
+        nowAuthorization.join(' '),
         false,
         <AuthorizationFields
           value={value.authorization}
+          now={credentials}
           onChange={(authorization) => draft.change({ ...value, authorization })}
         />,
       )}
@@ -138,7 +147,9 @@ export function CredentialsTab({ subscription, tag }: { subscription: Subscripti
         headers.length > 0,
         <HeaderFields value={value.headers} onChange={(changed) => draft.change({ ...value, headers: changed })} />,
       )}
-      {mayChange && <DraftBar draft={draft} isInvalid={!isReady(value)} onSaved={() => told(t('credentialsSaved'))} />}
+      {mayChange && (
+        <DraftBar draft={draft} isInvalid={!isReady(value, credentials)} onSaved={() => told(t('credentialsSaved'))} />
+      )}
     </Stack>
   );
 }
