@@ -356,6 +356,32 @@ test('filters are edited with what they would have matched; nothing typed is los
   await expect(page.getByRole('heading', { level: 1, name: 'Subscriptions' })).toBeVisible();
 });
 
+test('a change of one’s own whose answer was lost is nobody else’s, and is saved', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const { id } = await subscribe(heraut, receiver.url);
+  const page = await open(`subscriptions/${id}?tab=filters`);
+  for (const [name, value] of [
+    ['kind', 'b'],
+    ['region', 'north'],
+  ] as const) {
+    await page.getByRole('button', { name: 'Add a filter' }).click();
+    await page.getByRole('textbox', { name: `${name}: Value` }).fill(value);
+  }
+  await page.route(
+    `**/subscriptions/${id}`,
+    (route) => (route.request().method() === 'PATCH' ? route.fetch().then(() => route.abort()) : route.fallback()),
+    { times: 1 },
+  );
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await expect(page.getByRole('alert').filter({ hasText: 'Heraut does not answer' })).toBeVisible();
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await expect(notice(page, 'The filters are saved')).toBeVisible();
+  await expect(page.getByText('Somebody else changed this meanwhile')).toHaveCount(0);
+});
+
 test('how it is sent is changed; a callback that does not prove itself is not taken', async ({
   open,
   heraut,
@@ -433,11 +459,21 @@ test('credentials are replaced and removed, and never shown', async ({ open, her
   // The secret that somebody else set is not shown; that they changed something is.
   await part('Authorization').getByText('Replace').click();
   await page.getByLabel(/^Authorization header/).fill('Bearer mine');
+  // Nor can it be told whether a change of one's own came alone.
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await expect(page.getByText('This was changed since you began to type')).toBeVisible();
+  await expect(page.getByText('Somebody else changed this meanwhile')).toHaveCount(0);
+  await expect(page.getByRole('button', { name: 'Load their version' })).toHaveCount(0);
+  await lookAt(page, 'subscription-credentials-changed');
+  await page.getByRole('button', { name: 'Save mine over it' }).click();
+  await expect(page.getByLabel(/^Authorization header/)).toBeHidden();
+  await part('Authorization').getByText('Replace').click();
+  await page.getByLabel(/^Authorization header/).fill('Bearer mine');
   await admin(heraut, 'PATCH', `subscriptions/${id}/credentials`, {
     authorization: { kind: 'verbatim', auth: 'Bearer theirs' },
   });
   await page.getByRole('button', { name: 'Save', exact: true }).click();
-  await expect(page.getByText('Somebody else changed this meanwhile')).toBeVisible();
+  await expect(page.getByText('This was changed since you began to type')).toBeVisible();
   await expect(page.getByLabel(/^Authorization header/)).toHaveValue('Bearer mine');
   await page.getByRole('button', { name: 'Save mine over it' }).click();
   await expect(page.getByLabel(/^Authorization header/)).toBeHidden();

@@ -16,6 +16,9 @@ const useTexts = defineTexts(
     gone: 'This is not there any more: what you typed can be copied, and not be saved.',
     changed: 'Somebody else changed this meanwhile',
     changedDetail: 'Your changes are kept. Load their version, or save yours over it.',
+    perhaps: 'This was changed since you began to type',
+    perhapsDetail:
+      'By you or by somebody else, and perhaps elsewhere: secrets are never shown, so it cannot be told. Your changes are kept: discard them, or save them over what there is now.',
     loadTheirs: 'Load their version',
     saveMine: 'Save mine over it',
     leave: 'Leave without saving?',
@@ -28,6 +31,9 @@ const useTexts = defineTexts(
     gone: 'Dit is er niet meer: wat u typte kunt u kopiëren, niet opslaan.',
     changed: 'Iemand anders heeft dit intussen gewijzigd',
     changedDetail: 'Uw wijzigingen zijn bewaard. Laad de andere versie, of sla de uwe eroverheen op.',
+    perhaps: 'Dit is gewijzigd sinds u begon te typen',
+    perhapsDetail:
+      'Door u of door iemand anders, en misschien elders: geheimen worden nooit getoond, dus dat is niet te zien. Uw wijzigingen zijn bewaard: verwerp ze, of sla ze op over wat er nu is.',
     loadTheirs: 'Laad de andere versie',
     saveMine: 'Mijn versie opslaan',
     leave: 'Verlaten zonder op te slaan?',
@@ -39,11 +45,13 @@ interface Props<T> {
   draft: Draft<T>;
   /** Something typed cannot be saved as it is. */
   isInvalid?: boolean;
+  /** Of what can never be shown: whether it is another cannot be told, and there is nothing to load. */
+  isSecret?: boolean;
   onSaved?: () => void;
 }
 
 /** The end of every form: saves, discards, and says what came between. */
-export function DraftBar<T>({ draft, isInvalid = false, onSaved }: Props<T>) {
+export function DraftBar<T>({ draft, isInvalid = false, isSecret = false, onSaved }: Props<T>) {
   const t = useTexts();
   const { isDirty, isSaving, error, theirs } = draft;
   const isGone = useContext(IsGone);
@@ -55,12 +63,20 @@ export function DraftBar<T>({ draft, isInvalid = false, onSaved }: Props<T>) {
   return (
     <Stack gap="sm">
       {isGone ? null : theirs !== undefined ? (
-        <Alert color="orange" variant="light" role="alert" icon={<TbUsers aria-hidden />} title={t('changed')}>
-          <Text size="sm">{t('changedDetail')}</Text>
+        <Alert
+          color="orange"
+          variant="light"
+          role="alert"
+          icon={<TbUsers aria-hidden />}
+          title={t(isSecret ? 'perhaps' : 'changed')}
+        >
+          <Text size="sm">{t(isSecret ? 'perhapsDetail' : 'changedDetail')}</Text>
           <Group mt="xs" gap="xs">
-            <Button size="xs" variant="default" onClick={draft.reset}>
-              {t('loadTheirs')}
-            </Button>
+            {!isSecret && (
+              <Button size="xs" variant="default" onClick={draft.reset}>
+                {t('loadTheirs')}
+              </Button>
+            )}
             <Button size="xs" variant="default" disabled={isInvalid} onClick={() => void then(draft.saveOverTheirs())}>
               {t('saveMine')}
             </Button>

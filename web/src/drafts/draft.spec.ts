@@ -54,6 +54,17 @@ describe('what is typed into a form', () => {
     expect(theirsIn(undefined, read({ name: 'theirs' }))).toBeUndefined();
   });
 
+  it('is nobody else’s where it is stored as it was typed, whatever else the screen has of it', () => {
+    const typed = typedAfter(
+      undefined,
+      { name: ' mine', key: 'new-1' },
+      { value: { name: '', key: '' }, tag: 'first' },
+    );
+    const current = { value: { name: 'mine', key: 'filter-0' }, tag: 'second' };
+    expect(theirsIn(typed, current)).toEqual(current);
+    expect(theirsIn(typed, current, ({ name }) => name.trim())).toBeUndefined();
+  });
+
   it('stays where it was typed while it was being saved', () => {
     const typed = typedAfter(undefined, { name: 'mine, and more' }, read({ name: '' }));
     const saved = read({ name: 'mine' }, 'second');
@@ -95,6 +106,11 @@ describe('saving', () => {
   it('is done where a try before was carried out, and its answer lost', async () => {
     const api = stored(read({ name: 'mine' }, 'written by that try'));
     expect(await saveOver({ name: 'mine' }, read({ name: '' }), api)).toEqual(
+      read({ name: 'mine' }, 'written by that try'),
+    );
+    expect(api.written()).toBe(0);
+    const asStored = ({ name }: Form) => name.trim();
+    expect(await saveOver({ name: ' mine ' }, read({ name: '' }), { ...api, asStored })).toEqual(
       read({ name: 'mine' }, 'written by that try'),
     );
     expect(api.written()).toBe(0);

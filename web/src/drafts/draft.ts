@@ -46,13 +46,25 @@ export const typedAfter = <T>(typed: Typed<T> | undefined, value: T, current: Re
 export const typedSince = <T>(typed: Typed<T> | undefined, value: T, saved: Read<T>): Typed<T> | undefined =>
   typed === undefined || isSame(typed.value, value) ? undefined : { value: typed.value, over: saved };
 
+/** A value as it is stored, without what belongs to the screen alone; by itself it may be typed in several ways. */
+export type AsStored<T> = (value: T) => unknown;
+
+const asItIs = (value: unknown): unknown => value;
+
 /** The version that somebody else saved since the first letter was typed, where that is not the same. */
-export const theirsIn = <T>(typed: Typed<T> | undefined, current: Read<T>): Read<T> | undefined =>
-  typed === undefined || isSame(current.value, typed.over.value) || isSame(current.value, typed.value)
+export const theirsIn = <T>(
+  typed: Typed<T> | undefined,
+  current: Read<T>,
+  asStored: AsStored<T> = asItIs,
+): Read<T> | undefined =>
+  typed === undefined ||
+  isSame(current.value, typed.over.value) ||
+  isSame(asStored(current.value), asStored(typed.value))
     ? undefined
     : current;
 
 export interface Saving<T> {
+  asStored?: AsStored<T> | undefined;
   /** Reads it again. */
   readAgain: () => Promise<Read<T>>;
   /**
@@ -67,14 +79,18 @@ export interface Saving<T> {
  * does not have, it is saved over that.
  * @throws {ApiProblem} `changed-meanwhile` where the other change was about the same
  */
-export async function saveOver<T>(value: T, over: Read<T>, { readAgain, save }: Saving<T>): Promise<Read<T>> {
+export async function saveOver<T>(
+  value: T,
+  over: Read<T>,
+  { readAgain, save, asStored = asItIs }: Saving<T>,
+): Promise<Read<T>> {
   try {
     return await save(value, over.tag);
   } catch (failure) {
     if (!isProblem(failure, 'changed-meanwhile')) throw failure;
     const now = await readAgain();
     // Also where an earlier try was carried out, and its answer lost.
-    if (isSame(now.value, value)) return now;
+    if (isSame(asStored(now.value), asStored(value))) return now;
     if (!isSame(now.value, over.value)) throw failure;
     return await save(value, now.tag);
   }

@@ -30,19 +30,19 @@ export interface Draft<T> {
  * Input of a form over a value that others may change at the same time. It follows that value until something
  * is typed, and is kept until it is saved or given up: through errors, and where somebody else was quicker.
  */
-export function useDraft<T>({ current, readAgain, save }: Options<T>): Draft<T> {
+export function useDraft<T>({ current, readAgain, save, asStored }: Options<T>): Draft<T> {
   const [typed, setTyped] = useState<Typed<T>>();
   const [isSaving, setSaving] = useState(false);
   const [error, setError] = useState<unknown>();
   // Until the answer is there it may be one's own.
-  const theirs = isSaving ? undefined : theirsIn(typed, current);
+  const theirs = isSaving ? undefined : theirsIn(typed, current, asStored);
 
   const saveTypedOver = async (over: Read<T> | undefined): Promise<boolean> => {
     if (!typed || !over) return true;
     setSaving(true);
     setError(undefined);
     try {
-      const saved = await saveOver(typed.value, over, { readAgain, save });
+      const saved = await saveOver(typed.value, over, { readAgain, save, asStored });
       setTyped((now) => typedSince(now, typed.value, saved));
       return true;
     } catch (failure) {

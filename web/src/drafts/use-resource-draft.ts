@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
-import type { Read } from './draft.ts';
+import type { AsStored, Read } from './draft.ts';
 import { useDraft, type Draft } from './use-draft.ts';
 
 /** A resource as the API shows it, with the `ETag` that it had. */
@@ -14,6 +14,8 @@ interface Options<R, T> {
   current: Tagged<R>;
   /** The part of it that the form shows. */
   valueOf: (resource: R, tag: string | undefined) => T;
+  /** Left out: two values are the same where all of both is. */
+  asStored?: AsStored<T> | undefined;
   /** @param tag for `If-Match` */
   write: (value: T, tag: string | undefined) => Promise<Tagged<R>>;
   /** Keys of other queries that show it. */
@@ -21,12 +23,14 @@ interface Options<R, T> {
 }
 
 /** A form over a resource of the API, or over a part of it. */
-export function useResourceDraft<R, T>({ query, current, valueOf, write, alsoChanges = [] }: Options<R, T>): Draft<T> {
+export function useResourceDraft<R, T>(options: Options<R, T>): Draft<T> {
+  const { query, current, valueOf, asStored, write, alsoChanges = [] } = options;
   const client = useQueryClient();
   const { queryKey, read } = query;
   const readOf = ({ data, tag }: Tagged<R>): Read<T> => ({ value: valueOf(data, tag), tag });
   return useDraft<T>({
     current: readOf(current),
+    asStored,
     readAgain: async () =>
       readOf(await client.fetchQuery({ queryKey, queryFn: ({ signal }) => read(signal), staleTime: 0 })),
     save: async (value, tag) => {

@@ -148,7 +148,12 @@ export function CredentialsTab({ subscription, tag }: { subscription: Subscripti
         <HeaderFields value={value.headers} onChange={(changed) => draft.change({ ...value, headers: changed })} />,
       )}
       {mayChange && (
-        <DraftBar draft={draft} isInvalid={!isReady(value, credentials)} onSaved={() => told(t('credentialsSaved'))} />
+        <DraftBar
+          draft={draft}
+          isSecret
+          isInvalid={!isReady(value, credentials)}
+          onSaved={() => told(t('credentialsSaved'))}
+        />
       )}
     </Stack>
   );

@@ -16,6 +16,7 @@ export function FiltersTab({ subscription, tag }: { subscription: SubscriptionWi
     subscription,
     tag,
     fields: ({ channels }) => toDrafts(channels),
+    asStored: toChannels,
     changes: (entries) => ({ channels: toChannels(entries) }),
   });
   return (

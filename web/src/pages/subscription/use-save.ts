@@ -1,5 +1,6 @@
 import { notifications } from '@mantine/notifications';
 import { answerAndTagOf, api } from '../../api/client.ts';
+import type { AsStored } from '../../drafts/draft.ts';
 import type { Draft } from '../../drafts/use-draft.ts';
 import { useResourceDraft, type Tagged } from '../../drafts/use-resource-draft.ts';
 import {
@@ -15,6 +16,7 @@ interface Part<T> {
   tag: string | undefined;
   /** The fields that the form shows. */
   fields: (subscription: SubscriptionWithHeld, tag: string | undefined) => T;
+  asStored?: AsStored<T>;
 }
 
 interface Written<T> extends Part<T> {
@@ -29,12 +31,13 @@ interface Changed<T> extends Part<T> {
 }
 
 /** A form over a part of a subscription that an operation of its own writes. */
-export function useSubscriptionPartDraft<T>({ subscription, tag, fields, write }: Written<T>): Draft<T> {
+export function useSubscriptionPartDraft<T>({ subscription, tag, fields, asStored, write }: Written<T>): Draft<T> {
   const { id } = subscription;
   return useResourceDraft({
     query: { queryKey: subscriptionQuery(id).queryKey, read: (signal) => readSubscription(id, signal) },
     current: { data: subscription, tag },
     valueOf: fields,
+    asStored,
     write: async (value, ifMatch) => {
       const saved = await write(value, { path: { subscriptionId: id }, header: { 'If-Match': ifMatch } });
       return { ...saved, data: { ...subscription, ...saved.data } };
