@@ -56,7 +56,9 @@ test('dead letters stand by receiver and error, open to the single ones, and one
   await letters.getByRole('button', { name: `Send again: ${first}` }).click();
   await expect(page.getByText('It is sent again')).toBeVisible();
   await heraut.becomes('delivered', first!, failing.subscriptionId);
-  await expect(letters.getByRole('row')).toHaveCount(2);
+  // It stays where it was: another one would come under the next click.
+  await expect(letters.getByRole('row')).toHaveCount(3);
+  await expect(letters.getByRole('button', { name: `Send again: ${first}` })).toHaveCount(0);
 
   // The address is the state: filters are in it, and it opens for a colleague as it was.
   await page.getByRole('combobox', { name: 'Error' }).click();
@@ -85,6 +87,53 @@ test('dead letters stand by receiver and error, open to the single ones, and one
     // The button is gone, and the focus is where another filter can be chosen.
     await expect(page.getByRole('group', { name: 'Filters' })).toBeFocused();
   }
+});
+
+test('of several letters that are sent again each tells in its own place what became of it, and none moves', async ({
+  open,
+  heraut,
+}) => {
+  const failing = await broken(heraut, 3);
+  const [refused, sent, arrived] = failing.notificationIds;
+  const page = await open(`dead-letters?subscription=${failing.subscriptionId}`);
+  await page.getByRole('button', { name: /^Show the dead letters/ }).click();
+  const letters = page.getByRole('table', { name: `${nameOf(failing)}: answered 5xx` });
+  const row = (id: string | undefined) => letters.getByRole('row').filter({ has: page.getByTitle(id!) });
+  const sendAgain = (id: string | undefined) => letters.getByRole('button', { name: `Send again: ${id}` });
+  await expect(letters.getByRole('row')).toHaveCount(4);
+  const { id: another } = await heraut.publish(failing.channel);
+  await heraut.becomes('failed', another, failing.subscriptionId);
+  failing.receiver.always(protectedReceiver);
+  await heraut.command('retry', arrived!, failing.subscriptionId);
+  await heraut.becomes('delivered', arrived!, failing.subscriptionId);
+  let lettersRead = 0;
+  page.on('request', (request) => {
+    if (new URL(request.url()).pathname.endsWith('/admin/v1/deliveries')) lettersRead += 1;
+  });
+  const underWay = new Promise<() => void>((resolve) => {
+    const problem = { status: 503, code: 'day-away', title: 'Its day is away' };
+    void page.route(`**/${refused}/*/retry`, (route) =>
+      resolve(() => void route.fulfill({ status: 503, contentType: 'application/problem+json', json: problem })),
+    );
+  });
+  await sendAgain(refused).click();
+  const goOn = await underWay;
+  await sendAgain(sent).click();
+  await expect(row(sent)).toContainText(/sent again|delivered/);
+  await expect(sendAgain(refused)).toBeDisabled();
+  await sendAgain(arrived).click();
+  await expect(row(arrived)).toContainText('delivered');
+  goOn();
+  const told = (id: string | undefined) => page.getByRole('alert').filter({ hasText: `Not sent again: ${id}` });
+  await expect(told(refused)).toContainText('Its day is away');
+  await expect(told(arrived)).toContainText('arrived already');
+  await expect(sendAgain(refused)).toBeEnabled();
+  await lookAt(page, 'dead-letters-sent-again');
+  // The counts are read again, the letters are not.
+  await expect(page.getByRole('group', { name: 'answered 5xx' }).getByText('2', { exact: true })).toBeVisible();
+  await expect(row(another)).toHaveCount(0);
+  await expect(letters.getByRole('row')).toHaveCount(4);
+  expect(lettersRead).toBe(0);
 });
 
 test('a time that is typed only in part narrows nothing, and nothing is done to all meanwhile', async ({

@@ -1,23 +1,29 @@
 import { Button, Checkbox, Text, Tooltip } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useMutationState, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { AnchorLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
+import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { AsOf } from '../../parts/as-of.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
+import { DeliveryStateBadge } from '../../parts/delivery-state.tsx';
 import { readListsAnew } from '../../parts/found-lists.ts';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
 import { readOn, tryAgain } from '../../parts/next-page.ts';
 import { usePlainError } from '../../parts/plain-error.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
-import type { Criteria, Group } from '../../selection/selection.ts';
+import { deadStates, type Criteria, type Group } from '../../selection/selection.ts';
 import { useMay } from '../../shell/session.tsx';
 import type { Choice } from './choice.ts';
 import { useDeadLettersTexts } from './texts.ts';
-import { useLetters, type Delivery } from './use-dead-letters.ts';
+import { groupsKey, isSame, putIntoRow, useLetters, type Delivery } from './use-dead-letters.ts';
+
+const sendAgainKey = ['dead-letters', 'send-again'] as const;
+const noticeOf = ({ notificationId, subscriptionId }: Delivery) => `not-sent ${notificationId} ${subscriptionId}`;
+const isDead = ({ state }: Delivery): boolean => deadStates.some((each) => each === state);
 
 interface Props {
   group: Group;
@@ -34,25 +40,50 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
   const client = useQueryClient();
   const letters = useLetters(group, criteria);
   const retry = useMutation({
+    mutationKey: sendAgainKey,
     mutationFn: ({ notificationId, subscriptionId }: Delivery) =>
       answerOf(
         api.POST('/admin/v1/deliveries/{notificationId}/{subscriptionId}/retry', {
           params: { path: { notificationId, subscriptionId } },
         }),
       ),
-    onSuccess: () => {
-      notifications.show({
-        color: 'green',
-        title: t('sentAgain'),
-        message: t('sentAgainText'),
-      });
+    onMutate: (row) => void notifications.hide(noticeOf(row)),
+    onSuccess: (answered) => {
+      putIntoRow(client, answered);
+      notifications.show({ color: 'green', withBorder: true, message: `${t('sentAgain')}. ${t('sentAgainText')}` });
+    },
+    onError: (error, row) => {
+      if (isProblem(error, 'delivery-delivered')) putIntoRow(client, { ...row, state: 'delivered' });
     },
     // Also where it was refused: it may have arrived by now.
     onSettled: () => {
       readListsAnew(client);
-      return client.invalidateQueries({ queryKey: ['dead-letters'] });
+      return client.invalidateQueries({ queryKey: groupsKey });
     },
   });
+  // Of each row: others can be sent meanwhile, and this list be closed and opened again.
+  const underWay = useMutationState({
+    filters: { mutationKey: sendAgainKey, status: 'pending' },
+    select: ({ state }) => state.variables as Delivery,
+  });
+  /** Its error moves no row, and is there until it is closed or the same one is sent again. */
+  const send = (row: Delivery) =>
+    void retry.mutateAsync(row).catch((error: unknown) =>
+      notifications.show({
+        id: noticeOf(row),
+        color: 'red',
+        autoClose: false,
+        withBorder: true,
+        message: (
+          <>
+            <Text size="sm" fw={700} mb="xs" className="anywhere">
+              {t('notSentAgain', { id: row.notificationId })}
+            </Text>
+            <ProblemAlert error={error} />
+          </>
+        ),
+      }),
+    );
   /** One of which it is not known whether it arrived. */
   const [asked, setAsked] = useState<Delivery>();
   const plain = usePlainError();
@@ -76,7 +107,7 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
             size="xs"
             aria-label={t('selectLetter', { id: row.notificationId })}
             checked={isInChosenGroup || choice.hasDelivery(row)}
-            disabled={isInChosenGroup || (choice.isFull && !choice.hasDelivery(row))}
+            disabled={isInChosenGroup || ((choice.isFull || !isDead(row)) && !choice.hasDelivery(row))}
             onChange={(event) => choice.setDelivery(keyOf(row), event.currentTarget.checked)}
           />
         </Tooltip>
@@ -131,18 +162,25 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
       header: '',
       width: '150px',
       align: 'right',
-      render: (row) => (
-        <Button
-          size="compact-xs"
-          variant="default"
-          disabled={!may}
-          loading={retry.isPending && retry.variables.notificationId === row.notificationId}
-          aria-label={t('sendOneAgain', { id: row.notificationId })}
-          onClick={() => (row.state === 'unknown' ? setAsked(row) : retry.mutate(row))}
-        >
-          {t('sendAgain')}
-        </Button>
-      ),
+      render: (row) =>
+        isDead(row) ? (
+          <Button
+            size="compact-xs"
+            variant="default"
+            disabled={!may}
+            loading={underWay.some((each) => isSame(each, row))}
+            aria-label={t('sendOneAgain', { id: row.notificationId })}
+            onClick={() => (row.state === 'unknown' ? setAsked(row) : send(row))}
+          >
+            {t('sendAgain')}
+          </Button>
+        ) : row.state === 'delivered' ? (
+          <DeliveryStateBadge state="delivered" />
+        ) : (
+          <Text span size="sm" c="dimmed">
+            {t('wasSentAgain')}
+          </Text>
+        ),
     },
   ];
 
@@ -152,7 +190,6 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
     <>
       <AsOf at={pages[0]?.readAt} onAgain={() => void letters.refetch()} />
       {problem}
-      {retry.isError && !asked && <ProblemAlert error={retry.error} />}
       <Confirm
         opened={asked !== undefined}
         onClose={() => setAsked(undefined)}

@@ -1,4 +1,10 @@
-import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import {
+  keepPreviousData,
+  useInfiniteQuery,
+  useQuery,
+  type InfiniteData,
+  type QueryClient,
+} from '@tanstack/react-query';
 import { answerOf, api } from '../../api/client.ts';
 import { untilItPasses } from '../../api/queries.ts';
 import { readNow } from '../../parts/next-page.ts';
@@ -24,6 +30,10 @@ const narrowingOf = ({ acceptedFrom, acceptedTo, replay, channels }: Criteria): 
   channel: channels[0],
 });
 
+/** How many there are, in groups. */
+export const groupsKey = ['dead-letters', 'groups'] as const;
+const singleKey = ['dead-letters', 'single'] as const;
+
 export function useDeadLetters(criteria: Criteria) {
   const query = {
     ...narrowingOf(criteria),
@@ -33,7 +43,7 @@ export function useDeadLetters(criteria: Criteria) {
     errorClass: criteria.errorClasses[0],
   };
   return useQuery({
-    queryKey: ['dead-letters', query],
+    queryKey: [...groupsKey, query],
     queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/dead-letters', { params: { query }, signal })),
     refetchInterval: ({ state: { data } }) => (data && !data.isComplete ? seldomMs : everyMs),
     placeholderData: keepPreviousData,
@@ -47,7 +57,7 @@ export function useDeadLetters(criteria: Criteria) {
 export function useLetters({ subscriptionId, state, errorClass }: Group, criteria: Criteria) {
   const query = { ...narrowingOf(criteria), subscription: subscriptionId, state, errorClass, limit: perPage };
   return useInfiniteQuery({
-    queryKey: ['dead-letters', 'single', query],
+    queryKey: [...singleKey, query],
     queryFn: ({ signal, pageParam }) =>
       readNow(
         answerOf(api.GET('/admin/v1/deliveries', { params: { query: { ...query, cursor: pageParam } }, signal })),
@@ -59,3 +69,21 @@ export function useLetters({ subscriptionId, state, errorClass }: Group, criteri
     refetchOnReconnect: false,
   });
 }
+
+/** Puts what is known of a delivery now into its row: nothing is read again, and no row moves. */
+export function putIntoRow(client: QueryClient, known: Delivery): void {
+  client.setQueriesData<InfiniteData<{ deliveries: Delivery[] }>>(
+    { queryKey: singleKey },
+    (data) =>
+      data && {
+        ...data,
+        pages: data.pages.map((page) => ({
+          ...page,
+          deliveries: page.deliveries.map((each) => (isSame(each, known) ? known : each)),
+        })),
+      },
+  );
+}
+
+export const isSame = (one: Delivery, other: Delivery): boolean =>
+  one.notificationId === other.notificationId && one.subscriptionId === other.subscriptionId;

@@ -69,7 +69,7 @@ function FailedAgain({ work }: { work: Replay }) {
   const format = useFormat();
   const query = { replay: work.id };
   const { data, error, refetch } = useQuery({
-    queryKey: ['dead-letters', query],
+    queryKey: ['dead-letters', 'groups', query],
     queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/dead-letters', { params: { query }, signal })),
     refetchInterval: () => lookAgainMs(work),
   });
