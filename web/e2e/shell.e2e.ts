@@ -1,4 +1,4 @@
-import { expect, retype, signIn, test } from './harness.js';
+import { expect, lookAt, retype, signIn, test } from './harness.js';
 
 test('every page of the navigation opens by its link, and at its address', async ({ open, heraut }) => {
   // While nothing was accepted, the overview leads on to the first steps.
@@ -57,4 +57,21 @@ test('the first load is less than 250 KB of script', async ({ heraut, browser })
   // As they are sent: compressed. NaN, where one is not, is no number below it.
   expect([...sizes.values()].reduce((sum, size) => sum + size, 0)).toBeLessThan(250_000);
   await context.close();
+});
+
+test('a filter in the address of a list that is not understood is refused, and named', async ({ open }) => {
+  for (const [address, name, field] of [
+    ['subscriptions?state=pausd', 'state', 'State'],
+    ['replays?state=runing', 'state', 'State'],
+    ['replays?kind=typo', 'kind', 'Kind'],
+    ['alerts?tab=past&rule=typo', 'rule', 'Rule'],
+    ['alerts?tab=past&subject=abc', 'rule', undefined],
+  ] as const) {
+    const page = await open(address);
+    await expect(page.getByRole('alert').first()).toContainText(name);
+    await expect(page.getByRole('table')).toHaveCount(0);
+    if (field !== undefined)
+      await expect(page.getByRole('combobox', { name: field })).toHaveValue(address.split('=').at(-1)!);
+    await lookAt(page, `not-understood-${address.split('?')[0]}`);
+  }
 });

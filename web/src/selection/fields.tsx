@@ -1,5 +1,6 @@
 import { MultiSelect, Select } from '@mantine/core';
 import { useNamesToChoose } from '../parts/catalogue.ts';
+import { namedWithChosen } from '../parts/chosen-options.ts';
 import { useDeliveryStateTexts, type DeliveryState } from '../parts/delivery-state.tsx';
 import { errorClasses, useErrorClassTexts, type ErrorClass } from '../parts/error-class.ts';
 import { useSubscriptionChoice } from '../parts/subscription-choice.ts';
@@ -16,25 +17,6 @@ interface Several<T extends string = string> {
   value: T[];
   onChange: (value: T[]) => void;
 }
-
-/**
- * Those that are chosen are there also where the catalogue has them no more, or the API does not know them: an address
- * may have anything.
- */
-function withChosen(options: { value: string; label: string }[], chosen: readonly string[]) {
-  const known = new Set(options.map(({ value }) => value));
-  return [...chosen.filter((id) => !known.has(id)).map((id) => ({ value: id, label: id })), ...options];
-}
-
-const namedWithChosen = <T extends string>(
-  known: readonly T[],
-  nameOf: (one: T) => string,
-  chosen: readonly string[],
-) =>
-  withChosen(
-    known.map((each) => ({ value: each, label: nameOf(each) })),
-    chosen,
-  );
 
 const useSubscriptionField = (chosen: readonly string[]) => {
   const t = useSelectionTexts();

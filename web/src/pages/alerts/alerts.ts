@@ -40,8 +40,8 @@ export const readAlerts = (
 ): Promise<AlertPage> => {
   const query = {
     state,
-    ...(rule && { rule }),
-    ...(subject && { subject }),
+    rule,
+    subject,
     ...(cursor && { cursor }),
     limit: pageLength,
   };

@@ -4,6 +4,7 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useFormat } from '../../i18n/format.ts';
 import { AsOf } from '../../parts/as-of.tsx';
+import { namedWithChosen } from '../../parts/chosen-options.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
 import { readNow, readOn, tryAgain, whileOnePage } from '../../parts/next-page.ts';
@@ -12,7 +13,7 @@ import { RelativeTime } from '../../parts/relative-time.tsx';
 import { SubjectLink } from '../../parts/subject-link.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
 import { AlertDrawer } from './alert-drawer.tsx';
-import { readAlerts, ruleNames, type Alert } from './alerts.ts';
+import { readAlerts, ruleNames, type Alert, type RuleName } from './alerts.ts';
 import { useAlertTexts } from './texts.ts';
 
 /** The alerts that are over, newest first. */
@@ -20,8 +21,9 @@ export function PastAlerts() {
   const t = useAlertTexts();
   const format = useFormat();
   const [state, set] = useUrlState();
-  const rule = ruleNames.find((name) => name === oneOf(state['rule']));
-  const subject = rule && oneOf(state['subject']);
+  // A text that is no rule is refused, and so is a subject without one.
+  const rule = oneOf(state['rule']) as RuleName | undefined;
+  const subject = oneOf(state['subject']);
   const query = useInfiniteQuery({
     queryKey: ['alerts', 'resolved', rule, subject],
     queryFn: ({ pageParam, signal }) => readNow(readAlerts('resolved', { rule, subject }, pageParam, signal)),
@@ -75,7 +77,7 @@ export function PastAlerts() {
         <Select
           aria-label={t('rule')}
           placeholder={t('allRules')}
-          data={ruleNames.map((name) => ({ value: name, label: t(name) }))}
+          data={namedWithChosen(ruleNames, t, rule === undefined ? [] : [rule])}
           value={rule ?? null}
           onChange={(next) => set({ rule: next ?? undefined, subject: undefined })}
           clearable
@@ -99,16 +101,18 @@ export function PastAlerts() {
       {query.data && rows.length === 0 ? (
         <EmptyState title={rule === undefined ? t('nothingPast') : t('nothingPastFiltered')} />
       ) : (
-        <ListTable
-          label={t('past')}
-          columns={columns}
-          rows={rows}
-          keyOf={({ id }) => id}
-          onOpen={({ id }) => set({ alert: id }, true)}
-          onEnd={readOn(query)}
-          isLoading={query.isPending || query.isFetchingNextPage}
-          isMarked={({ id }) => id === opened}
-        />
+        (query.data || query.isPending) && (
+          <ListTable
+            label={t('past')}
+            columns={columns}
+            rows={rows}
+            keyOf={({ id }) => id}
+            onOpen={({ id }) => set({ alert: id }, true)}
+            onEnd={readOn(query)}
+            isLoading={query.isPending || query.isFetchingNextPage}
+            isMarked={({ id }) => id === opened}
+          />
+        )
       )}
       <AlertDrawer id={opened} listed={rows} onClose={() => set({ alert: undefined })} />
     </>

@@ -4,6 +4,7 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { AnchorLink, ButtonLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
+import { namedWithChosen } from '../../parts/chosen-options.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { FoldedFilters } from '../../parts/folded-filters.tsx';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
@@ -39,8 +40,9 @@ export function ReplaysPage() {
   const navigate = useNavigate();
   const may = useMay('operator');
   const [address, set] = useUrlState();
-  const kind = workKinds.find((each) => each === oneOf(address['kind']));
-  const state = workStates.find((each) => each === oneOf(address['state']));
+  // A text that is none of these is refused.
+  const kind = oneOf(address['kind']) as Replay['kind'] | undefined;
+  const state = oneOf(address['state']) as Replay['state'] | undefined;
   const list = useInfiniteQuery({
     queryKey: ['replays', kind, state],
     queryFn: ({ signal, pageParam }) =>
@@ -107,7 +109,7 @@ export function ReplaysPage() {
             label={t('kind')}
             placeholder={t('anyKind')}
             clearable
-            data={workKinds.map((each) => ({ value: each, label: work(each) }))}
+            data={namedWithChosen(workKinds, work, kind === undefined ? [] : [kind])}
             value={kind ?? null}
             onChange={(next) => set({ kind: next ?? undefined })}
           />
@@ -115,7 +117,7 @@ export function ReplaysPage() {
             label={t('state')}
             placeholder={t('anyState')}
             clearable
-            data={workStates.map((each) => ({ value: each, label: work(nameOfState(each)) }))}
+            data={namedWithChosen(workStates, (each) => work(nameOfState(each)), state === undefined ? [] : [state])}
             value={state ?? null}
             onChange={(next) => set({ state: next ?? undefined })}
           />

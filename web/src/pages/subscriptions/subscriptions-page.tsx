@@ -7,6 +7,7 @@ import { useNamesToChoose } from '../../parts/catalogue.ts';
 import { answerOf, api } from '../../api/client.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { useTotals } from '../../parts/activity.ts';
+import { namedWithChosen } from '../../parts/chosen-options.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { FoldedFilters } from '../../parts/folded-filters.tsx';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
@@ -38,7 +39,8 @@ export function SubscriptionsPage() {
   const [state, set] = useUrlState();
   const [created, setCreated] = useState<Created>();
   const filter = {
-    state: states.find((each) => each === state['state']),
+    // A text that is no state is refused.
+    state: oneOf(state['state']) as (typeof states)[number] | undefined,
     owner: oneOf(state['owner']),
     channel: oneOf(state['channel']),
     endpoint: oneOf(state['endpoint']),
@@ -145,6 +147,7 @@ function Filters() {
   const channels = useNamesToChoose('channels');
   const owners = useNamesToChoose('applications');
   const [typed, type] = useTypedText('text');
+  const chosenState = oneOf(state['state']);
   const choose = (name: 'owner' | 'channel', { names, isLoading, onDropdownOpen }: typeof channels) => {
     const chosen = oneOf(state[name]);
     return (
@@ -180,8 +183,8 @@ function Filters() {
           <Select
             aria-label={t('state')}
             placeholder={t('state')}
-            data={states.map((value) => ({ value, label: stateText(value) }))}
-            value={oneOf(state['state']) ?? null}
+            data={namedWithChosen(states, stateText, chosenState === undefined ? [] : [chosenState])}
+            value={chosenState ?? null}
             clearable
             clearButtonProps={{ 'aria-label': t('clearOne', { name: t('state') }) }}
             onChange={(value) => set({ state: value ?? undefined })}
