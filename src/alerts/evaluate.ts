@@ -175,7 +175,7 @@ function nextSamples(
   if (!backlogGrowing.isEnabled || observed.dueCount < backlogGrowing.count) return [];
   const forMs = backlogGrowing.forSeconds * 1000;
   const sampleEveryMs = forMs / samples;
-  // What lies ahead, here and below, is from before Postgres' clock was set back.
+  // A time ahead, here and below, is from before Postgres' clock was set back.
   const kept = before.filter((sample) => sample.at <= at && at - sample.at <= forMs + sampleEveryMs + lateMs);
   if (at - (kept.at(-1)?.at ?? 0) < sampleEveryMs) return kept;
   return [...kept, { at, count: observed.dueCount, dueSince: observed.oldestDue?.since.getTime() ?? at }];

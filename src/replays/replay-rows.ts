@@ -151,8 +151,8 @@ export const postponeReplay = statement(
 );
 
 /**
- * No step is planned so far ahead, but for the first one of a replay that is to begin at a time: Postgres' clock was set
- * back, and nothing would be done until it is where it was. One whose step is being made gets a new time from that.
+ * No step is planned so far ahead, but for the first one of a replay that is to begin at a time: Postgres' clock was
+ * set back, and nothing would be done until it is where it was. One whose step is being made gets a new time from that.
  */
 export const bringForward = statement(
   'bring-replays-forward',
