@@ -155,7 +155,6 @@ export const arrows = {
     'publishing',
     'endpoints',
     'subscriptions',
-    'channels',
     'auth',
     'idempotency',
     'audit',

@@ -156,11 +156,11 @@ export const postponeReplay = statement(
  */
 export const bringForward = statement(
   'bring-replays-forward',
-  `UPDATE replay SET next_step_at = now() WHERE id IN (
+  `UPDATE replay SET next_step_at = now() WHERE id = ANY (ARRAY(
      SELECT id FROM replay
      WHERE next_step_at > now() + interval '1 minute' AND (state = 'running' OR state = 'scheduled' AND start_at IS NULL)
      FOR UPDATE SKIP LOCKED
-   )`,
+   ))`,
 );
 
 export const sweepItems = statement(
