@@ -1,4 +1,5 @@
 import { statement } from '../infra/postgres/statement.js';
+import { askedNotBefore } from '../ledger/asked-not-before.js';
 import { mostCountedAhead } from './situation.js';
 
 /** Of the changes of one subscription, as many are read. */
@@ -6,7 +7,7 @@ export const mostChanges = 500;
 
 export const notification = statement(
   'explained-notification',
-  'SELECT channel, body, not_before, accepted_at FROM notification WHERE id = $id',
+  `SELECT channel, body, ${askedNotBefore}, accepted_at FROM notification WHERE id = $id`,
 );
 
 /** When the first entry was noted that is kept. */

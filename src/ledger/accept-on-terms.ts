@@ -94,7 +94,7 @@ const reserve = (wanted: string) => `
  * A delivery that may not be sent now is held at once, and its subscription's row is made or refreshed with it: then a
  * dispatcher releases it (held-subscriptions.ts). One that keeps order lines up (line-up.ts), unless it is scheduled:
  * then it does when it is due. One that is dated a moment ahead, and so is not sent yet, lines up now: `next_at` keeps
- * its date while it is held for its order. Its notification has no `not_before`, which its publisher did not ask for.
+ * its date while it is held for its order.
  */
 const insertOnTerms = statement(
   'accept-on-terms',
@@ -132,16 +132,14 @@ const insertOnTerms = statement(
   ),
   refused AS MATERIALIZED (SELECT id FROM repeated UNION ALL SELECT id FROM duplicate),
   accepted AS MATERIALIZED (
-    SELECT id, channel, publisher, body, request_key, trace_parent, keeps_place,
+    SELECT id, channel, publisher, body, request_key, trace_parent,
       to_timestamp(not_before_ms / 1000) AS not_before, to_timestamp(expires_ms / 1000) AS expires_at
     FROM ${notificationsOnTerms.from}
     WHERE ${mayWrite} AND id NOT IN (SELECT id FROM refused)
   ),
   notifications AS (
     INSERT INTO notification (id, channel, publisher, body, request_key, trace_parent, not_before)
-    SELECT id, channel, publisher, body, request_key, trace_parent,
-      CASE WHEN NOT keeps_place THEN nullif(not_before, '-infinity') END
-    FROM accepted
+    SELECT id, channel, publisher, body, request_key, trace_parent, nullif(not_before, '-infinity') FROM accepted
   ),
   planned AS MATERIALIZED (
     SELECT (${notificationsOnTerms.array('id')})[nr] AS id, nr, subscription_id, object_key,

@@ -1,4 +1,5 @@
 import { statement } from '../infra/postgres/statement.js';
+import { askedNotBefore } from '../ledger/asked-not-before.js';
 
 /* Statements that read notifications for people. */
 
@@ -13,7 +14,7 @@ export const notificationsOfList = statement(
      n.content -> 'kenmerken' AS characteristics, d.deliveries
    FROM unnest($ids::uuid[]) AS k (id)
    CROSS JOIN LATERAL (
-     SELECT id, channel, publisher, request_key, not_before, accepted_at,
+     SELECT id, channel, publisher, request_key, ${askedNotBefore}, accepted_at,
        CASE WHEN octet_length(body) <= 65536 THEN body::json END AS content
      FROM notification WHERE id = k.id LIMIT 1
    ) n
@@ -29,7 +30,7 @@ export const notificationsOfList = statement(
 
 export const oneNotification = statement(
   'read-notification',
-  `SELECT id, channel, publisher, request_key, not_before, accepted_at, body FROM notification WHERE id = $id`,
+  `SELECT id, channel, publisher, request_key, ${askedNotBefore}, accepted_at, body FROM notification WHERE id = $id`,
 );
 
 /** Requests that were answered with it, as long as their keys are remembered. */

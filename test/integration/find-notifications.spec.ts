@@ -514,6 +514,35 @@ describe('a list of notifications with several deliveries each', () => {
   });
 });
 
+describe('a notification that waits', () => {
+  it('is said to be scheduled where its publisher asked for that, not where it is dated a moment ahead', async () => {
+    const place = await createDatabase();
+    const test = await TestLedger.open({ DATABASE_URL: place.url });
+    const search = new LedgerSearch(test.postgres);
+    const reader = new NotificationReader(
+      test.postgres,
+      search,
+      new DeliveryReader(test.postgres, search),
+      noDirectory,
+    );
+    const [{ notificationId: asked }, { notificationId: dated }] = [
+      (await test.accept())[0]!,
+      (await test.accept())[0]!,
+    ];
+    await test.sql(
+      `UPDATE notification SET not_before = accepted_at + CASE id WHEN $1 THEN interval '1 hour' ELSE interval '500 ms' END`,
+      [asked],
+    );
+    const page = await reader.list({}, undefined, 10);
+    const listed = new Map(page.notifications.map(({ id, notBefore }) => [id, notBefore]));
+    expect([listed.get(asked), listed.get(dated)]).toEqual([expect.any(Date), null]);
+    const [first, second] = [await reader.find(asked, undefined, 10), await reader.find(dated, undefined, 10)];
+    expect([first?.notBefore, second?.notBefore]).toEqual([expect.any(Date), null]);
+    await test.close();
+    await place.drop();
+  });
+});
+
 describe('a search by what is in large bodies', () => {
   const length = 200_000;
   const count = 56;

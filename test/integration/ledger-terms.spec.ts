@@ -272,19 +272,6 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
     expect(rows.map(({ expires_at: expiresAt }) => timeOf(expiresAt))).toEqual([now - 1000, now + 60_000, null, null]);
   });
 
-  it('says of a notification that it was scheduled where its publisher asked for that, not where it is dated ahead', async () => {
-    const notBefore = Date.now() + 600_000;
-    const items = [onTerms({ notBefore }), onTerms({ notBefore, keepsPlace: true })];
-    await accept(...items);
-    expect(await statesOf(...items)).toEqual([['waiting'], ['waiting']]);
-    const rows = await test.sql<{ not_before: Date | null; next_at: Date }>(
-      'SELECT n.not_before, d.next_at FROM notification n JOIN delivery d ON d.notification_id = n.id WHERE n.id = ANY ($1) ORDER BY n.id',
-      [items.map(({ id }) => id)],
-    );
-    expect(rows.map(({ not_before: asked }) => asked && asked.getTime())).toEqual([notBefore, null]);
-    expect(rows.map(({ next_at: due }) => due.getTime())).toEqual([notBefore, notBefore]);
-  });
-
   it('lets everything wait where there is no queue, and a notification for later until then', async () => {
     const now = Date.now();
     const items = [onTerms({ request: requestKey() }), onTerms({ notBefore: now + 60_000 })];

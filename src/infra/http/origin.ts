@@ -19,9 +19,10 @@ const ownAddress = /^(127\.0\.0\.1|\[::1\])(:\d{1,5})?$/;
 
 /**
  * Whether a request may name the host that it names: one of ALLOWED_HOSTS, or this machine's own address where it
- * comes from here through no proxy, as from the command line or an SSH tunnel. A page that was led here by a name of
- * its own names that one, and no browser lets it name another. A proxy here that says nothing of itself may pass on
- * such a Host of a caller: his answers lead him to his own machine, and nobody else gets them.
+ * comes from here through no proxy, as from the command line or an SSH tunnel. A page of another name that resolves to
+ * this machine (DNS rebinding) has the browser send that name, and cannot change it. A proxy on this machine that adds
+ * no header may pass on such a Host of its caller: the URLs in that answer lead to the caller's own machine, and nobody
+ * else gets the answer.
  */
 export const mayNameHost = (request: FastifyRequest): boolean =>
   request.server.allowedHosts.has(request.host) || (ownAddress.test(request.host) && isFromHere(request));
