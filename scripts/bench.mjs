@@ -1,6 +1,7 @@
 // `npm run bench`: measures how fast Heraut is on this machine, and the cost of a delivery. docs/performance.md says
 // how.
 import { writeFileSync } from 'node:fs';
+import { DiskWatch } from './bench/disk-watch.mjs';
 import { isolationToJson, isolationToTable, missedIsolation } from './bench/isolation-report.mjs';
 import { IsolationMeasurements } from './bench/isolation.mjs';
 import { finishMeasuring, startMeasuringPlace, startOddReceivers } from './bench/measuring-place.mjs';
@@ -11,6 +12,8 @@ import { toSoakJson, toSoakTable } from './bench/soak-report.mjs';
 import { soak } from './bench/soak.mjs';
 import { runCommand } from './command.mjs';
 
+/** @typedef {import('./command.mjs').Run & { watchDisk: () => DiskWatch }} Command */
+
 const warmUpSeconds = 10;
 const rawSeconds = 3;
 const openLoopRates = [200, 1000];
@@ -20,12 +23,13 @@ const shortClosedLoop = { seconds: 8, count: 160_000 };
 await runCommand(async ({ log, onEnd }) => {
   const options = readOptions();
   const place = await startMeasuringPlace({ log, onEnd }, options);
-  const { machine, measurements } = place;
+  const { directory, machine, measurements } = place;
+  const watchDisk = () => new DiskWatch(directory, onEnd);
   await measurements.subscribe();
   await measurements.warmUp(warmUpSeconds);
   const report = options.soak
-    ? await reportSoak(measurements, { minutes: options.soak, log })
-    : await reportFigures(measurements, options, { log, onEnd });
+    ? await reportSoak(measurements, { minutes: options.soak, disk: watchDisk(), log })
+    : await reportFigures(measurements, options, { log, onEnd, watchDisk });
   const wrong = await finishMeasuring(place, log);
 
   const results = { machine, date: new Date().toISOString(), embedded: options.embedded, processes: options.processes };
@@ -39,11 +43,11 @@ await runCommand(async ({ log, onEnd }) => {
 
 /**
  * @param {import('./bench/scenarios.mjs').Measurements} measurements
- * @param {{ minutes: number, log: (line: string) => void }} how
+ * @param {{ minutes: number, disk: DiskWatch, log: (line: string) => void }} how
  * @returns {Promise<import('./bench/report.mjs').Report>}
  */
-async function reportSoak(measurements, { minutes, log }) {
-  const soaked = await soak(measurements, { minutes, log });
+async function reportSoak(measurements, how) {
+  const soaked = await soak(measurements, how);
   return {
     toTable: (results) => toSoakTable({ ...results, soaked }),
     toJson: (results) => toSoakJson({ ...results, soaked }),
@@ -54,7 +58,7 @@ async function reportSoak(measurements, { minutes, log }) {
 /**
  * @param {import('./bench/scenarios.mjs').Measurements} measurements
  * @param {import('./bench/options.mjs').Options} options
- * @param {import('./command.mjs').Run} command
+ * @param {Command} command
  * @returns {Promise<import('./bench/report.mjs').Report>}
  */
 async function reportFigures(measurements, { seconds, count, only, beside, embedded }, command) {
@@ -94,13 +98,13 @@ async function reportFigures(measurements, { seconds, count, only, beside, embed
  * @param {number} how.seconds
  * @param {readonly import('./bench/odd-endpoints.mjs').Kind[]} how.kinds
  * @param {import('./bench/report.mjs').ClosedLoop | undefined} how.closedLoop undefined: a short one is measured first
- * @param {import('./command.mjs').Run} command
+ * @param {Command} command
  */
-async function measureIsolation(measurements, { seconds, kinds, closedLoop }, { log, onEnd }) {
+async function measureIsolation(measurements, { seconds, kinds, closedLoop }, { log, onEnd, watchDisk }) {
   const { installation } = measurements;
   const odd = new OddEndpoints(await startOddReceivers({ log, onEnd }), installation);
   const freezable = new OddEndpoints(await startOddReceivers({ log, onEnd }), installation, 1);
   const { deliveriesPerSecond } = closedLoop ?? (await measurements.closedLoop(shortClosedLoop));
-  const isolation = new IsolationMeasurements({ measurements, odd, freezable, log });
+  const isolation = new IsolationMeasurements({ measurements, odd, freezable, disk: watchDisk(), log });
   return await isolation.measure({ seconds, kinds, closedLoopPerSecond: deliveriesPerSecond });
 }

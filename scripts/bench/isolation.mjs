@@ -21,6 +21,8 @@ import { apiAsTarget } from './scenarios.mjs';
  * @property {number[]} undisturbedThirdsP95Ms of that time, in turn: how far they are apart is what the machine does by itself
  * @property {number} besideP95Ms
  * @property {number[]} thirdsP95Ms of the time beside them, in turn: the first has the onset
+ * @property {number[]} undisturbedThirdsDiskMs the longest small write of the benchmark's own in each of them: a 201 waits for the disk
+ * @property {number[]} thirdsDiskMs
  * @property {number} lost accepted deliveries that never came, of the healthy one and of the others
  * @property {number} calls to the others while they were in trouble
  * @property {number} repeated deliveries of the others that were answered well more than once
@@ -63,12 +65,14 @@ export class IsolationMeasurements {
    * @param {import('./scenarios.mjs').Measurements} parts.measurements
    * @param {OddEndpoints} parts.odd
    * @param {OddEndpoints} parts.freezable of a process of their own
+   * @param {import('./disk-watch.mjs').DiskWatch} parts.disk
    * @param {(line: string) => void} parts.log
    */
-  constructor({ measurements, odd, freezable, log }) {
+  constructor({ measurements, odd, freezable, disk, log }) {
     this.measurements = measurements;
     this.odd = odd;
     this.freezable = freezable;
+    this.disk = disk;
     this.log = log;
   }
 
@@ -125,6 +129,8 @@ export class IsolationMeasurements {
       undisturbedThirdsP95Ms: thirdsOf(undisturbed.latencyMs),
       besideP95Ms: p95Of(beside.latencyMs),
       thirdsP95Ms: thirdsOf(beside.latencyMs),
+      undisturbedThirdsDiskMs: undisturbed.diskMs,
+      thirdsDiskMs: beside.diskMs,
       lost: await this.#countLost([undisturbed.healthy, undisturbed.others, beside.healthy, others]),
       calls,
       repeated: arrivals.times.filter((times) => times > 1).length,
@@ -163,6 +169,8 @@ export class IsolationMeasurements {
       undisturbedThirdsP95Ms: thirdsOf(undisturbed.latencyMs),
       besideP95Ms: p95Of(besideMs),
       thirdsP95Ms: thirdsOf(besideMs),
+      undisturbedThirdsDiskMs: undisturbed.diskMs,
+      thirdsDiskMs: this.disk.slowestMs(dueMs, arrivals.lastMs, 3),
       lost: await this.#countLost([undisturbed.healthy, undisturbed.others, neighbour, burst]),
       calls: arrivals.calls,
       repeated: arrivals.times.filter((times) => times > 1).length,
@@ -209,9 +217,11 @@ export class IsolationMeasurements {
       this.#publish(`${endpoints} ${kind}`, second, ofOthers),
     ]);
     await this.#untilArrived(healthy);
+    const { startedMs } = healthy.published;
+    const diskMs = this.disk.slowestMs(startedMs, startedMs + seconds * 1000, 3);
     const latencyMs = await this.#latencies(healthy);
     this.log(`isolation: beside ${endpoints} ${kind}, p95 is ${p95Of(latencyMs).toFixed(1)} ms`);
-    return { healthy, others, latencyMs };
+    return { healthy, others, latencyMs, diskMs };
   }
 
   /**

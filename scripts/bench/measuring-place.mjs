@@ -49,7 +49,7 @@ export async function startMeasuringPlace(
   const receiverUrl = await receiver.call('listen', undefined);
   const runs = new Runs();
   const measurements = new Measurements({ runs, installation, receiver, load, receiverUrl, log });
-  return { machine, installation, measurements };
+  return { directory, machine, installation, measurements };
 }
 
 /**

@@ -14,16 +14,17 @@ export function toSoakTable({ soaked, ...setting }) {
   const processes = processesOf(setting);
   const ms = (/** @type {import('./percentiles.mjs').Percentiles} */ { p50, p95, p99 }) =>
     [p50, p95, p99].map((value) => value.toFixed(1).padStart(7)).join('');
-  const lines = minutes.map(({ minute, publishToReceiveMs, acceptedMs, rss }) => [
+  const lines = minutes.map(({ minute, publishToReceiveMs, acceptedMs, slowestDiskMs, rss }) => [
     String(minute).padStart(6),
     ms(publishToReceiveMs),
     ms(acceptedMs),
+    slowestDiskMs.toFixed(1).padStart(8),
     ...processes.map(([process]) => `${whole(rss[process])} MB`),
   ]);
   const percentiles = ['p50', 'p95', 'p99'].map((name) => name.padStart(7)).join('');
   const head = [
-    ['', 'publish → receive, ms', '201, ms', ...processes.map(([, name]) => name)],
-    ['minute', percentiles, percentiles],
+    ['', 'publish → receive, ms', '201, ms', 'disk, ms', ...processes.map(([, name]) => name)],
+    ['minute', percentiles, percentiles, 'longest'],
   ];
   const verdicts = processes.map(([process, name]) => [name, verdictOf(minutes.map(({ rss }) => rss[process]))]);
   return [
@@ -53,10 +54,11 @@ export function toSoakJson({ soaked: { ratePerSecond, minutes }, ...setting }) {
     date: setting.date,
     soak: {
       ratePerSecond,
-      minutes: minutes.map(({ minute, publishToReceiveMs, acceptedMs, rss }) => ({
+      minutes: minutes.map(({ minute, publishToReceiveMs, acceptedMs, slowestDiskMs, rss }) => ({
         minute,
         publishToReceiveMs: roundedPercentiles(publishToReceiveMs),
         acceptedMs: roundedPercentiles(acceptedMs),
+        slowestDiskMs: rounded(slowestDiskMs),
         rssMegabytes: Object.fromEntries(processesOf(setting).map(([process]) => [process, rounded(rss[process])])),
       })),
       memory: Object.fromEntries(memory),

@@ -1,4 +1,5 @@
 // A steady load for as long as one likes: what grows with time shows here.
+import { sharedNowMs } from './clock.mjs';
 import { median } from './percentiles.mjs';
 
 /** @typedef {import('./percentiles.mjs').Percentiles} Percentiles */
@@ -8,6 +9,7 @@ import { median } from './percentiles.mjs';
  * @property {number} minute counts from 1
  * @property {Percentiles} publishToReceiveMs
  * @property {Percentiles} acceptedMs
+ * @property {number} slowestDiskMs the longest small write of the minute
  * @property {{ api: number, worker: number }} rss resident megabytes, the median of the minute
  */
 
@@ -34,23 +36,26 @@ const flatShare = 0.05;
 
 /**
  * @param {import('./scenarios.mjs').Measurements} measurements
- * @param {{ minutes: number, log: (line: string) => void }} how
+ * @param {{ minutes: number, disk: import('./disk-watch.mjs').DiskWatch, log: (line: string) => void }} how
  * @returns {Promise<Soaked>}
  */
-export async function soak(measurements, { minutes, log }) {
+export async function soak(measurements, { minutes, disk, log }) {
   /** @type {Minute[]} */
   const all = [];
   for (let minute = 1; minute <= minutes; minute++) {
+    const startedMs = sharedNowMs();
     const samples = [measurements.rss()];
     const sampling = setInterval(() => samples.push(measurements.rss()), sampleMs);
     const figures = await measurements.openLoop({ ratePerSecond, seconds: 60 }).finally(() => clearInterval(sampling));
+    const [slowestDiskMs = 0] = disk.slowestMs(startedMs, sharedNowMs(), 1);
     await measurements.runs.reckon({ except: 1 });
     const rss = {
       api: median(samples.map(({ api }) => api)),
       worker: median(samples.map(({ worker }) => worker)),
     };
     log(`minute ${minute} of ${minutes}: api ${rss.api.toFixed(0)} MB, worker ${rss.worker.toFixed(0)} MB`);
-    all.push({ minute, publishToReceiveMs: figures.publishToReceiveMs, acceptedMs: figures.acceptedMs, rss });
+    const { publishToReceiveMs, acceptedMs } = figures;
+    all.push({ minute, publishToReceiveMs, acceptedMs, slowestDiskMs, rss });
   }
   return { ratePerSecond, minutes: all };
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startChild, type Child } from '../../scripts/bench/child.mjs';
 import { notificationWriter } from '../../scripts/bench/notification.mjs';
+import { slowestIn } from '../../scripts/bench/disk-watch.mjs';
 import { isolationToJson, missedIsolation } from '../../scripts/bench/isolation-report.mjs';
 import { thirdsOf, type Isolation } from '../../scripts/bench/isolation.mjs';
 import type { Behaviour, OddReceiversHandlers } from '../../scripts/bench/odd-receivers.mjs';
@@ -100,12 +101,25 @@ describe('the benchmark', () => {
     });
   });
 
+  it('tells the longest write of the disk in each part of a time, one that reaches into the next in both', () => {
+    const writes = [
+      { startedMs: 1000, tookMs: 2 },
+      { startedMs: 1050, tookMs: 300 },
+      { startedMs: 1400, tookMs: 5 },
+      { startedMs: 1600, tookMs: 900 },
+    ];
+    expect(slowestIn(writes, { fromMs: 1000, toMs: 1600, parts: 3 })).toEqual([300, 300, 5]);
+    expect(slowestIn([], { fromMs: 0, toMs: 9, parts: 1 })).toEqual([0]);
+  });
+
   it('takes the worst third of the time for the ratio, and says which goals are missed', () => {
     const row: Isolation = {
       kind: 'hanging',
       endpoints: 20,
       undisturbedP95Ms: 10,
       undisturbedThirdsP95Ms: [10, 8, 11],
+      undisturbedThirdsDiskMs: [1, 1, 2],
+      thirdsDiskMs: [25, 1, 1],
       besideP95Ms: 12,
       thirdsP95Ms: thirdsOf(Float64Array.from({ length: 30 }, (_, number) => (number < 10 ? 30 : 5))),
       lost: 0,
