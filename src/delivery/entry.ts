@@ -23,7 +23,10 @@ export class Entry {
     const subscription = this.subscriptions.find(delivery.subscriptionId);
     if (!subscription) return { ending: { state: 'cancelled', attempt: null } };
     const ending = this.decider.endingOf(delivery, subscription);
-    if (ending) return { ending };
+    if (ending) {
+      if (delivery.isProbe) this.admission.probeEnded(subscription);
+      return { ending };
+    }
     const place = this.admission.enter(delivery, subscription, isHandedOver);
     return place instanceof Promise
       ? this.afterWaiting(delivery, subscription, place, isHandedOver)

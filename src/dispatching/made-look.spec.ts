@@ -37,7 +37,12 @@ describe('what a look may release', () => {
   });
 
   it('is one delivery for a probe that was claimed, though all that was released before hangs', () => {
-    expect(limitFor(planned(probe), new Set(['one']))).toEqual({ subscriptionId: 'one', window: 201, limit: 1 });
+    expect(limitFor(planned(probe), new Set(['one']))).toEqual({
+      subscriptionId: 'one',
+      window: 201,
+      limit: 1,
+      isProbe: true,
+    });
   });
 
   it.each([

@@ -50,7 +50,9 @@ export function limitFor({ look, plan }: Planned, probing: ReadonlySet<string>):
   if (plan.kind === 'release') return { subscriptionId, window: plan.window, limit: plan.limit };
   // A probe goes whatever the window leaves: deliveries that were released before may hang at the endpoint that is
   // probed.
-  return probing.has(subscriptionId) ? { subscriptionId, window: look.window * 2 + 1, limit: 1 } : undefined;
+  return probing.has(subscriptionId)
+    ? { subscriptionId, window: look.window * 2 + 1, limit: 1, isProbe: true }
+    : undefined;
 }
 
 /** Those that may share a statement: of small windows many, of large ones few. */

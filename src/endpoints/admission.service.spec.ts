@@ -371,6 +371,18 @@ describe('admission', () => {
     expect(endedProbes).toEqual([[origin, 5000]]);
   });
 
+  it('has an endpoint probed again soon whose probe has ended without a call, unless another one is under way', async () => {
+    const ends = () => admission.probeEnded({ ...noLimits, callbackUrl: url, credentials: {} } as Subscription);
+    ends();
+    expect(endedProbes).toEqual([]);
+    await sendMany(5, unanswered);
+    ends();
+    expect([endedProbes, inVain]).toEqual([[[origin, 500]], [origin]]);
+    await enter(delivery(true));
+    ends();
+    expect(endedProbes).toHaveLength(1);
+  });
+
   it('claims a due probe once, however many deliveries are due with it', async () => {
     await sendMany(5, unanswered);
     nextProbeAt = new Date(0);

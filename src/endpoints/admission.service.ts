@@ -150,6 +150,14 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     void this.openEndpoints.endProbe(place.probes, betweenProbesMs, place.foundNothing);
   }
 
+  /** It has ended without a call: another delivery is to find out, and soon. */
+  probeEnded(subscription: Subscription): void {
+    const address = this.openEndpoints.of(subscription)?.address;
+    if (address === undefined) return;
+    const isUnderWay = this.probedAt.get(address) === Infinity && !this.claiming.has(address);
+    if (!isUnderWay) void this.openEndpoints.endProbe(address, betweenProbesMs, true);
+  }
+
   /** @param keepsQueueWaiting whether what is in line may keep others from coming out of the queue */
   watchQueue(keepsQueueWaiting: () => boolean): void {
     this.rooms.watchQueue(keepsQueueWaiting);

@@ -1,5 +1,6 @@
 import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { rowsOf, statement } from '../infra/postgres/statement.js';
+import { fitProbe } from './fit-probe.js';
 
 /** An endpoint whose circuit breaker is open. */
 export interface OpenEndpoint {
@@ -176,10 +177,7 @@ export const claimProbesItems = statement(
    claim AS MATERIALIZED (
      SELECT DISTINCT ON (address) address, item.subscription_id, is_due
      FROM ${claims.from} JOIN free USING (address) CROSS JOIN LATERAL (
-       SELECT (
-         SELECT d.subscription_id FROM delivery d
-         WHERE d.subscription_id = item.subscription_id AND d.state = 'held' AND d.held_for <> 'order' LIMIT 1
-       ) IS NOT NULL AS has_held
+       SELECT ${fitProbe('item.subscription_id')} IS NOT NULL AS has_held
      ) AS others
      WHERE CASE WHEN item.is_release THEN is_due AND has_held ELSE is_due OR NOT has_held END
      ORDER BY address, random()

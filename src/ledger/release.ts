@@ -1,7 +1,9 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { rowsOf, statement } from '../infra/postgres/statement.js';
 import { sameDelivery } from './delivery.js';
+import { fitProbe } from './fit-probe.js';
 import { handedOutColumns, readHandedOut, withText, type HandedOutRow, type HandedOutTogether } from './handed-out.js';
+import { lowestIdAt } from './partitions.js';
 
 /** Of the deliveries that are held for a subscription: how many may be released now. */
 export interface ReleaseLimit {
@@ -10,26 +12,31 @@ export interface ReleaseLimit {
   window: number;
   /** How many of them this call may release. */
   limit: number;
+  /** One that is a probe of their endpoint. */
+  isProbe?: boolean;
 }
 
 const limits = rowsOf<ReleaseLimit>('item', {
   subscription_id: ['uuid', (item) => item.subscriptionId],
   release_window: ['int', (item) => item.window],
   most: ['int', (item) => item.limit],
+  is_probe: ['bool', (item) => item.isProbe ?? false],
 });
 
 /**
- * Releases the oldest deliveries that are held for each of these subscriptions, under a new generation. Those that wait
- * for their turn (`order`) are not among them. The released ones that are not settled are counted by an index of their
- * own (`state <= 'queued'`: no other index has that condition, migration 24). Nothing is released for a subscription
- * that is paused by now, whatever the dispatcher knows of it: what is accepted after the pause stays. Deliveries held
- * for an ended subscription go to a worker as well, which ends them.
+ * Releases the oldest deliveries that are held for each of these subscriptions, under a new generation; as a probe one
+ * that does not expire on its way. Those that wait for their turn (`order`) are not among them. The released ones that
+ * are not settled are counted by an index of their own (`state <= 'queued'`: no other index has that condition,
+ * migration 24). Nothing is released for a subscription that is paused by now, whatever the dispatcher knows of it:
+ * what is accepted after the pause stays. Deliveries held for an ended subscription go to a worker as well, which ends
+ * them.
  */
 export const releaseItems = statement(
   'release',
   `
     WITH looked_at AS MATERIALIZED (
-      SELECT item.subscription_id AS looked_at, item.most, item.release_window, counted.outstanding
+      SELECT item.subscription_id AS looked_at, item.most, item.release_window, counted.outstanding,
+        CASE WHEN item.is_probe THEN (${fitProbe('item.subscription_id')}) ELSE '${lowestIdAt(0)}' END AS first
       FROM ${limits.from} CROSS JOIN LATERAL (
         SELECT count(*)::int AS outstanding FROM (
           SELECT FROM delivery
@@ -46,6 +53,7 @@ export const releaseItems = statement(
       SELECT held.notification_id, held.subscription_id FROM looked_at AS l CROSS JOIN LATERAL (
         SELECT notification_id, subscription_id FROM delivery
         WHERE subscription_id = l.looked_at AND state = 'held' AND held_for <> 'order'
+          AND notification_id >= l.first
         ORDER BY notification_id
         LIMIT GREATEST(0, LEAST(l.most, l.release_window - l.outstanding)) FOR UPDATE SKIP LOCKED
       ) AS held

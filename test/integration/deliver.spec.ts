@@ -50,6 +50,8 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
   /** The open endpoint that the callback URL leads to. */
   let open: OpenEndpoint | undefined;
   let mayProbe: boolean;
+  /** With the pause before the next, and whether it found nothing. */
+  let endedProbes: unknown[];
   let closed: string[];
   let reported: OperationalEvent[];
   let deliver: DeliverService;
@@ -106,6 +108,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     const policies = { for: () => defaultRetryPolicy } as unknown as RetryPolicies;
     open = undefined;
     mayProbe = false;
+    endedProbes = [];
     closed = [];
     const openEndpoints = {
       of: () => open,
@@ -113,7 +116,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
         return new Map(open && [[open.address, open]]);
       },
       claimProbe: () => Promise.resolve(mayProbe),
-      endProbe: () => Promise.resolve(),
+      endProbe: async (...probe: unknown[]) => void endedProbes.push(probe),
       close: (address: string) => Promise.resolve(closed.push(address) > 0),
     } as unknown as OpenEndpoints;
     const decider = new Decider(nothing, policies, test.heartbeat, nothing, test.config);
@@ -446,6 +449,15 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       const [delivery] = await test.accept();
       await run({ ...delivery!, isReleased: true, isProbe: true });
       expect([calls, await test.state(delivery!)]).toEqual([1, 'delivered']);
+    });
+
+    it.each<[string, boolean, unknown[]]>([
+      ['gives way to another probe soon', true, [['http://receiver', 500, true]]],
+      ['leaves its probe alone where it is none', false, []],
+    ])('%s when it has expired on the way', async (_what, isProbe, expected) => {
+      const [delivery] = await test.accept();
+      await run({ ...delivery!, isReleased: true, isProbe, expiresAt: Date.now() - minuteMs });
+      expect([calls, await test.state(delivery!), endedProbes]).toEqual([0, 'expired', expected]);
     });
 
     it('is held again when it was released before the endpoint was parked', async () => {

@@ -461,6 +461,36 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(await look()).toBe(8);
   });
 
+  it('of a parked endpoint are its probe only where they do not expire on the way: the oldest of these, or the newest', async () => {
+    const all = await accept(5, 'endpoint-parked');
+    const [first, second, third, , last] = all.map(({ notificationId }) => notificationId);
+    await openEndpoints.open(url, 'HTTP 503', 5);
+    const expiring = (seconds: number, ...ids: (string | undefined)[]) =>
+      test.sql(`UPDATE delivery SET expires_at = now() + $1 * interval '1 s' WHERE notification_id = ANY ($2)`, [
+        seconds,
+        ids,
+      ]);
+    const probe = async () => {
+      await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s', probing_until = NULL");
+      await openEndpoints.refresh();
+      await look();
+      return enqueued.splice(0).map(({ notificationId, isProbe }) => [notificationId, isProbe]);
+    };
+    await expiring(-1, first);
+    await expiring(hourMs, second);
+    expect(await probe()).toEqual([[second, true]]);
+    await expiring(14, third, last);
+    await expiring(-1, all[3]!.notificationId);
+    expect(await probe()).toEqual([[last, true]]);
+    expect(await probe()).toEqual([[third, true]]);
+    // A claim would keep others away: none is made where all have expired.
+    const probes = await test.sql('SELECT probes FROM endpoint');
+    expect(await probe()).toEqual([]);
+    expect(await test.sql('SELECT probes FROM endpoint')).toEqual(probes);
+    const [next] = await accept(1, 'endpoint-parked');
+    expect(await probe()).toEqual([[next!.notificationId, true]]);
+  });
+
   it('of a subscription with a rate are no probe of a parked endpoint before that allows one, and those of others are', async () => {
     const address = new URL(url).origin;
     const slow = await newSubscription({ ratePerSecond: 0.001 });

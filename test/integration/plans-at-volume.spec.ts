@@ -286,7 +286,16 @@ describe('with much in every state, the cost of a statement is that of its own w
     [readHeldItems, { subscription: ending, limit: 10_000 }],
     [dropItems, { subscription: ending, up_to: newestId, limit: 1000 }],
     [forgetDropItem, { subscription: ending, up_to: newestId }],
-    [releaseItems, { item_subscription_id: [ordered], item_release_window: [16], item_most: [16], process: null }],
+    ...[false, true].map((isProbe): [Statement, Values] => [
+      releaseItems,
+      {
+        item_subscription_id: [ordered],
+        item_release_window: [16],
+        item_most: [16],
+        item_is_probe: [isProbe],
+        process: null,
+      },
+    ]),
     [freeExpiredItems, { limit: 1000 }],
     [
       freeTooLongItems,
@@ -628,6 +637,46 @@ describe('with much in every state, the cost of a statement is that of its own w
       expect(pages).toBeLessThan(mostPages);
     } finally {
       await admin.query('DELETE FROM delivery WHERE subscription_id = $1', [replayed]);
+      await admin.query('VACUUM ANALYZE delivery');
+    }
+  });
+
+  it('a probe is found beside any number of deliveries that have expired, and none where all have', async () => {
+    const old = randomUUID();
+    const address = 'https://parked.example';
+    await admin.query(
+      `INSERT INTO delivery (notification_id, subscription_id, state, held_for, expires_at)
+       SELECT id, $1::uuid, 'held', 'endpoint-parked', now() - interval '1 s' FROM notification`,
+      [old],
+    );
+    await admin.query(`INSERT INTO endpoint (address, reason, failures, next_probe_at) VALUES ($1, '', 5, now())`, [
+      address,
+    ]);
+    const item = { item_subscription_id: [old], item_is_probe: [true] };
+    const looks = async () => [
+      await pagesOf(releaseItems, { ...item, item_release_window: [33], item_most: [1], process: null }),
+      await pagesOf(claimProbesItems, {
+        item_address: [address],
+        item_subscription_id: [old],
+        item_is_release: [true],
+        shortest_ms: 1,
+        longest_ms: 1,
+        fraction: 20,
+        lease_ms: 1,
+      }),
+    ];
+    try {
+      await admin.query('ANALYZE delivery');
+      for (const pages of await looks()) expect(pages).toBeLessThan(mostPages);
+      await admin.query(
+        `UPDATE delivery SET expires_at = now() + interval '1 s'
+         WHERE subscription_id = $1 AND notification_id = (SELECT max(id::text)::uuid FROM notification)`,
+        [old],
+      );
+      for (const pages of await looks()) expect(pages).toBeLessThan(mostPages);
+    } finally {
+      await admin.query('DELETE FROM delivery WHERE subscription_id = $1', [old]);
+      await admin.query('DELETE FROM endpoint WHERE address = $1', [address]);
       await admin.query('VACUUM ANALYZE delivery');
     }
   });
