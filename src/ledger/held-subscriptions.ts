@@ -71,25 +71,23 @@ export interface Look {
   catalogueVersion: number;
 }
 
+// Where another transaction has written a row that is claimed, Postgres evaluates the join of an UPDATE once more, with
+// all that it reads; an array it has already. So none is claimed beside those that were counted.
 export const claimLooksItems = statement(
   'claim-looks',
   `WITH due AS MATERIALIZED (
-     SELECT subscription_id, credited_at FROM held_subscription
+     SELECT subscription_id FROM held_subscription
      WHERE look_at <= now() ORDER BY look_at LIMIT $limit FOR UPDATE SKIP LOCKED
    ),
    not_planned AS MATERIALIZED (
-     SELECT subscription_id, credited_at FROM held_subscription
+     SELECT subscription_id FROM held_subscription
      WHERE look_at > now() + interval '${longestPauseMs} ms'
-     ORDER BY look_at LIMIT $limit - (SELECT count(*) FROM due) FOR UPDATE SKIP LOCKED
-   ),
-   claimed AS (
-     SELECT subscription_id, GREATEST(0, extract(epoch FROM now() - credited_at))::float8 AS since
-     FROM (SELECT * FROM due UNION ALL SELECT * FROM not_planned) AS each
+     ORDER BY look_at LIMIT GREATEST(0, $limit - (SELECT count(*) FROM due)) FOR UPDATE SKIP LOCKED
    )
    UPDATE held_subscription s SET look_at = now() + $claim_ms * interval '1 ms'
-   FROM claimed
-   WHERE s.subscription_id = claimed.subscription_id
-   RETURNING s.subscription_id, s.release_window, s.outstanding, s.is_backlog, s.rate_credit, claimed.since,
+   WHERE s.subscription_id = ANY (ARRAY(SELECT subscription_id FROM due UNION ALL SELECT subscription_id FROM not_planned))
+   RETURNING s.subscription_id, s.release_window, s.outstanding, s.is_backlog, s.rate_credit,
+     GREATEST(0, extract(epoch FROM now() - s.credited_at))::float8 AS since,
      extract(epoch FROM now() - s.held_at)::float8 AS since_held,
      (SELECT version FROM catalogue) AS catalogue_version`,
 );
