@@ -28,7 +28,11 @@ export const endpointListOutput = z
           reason: z.string(),
           openedAt: z.iso.datetime().describe('Since then its deliveries are held.'),
           failureCount: z.int().describe('Calls that failed one after the other before that.'),
-          probeCount: z.int().describe('Calls made since then to find out whether it has recovered.'),
+          probeCount: z
+            .int()
+            .describe(
+              'Probes since then: deliveries that were to find out whether it has recovered, those that came to no call included.',
+            ),
           nextProbeAt: z.iso.datetime().describe('When the next one is due; while one is under way, at the latest.'),
           subscriptionCount: z.int().describe('Subscriptions that lead there, disabled and paused ones included.'),
           subscriptionIds: z.array(z.uuid()).describe('Their ids, the oldest first; at most 20.'),

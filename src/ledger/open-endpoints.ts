@@ -10,7 +10,7 @@ export interface OpenEndpoint {
   reason: string;
   /** Calls that failed one after the other before it was opened. */
   failures: number;
-  /** Calls made since to find out whether it has recovered. */
+  /** Claimed since, to find out whether it has recovered: some come to no call. */
   probes: number;
   /** While a probe is under way: when it is taken for lost. */
   nextProbeAt: Date;
@@ -245,8 +245,7 @@ export interface EndedProbe {
   address: string;
   pauseMs: number;
   /**
-   * It says nothing of the endpoint: it counts as none that was made, and the next one need not wait for the pause of
-   * this one.
+   * It says nothing of the endpoint: the next one need not wait for the pause of this one.
    */
   foundNothing: boolean;
 }
