@@ -254,11 +254,24 @@ describe('admission', () => {
     expect(closed).toEqual([`${origin}/`]);
   });
 
+  const tick = async () => {
+    await vi.advanceTimersByTimeAsync(50);
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+
+  it('makes as many calls as at first to an endpoint that another process, or an operator, has closed', async () => {
+    const open: Place[] = [];
+    for (let nr = 0; nr < 8; nr++) open.push((await enter()) as Place);
+    for (const place of open) admission.leave(place, unanswered, 10, delivery());
+    await tick();
+    expect(opened.has(origin)).toBe(true);
+    opened.delete(origin);
+    await tick();
+    const answers = Array.from({ length: 9 }, () => enter());
+    expect(answers.map((each) => each instanceof Promise)).toEqual([...Array<boolean>(8).fill(false), true]);
+  });
+
   it('begins anew with an endpoint that another process, or an operator, has closed', async () => {
-    const tick = async () => {
-      await vi.advanceTimersByTimeAsync(50);
-      await new Promise((resolve) => setImmediate(resolve));
-    };
     await sendMany(5, unanswered);
     await tick();
     opened.delete(origin);
@@ -475,9 +488,11 @@ describe('admission', () => {
     staysOpen = true;
     await send(well, delivery(true));
     expect(startSlowly).not.toHaveBeenCalled();
+    await tick();
     staysOpen = false;
     nowMs += 500;
     await send(well, delivery(true));
+    await tick();
     expect(startSlowly.mock.calls).toEqual([[origin]]);
   });
 

@@ -202,7 +202,11 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   private forgetClosed(): void {
     const { all } = this.openEndpoints;
     if (all === this.openBefore) return;
-    for (const address of this.openBefore.keys()) if (!all.has(address)) this.breakers.closed(address);
+    for (const address of this.openBefore.keys()) {
+      if (all.has(address)) continue;
+      this.breakers.closed(address);
+      this.changes.haveSeenClosed(address);
+    }
     this.openBefore = all;
   }
 

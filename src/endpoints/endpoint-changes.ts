@@ -17,6 +17,8 @@ export class EndpointChanges {
   private readonly changing = new Set<string>();
   /** Of these, the ones whose receivers asked to be left alone meanwhile: for the longest of those times. */
   private readonly askedMeanwhile = new Map<string, Opening & { askedMs: number }>();
+  /** Closed by this process, and started slowly, before it was told that they are open no more. */
+  private readonly startedAnew = new Set<string>();
 
   constructor(
     private readonly openEndpoints: Pick<OpenEndpoints, 'open' | 'close'>,
@@ -30,6 +32,7 @@ export class EndpointChanges {
       return;
     }
     this.change(address, async () => {
+      this.startedAnew.delete(address);
       await this.openEndpoints.open(address, reason, failures, askedMs);
       this.rooms.turnAway('endpoint-parked', address);
     });
@@ -39,8 +42,15 @@ export class EndpointChanges {
     if (this.changing.has(address)) return;
     this.change(address, async () => {
       // It stays open where it has asked for more time meanwhile, or another worker was faster.
-      if (await this.openEndpoints.close(address)) this.rooms.startSlowly(address);
+      if (!(await this.openEndpoints.close(address))) return;
+      this.startedAnew.add(address);
+      this.rooms.startSlowly(address);
     });
+  }
+
+  /** It is open no more, whoever has closed it: the failures of before have left its windows at one call. */
+  haveSeenClosed(address: string): void {
+    if (!this.startedAnew.delete(address)) this.rooms.startSlowly(address);
   }
 
   /** Left out, it would be lost: the next call is the probe, which the receiver asked not to be sent so soon. */
