@@ -81,6 +81,33 @@ describe('the times of an attempt', () => {
   });
 });
 
+describe('a call that was not made', () => {
+  let reporter: AttemptReporter;
+
+  beforeEach(() => {
+    const heartbeat = { ledgerNow: () => Date.now() } as Heartbeat;
+    reporter = new AttemptReporter(new RecordingStates(), heartbeat, noListeners, new Tally(), {
+      settings: readSettings({}),
+    });
+  });
+  afterEach(() => {
+    reporter.onModuleDestroy();
+    vi.restoreAllMocks();
+  });
+
+  const reason = 'no token';
+  it.each<[string, Outcome]>([
+    ['waits', { state: 'waiting', attempt: null, delayMs: 1000, reason }],
+    ['has expired', { state: 'expired', attempt: null, reason }],
+  ])('is in the log with its reason where its delivery %s', (_, outcome) => {
+    const warn = vi.spyOn(Logger.prototype, 'warn');
+    const { notificationId, subscriptionId } = delivery('postponed');
+    reporter.ended(newDelivery({ notificationId, subscriptionId }), 'at-least-once', outcome);
+    const line = { event: 'delivery.not-called', notificationId, subscriptionId, outcome: outcome.state, reason };
+    expect(warn.mock.calls).toEqual([[line]]);
+  });
+});
+
 describe('the live state of an attempt', () => {
   let states: RecordingStates;
   let reporter: AttemptReporter;

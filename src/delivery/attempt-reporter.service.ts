@@ -127,15 +127,19 @@ export class AttemptReporter implements OnModuleDestroy {
     const { notificationId, subscriptionId } = delivery;
     const { state, attempt } = outcome;
     const ids = this.traces.get(delivery); // nearly always none
-    if (outcome.state === 'waiting' && outcome.reason !== undefined)
-      this.logger.warn({
-        event: 'delivery.not-called',
-        notificationId,
-        subscriptionId,
-        reason: outcome.reason,
-        ...ids,
-      });
-    if (!attempt) return;
+    if (!attempt) {
+      const { reason } = outcome; // none: it was abandoned
+      if (reason !== undefined)
+        this.logger.warn({
+          event: 'delivery.not-called',
+          notificationId,
+          subscriptionId,
+          outcome: state,
+          reason,
+          ...ids,
+        });
+      return;
+    }
     const { number, status, error, details } = attempt;
     const durationMs = Math.round(attempt.durationMs);
     // Field by field: an object that begins with `...` of another one takes V8 as long as all else that a line costs.

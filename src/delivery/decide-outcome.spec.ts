@@ -244,8 +244,28 @@ describe('a call that could not be made, by no fault of its receiver', () => {
     expect(postpone(hourMs, { acceptedAt: 0, policy: once }).state).toBe('failed');
   });
 
-  it('expires like any other', () => {
-    expect(postpone(0, { expiresAt: now + 1000 })).toEqual({ state: 'expired', attempt: null });
-    expect(postpone(0, { expiresAt: now + 1001 })).toMatchObject({ state: 'waiting' });
+  it('is looked at again before it expires, however long the trouble has lasted, and the later the more often', () => {
+    const delays: number[] = [];
+    let nowMs = now;
+    const expiresAt = now + 240_000;
+    const looked = () => postpone(hourMs, { expiresAt, nowMs, random: 0.99 });
+    let outcome = looked();
+    for (; outcome.state === 'waiting'; outcome = looked()) {
+      delays.push(outcome.delayMs);
+      nowMs += outcome.delayMs;
+    }
+    expect(delays.slice(0, 3)).toEqual([120_000, 60_000, 30_000]);
+    expect(delays.length).toBeLessThan(20);
+    expect(expiresAt - nowMs).toBeLessThanOrEqual(1000);
+  });
+
+  it('expires, and says why it was not made, only where it cannot be better in time', () => {
+    const expired = { state: 'expired', attempt: null, reason: 'no token' };
+    expect(postpone(0, { expiresAt: now + 1000 })).toEqual(expired);
+    expect(postpone(0, { expiresAt: now + 1001, random: 0.99 })).toMatchObject({ state: 'waiting', delayMs: 1000 });
+    const later = (expiresAt: number) =>
+      decideOutcome(postponed('no token', hourMs, 60_000), { ...usual, expiresAt, random: 0.99 });
+    expect(later(now + 60_000)).toEqual(expired);
+    expect(later(now + 60_001)).toMatchObject({ state: 'waiting', delayMs: 60_000 });
   });
 });

@@ -90,12 +90,15 @@ function isFinal(response: WebhookResponse, circumstances: Circumstances): boole
 
 /**
  * It costs the receiver no attempt, which has no part in it. The longer it takes, the more deliveries wait: they come
- * back more seldom, and not together.
+ * back more seldom, and not together. The thrift is ours: of the time left to one that expires it takes half at most.
  */
 function postponed({ reason, forMs, againInMs }: Postponed, { expiresAt, nowMs, random }: Circumstances): Outcome {
-  const delayMs = Math.max(againInMs, Math.min((forMs ?? 0) / 4, longestPostponedMs)) + random * spreadMs;
-  if (expiresAt !== null && nowMs + delayMs >= expiresAt) return { state: 'expired', attempt: null };
-  return { state: 'waiting', attempt: null, delayMs, reason: storableText(reason.slice(0, maxErrorCharacters)) };
+  const leftMs = expiresAt === null ? Infinity : expiresAt - nowMs;
+  const why = storableText(reason.slice(0, maxErrorCharacters));
+  if (againInMs >= leftMs) return { state: 'expired', attempt: null, reason: why };
+  const thriftyMs = Math.max(againInMs, Math.min((forMs ?? 0) / 4, longestPostponedMs)) + random * spreadMs;
+  const delayMs = Math.max(againInMs, Math.min(thriftyMs, leftMs / 2));
+  return { state: 'waiting', attempt: null, delayMs, reason: why };
 }
 
 function attemptOf(response: WebhookResponse, { number, startedAt }: Circumstances): Attempt {
