@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import type { Delivery } from '../ledger/delivery.js';
+import { subscriptionDisabled } from '../ledger/end-of-subscription.js';
 import { timeOfId } from '../ledger/partitions.js';
 import type { Outcome } from '../ledger/settle.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
@@ -28,7 +29,7 @@ export class Decider {
 
   /** The outcome of a delivery that must not be sent any more; undefined: it may be sent. */
   endingOf({ expiresAt }: Delivery, subscription: Subscription): Outcome | undefined {
-    if (subscription.disabledAt) return { state: 'failed', attempt: null };
+    if (subscription.disabledAt) return { state: 'failed', attempt: null, reason: subscriptionDisabled };
     const isExpired = expiresAt !== null && this.heartbeat.ledgerNow() >= expiresAt;
     return isExpired ? { state: 'expired', attempt: null } : undefined;
   }

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { Catalogue } from '../catalogue/catalogue.service.js';
 import { readSettings } from '../config/settings.js';
 import { verbatim } from '../credentials/credentials.js';
 import { Admission } from '../endpoints/admission.service.js';
@@ -7,12 +8,15 @@ import type { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
 import type { Idempotency } from '../idempotency/idempotency.service.js';
 import { systemClock, type Clock } from '../infra/clock.js';
 import type { HandedOut, HeldReason } from '../ledger/delivery.js';
+import { subscriptionDisabled } from '../ledger/end-of-subscription.js';
 import type { Outcome } from '../ledger/settle.service.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { RetryPolicies } from '../retry-policy/retry-policies.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import type { ListedSubscription, SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
+import type { AttemptReporter } from './attempt-reporter.service.js';
 import { keyIdOf } from './delivery-keys.js';
-import type { Decider } from './decider.service.js';
+import { Decider } from './decider.service.js';
 import { DeliverService } from './deliver.service.js';
 import type { DeliveryRecords } from './delivery-records.service.js';
 import type { LateLocks } from './late-locks.service.js';
@@ -29,6 +33,8 @@ describe('a delivery that waited in line', () => {
   let calls: { callbackUrl: string; auth: string; caller: Caller; answer: () => void }[];
   let held: HeldReason[];
   let ended: string[];
+  /** Of those that ended without a call, in the words of the ledger. */
+  let reasons: string[];
   let open: number;
   let clock: Clock;
   let waitedMs: number;
@@ -65,6 +71,7 @@ describe('a delivery that waited in line', () => {
     calls = [];
     held = [];
     ended = [];
+    reasons = [];
     open = 0;
     [waitedMs, asked, isStillQueued, isStillClaimed] = [0, [], true, true];
     [state, steps] = ['delivered', []];
@@ -86,6 +93,8 @@ describe('a delivery that waited in line', () => {
       };
       return { seal: done, release };
     };
+    const decider = new Decider({} as Catalogue, {} as RetryPolicies, {} as Heartbeat, {} as AttemptReporter, config);
+    decider.decide = () => Promise.resolve({ state, attempt: null } as Outcome);
     deliver = new DeliverService(
       config,
       clock,
@@ -104,14 +113,12 @@ describe('a delivery that waited in line', () => {
         send: (_delivery: unknown, { callbackUrl, auth }: Subscription, _guarantee: unknown, caller: Caller) =>
           new Promise((resolve) => calls.push({ callbackUrl, auth, caller, answer: () => resolve(answered(204)) })),
       } as unknown as Sender,
-      {
-        endingOf: (_: unknown, { disabledAt }: Subscription) => (disabledAt ? { state: 'failed' } : undefined),
-        decide: () => Promise.resolve({ state }),
-      } as unknown as Decider,
+      decider,
       {
         hold: async (_: unknown, reason: HeldReason) => void held.push(reason),
-        settle: async (_: unknown, { state }: Outcome) => {
+        settle: async (_: unknown, { state, reason }: Outcome) => {
           ended.push(state);
+          if (reason !== undefined) reasons.push(reason);
           await settled();
           steps.push('settled');
           onOutcome();
@@ -136,7 +143,7 @@ describe('a delivery that waited in line', () => {
 
   const begin = (nr: number, waitedBeforeMs = 0, generation = 1) => {
     const body = Buffer.from('{}');
-    const delivery = { notificationId: String(nr), subscriptionId: 's', replays: 0, generation, body };
+    const delivery = { notificationId: String(nr), subscriptionId: 's', replays: 0, generation, expiresAt: null, body };
     const stopping = new AbortController().signal;
     const surroundings = {
       bodies: {} as never,
@@ -325,8 +332,9 @@ describe('a delivery that waited in line', () => {
     expect([last(), ended.slice().toSorted().slice(0, 3)]).toEqual([[], ['cancelled', 'cancelled', 'cancelled']]);
   });
 
-  it('fails when its subscription was disabled meanwhile', async () => {
+  it('fails when its subscription was disabled meanwhile, for the reason of those that the dispatcher ends', async () => {
     await changeMeanwhile({ disabledAt: new Date() });
+    expect(reasons).toEqual(Array.from({ length: 3 }, () => subscriptionDisabled));
     expect([last(), ended.filter((state) => state === 'failed')]).toEqual([[], ['failed', 'failed', 'failed']]);
   });
 
