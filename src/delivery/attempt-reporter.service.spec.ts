@@ -6,7 +6,7 @@ import type { Delivery } from '../ledger/delivery.js';
 import type { Outcome } from '../ledger/settle.service.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
-import { attemptSeconds, deliveredSeconds } from './delivery.counters.js';
+import { attemptsCounted, attemptSeconds, callsNotMade, deliveredSeconds } from './delivery.counters.js';
 import { AttemptStates, type AttemptState } from './attempt-states.js';
 import { lowestIdAt } from '../ledger/partitions.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
@@ -105,6 +105,21 @@ describe('a call that was not made', () => {
     reporter.ended(newDelivery({ notificationId, subscriptionId }), 'at-least-once', outcome);
     const line = { event: 'delivery.not-called', notificationId, subscriptionId, outcome: outcome.state, reason };
     expect(warn.mock.calls).toEqual([[line]]);
+  });
+
+  it('is counted by itself, and neither that nor an abandoned one as an attempt', async () => {
+    const sum = async (counter: typeof attemptsCounted | typeof callsNotMade) =>
+      (await counter.get()).values.reduce((total, { value }) => total + value, 0);
+    const counts = async () => [await sum(attemptsCounted), await sum(callsNotMade)] as const;
+    const [attempts, notMade] = await counts();
+    for (const outcome of [
+      { state: 'waiting', attempt: null, delayMs: 1000, reason },
+      { state: 'expired', attempt: null, reason },
+      { state: 'waiting', attempt: null, delayMs: 0 },
+      waiting,
+    ] satisfies Outcome[])
+      reporter.ended(delivery('counted'), 'at-least-once', outcome);
+    expect(await counts()).toEqual([attempts + 1, notMade + 2]);
   });
 });
 

@@ -10,7 +10,7 @@ import { laneTaken } from '../queue/delivery-queue.js';
 import type { DeliveryGuarantee } from '../subscriptions/subscription.js';
 import type { TraceFields } from '../telemetry/tracing.js';
 import { AttemptStates, type AttemptState } from './attempt-states.js';
-import { attemptsCounted, attemptSeconds, deliveredSeconds } from './delivery.counters.js';
+import { attemptsCounted, attemptSeconds, callsNotMade, deliveredSeconds } from './delivery.counters.js';
 
 /** How long after the end of its call the live state of a delivery is kept, for what comes in between. */
 const slackMs = 6000;
@@ -70,7 +70,8 @@ export class AttemptReporter implements OnModuleDestroy {
 
   /** After the call, and what it came to. */
   ended(delivery: Delivery, guarantee: DeliveryGuarantee, outcome: Outcome): void {
-    attemptsCounted.inc({ guarantee, outcome: outcome.state });
+    if (outcome.attempt) attemptsCounted.inc({ guarantee, outcome: outcome.state });
+    else if (outcome.reason !== undefined) callsNotMade.inc(); // else it was abandoned
     this.time(delivery, outcome);
     this.log(delivery, outcome);
     this.young.delete(delivery);

@@ -2,8 +2,13 @@ import { Counter, Histogram } from 'prom-client';
 
 export const attemptsCounted = new Counter({
   name: 'heraut_delivery_attempts_total',
-  help: 'HTTP calls to receivers, by guarantee and by what came of the delivery.',
+  help: 'Attempts to deliver, by guarantee and by what came of the delivery.',
   labelNames: ['guarantee', 'outcome'],
+});
+
+export const callsNotMade = new Counter({
+  name: 'heraut_calls_not_made_total',
+  help: 'Calls to receivers that could not be made for trouble of ours, without using up an attempt.',
 });
 
 export const filteredCounted = new Counter({

@@ -51,6 +51,7 @@ describe('/metrics', () => {
       'nodejs_eventloop_lag_seconds',
       'heraut_publications_total',
       'heraut_delivery_attempts_total',
+      'heraut_calls_not_made_total',
       'heraut_deliveries_filtered_total',
       'heraut_deliveries_expired_total',
       'heraut_deliveries_unknown_total',
