@@ -6,7 +6,8 @@ import { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
 import { planRelease, type ReleasePlan } from '../endpoints/plan-release.js';
 import { Clock } from '../infra/clock.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { claimLooks, endLooks, forgetHeldSubscriptions, leaveLooks, type Look } from '../ledger/held-subscriptions.js';
+import { claimLooks, endLooks, forgetHeldSubscriptions, type Look } from '../ledger/held-subscriptions.js';
+import { bringLooksForward, leaveLooks, type NextLook } from '../ledger/planned-looks.js';
 import { freeHeldTooLong, type HeldTooLong } from '../ledger/free-held.js';
 import { release, type ReleaseLimit } from '../ledger/release.js';
 import { firstWindow } from '../ledger/release-window.js';
@@ -29,6 +30,7 @@ import {
   type Planned,
   type ReleasedOf,
 } from './made-look.js';
+import { ParkedLooks } from './parked-looks.js';
 import type { Left } from './release-all.js';
 
 /** Subscriptions that are looked at together. */
@@ -49,6 +51,7 @@ const mostTurns = 100;
 export class Releaser {
   /** Nothing can have been held unseen for this long (see `forgetHeldSubscriptions`). */
   private readonly forgetAfterMs: number;
+  private readonly parkedLooks = new ParkedLooks();
 
   constructor(
     private readonly postgres: Postgres,
@@ -73,9 +76,12 @@ export class Releaser {
   async releaseHeld(stopping: AbortSignal, afterLooks?: () => void): Promise<number> {
     let total = 0;
     let times = 0;
-    // Deliveries of an endpoint that was just closed would wait for the next look.
-    if (this.openEndpoints.isAnyOpen) await this.openEndpoints.refresh();
+    await this.seeOpen();
     while (this.enqueuer.isAccepting && !stopping.aborted) {
+      await bringLooksForward(
+        this.postgres,
+        this.parkedLooks.sooner(this.openEndpoints.all, this.heartbeat.ledgerNow()),
+      );
       const looks = await claimLooks(this.postgres, looksTogether);
       // A subscription that was just resumed by another process would be taken for paused, and not be looked at again
       // soon.
@@ -87,8 +93,14 @@ export class Releaser {
       if (looks.length === looksTogether) continue;
       if (!made.some(({ isSoon }) => isSoon) || ++times > soon.times) break;
       await this.clock.pause(soon.nextLookInMs, stopping);
+      await this.seeOpen();
     }
     return total;
+  }
+
+  /** Deliveries of an endpoint that was just closed would wait for the next look. */
+  private async seeOpen(): Promise<void> {
+    if (this.openEndpoints.isAnyOpen) await this.openEndpoints.refresh();
   }
 
   /**
@@ -96,7 +108,7 @@ export class Releaser {
    * waits until that recovers.
    */
   async findLeft(): Promise<Left> {
-    if (this.openEndpoints.isAnyOpen) await this.openEndpoints.refresh();
+    await this.seeOpen();
     const isParked = (id: string): boolean => {
       const subscription = this.subscriptions.find(id);
       return subscription !== undefined && !subscription.disabledAt && !!this.openEndpoints.of(subscription);
@@ -135,7 +147,7 @@ export class Releaser {
     let mayHaveMore: ReadonlySet<string> | undefined;
     for (let turns = 1; turns <= mostTurns && mayHaveMore?.size !== 0 && !stopping.aborted; turns++) {
       if (mayHaveMore) await this.clock.pause(endingPace.pauseMs, stopping);
-      if (this.openEndpoints.isAnyOpen) await this.openEndpoints.refresh();
+      await this.seeOpen();
       const passedOn = new Set<string>();
       for (const subscription of await this.parkable()) {
         if (mayHaveMore && !mayHaveMore.has(subscription.id)) continue;
@@ -182,7 +194,7 @@ export class Releaser {
   /** Each step is one statement for all of them: two hundred endpoints in trouble are looked at four times a second. */
   private async make(looks: readonly Look[]): Promise<{ made: MadeLook[]; isRefused: boolean }> {
     const planned = looks.map((look): Planned => ({ look, plan: this.plan(look) }));
-    await this.leaveParked(planned.filter(({ plan }) => plan.kind === 'parked'));
+    await this.leaveParked(planned);
     const toMake = planned.filter(({ plan }) => plan.kind !== 'parked');
     if (toMake.length === 0) return { made: [], isRefused: false };
     const probing = await this.claimProbes(toMake);
@@ -215,10 +227,14 @@ export class Releaser {
     if (idle.length > 0) await forgetHeldSubscriptions(this.postgres, idle, this.forgetAfterMs);
   }
 
-  private async leaveParked(parked: readonly Planned[]): Promise<void> {
-    if (parked.length === 0) return;
-    const ids = parked.map(({ look }) => look.subscriptionId);
-    await leaveLooks(this.postgres, ids, { window: firstWindow, nextLookInMs: parked[0]!.plan.nextLookInMs });
+  private async leaveParked(planned: readonly Planned[]): Promise<void> {
+    const left: NextLook[] = [];
+    for (const { look, plan } of planned) {
+      const { subscriptionId } = look;
+      if (plan.kind === 'parked' || plan.kind === 'probe') this.parkedLooks.add(plan.endpoint, subscriptionId);
+      if (plan.kind === 'parked') left.push({ subscriptionId, nextLookInMs: plan.nextLookInMs });
+    }
+    if (left.length > 0) await leaveLooks(this.postgres, left, firstWindow);
   }
 
   /** @returns the subscriptions of which a delivery is to be released as a probe */

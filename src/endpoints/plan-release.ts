@@ -7,7 +7,7 @@ export type ReleasePlan =
   /** Nothing is released before an operator resumes it. */
   | { kind: 'paused'; nextLookInMs: number }
   /** Nothing is released before its endpoint is probed or closed, or before its rate allows a probe. */
-  | { kind: 'parked'; nextLookInMs: number }
+  | { kind: 'parked'; endpoint: OpenEndpoint; nextLookInMs: number }
   /**
    * Its endpoint is parked, and a probe is due: one delivery, if no other process releases it. It costs a call of its
    * rate.
@@ -28,8 +28,13 @@ export interface Rate {
  * once.
  */
 const releasingMs = 250;
-/** While the endpoint is parked: the worker that closes it does not know which subscriptions wait for that. */
-const parkedMs = 500;
+/** While the endpoint is parked, and a probe is due: another process makes it, or the rate forbids it. */
+const probeDueMs = 500;
+/**
+ * While the endpoint is parked, and no probe is due, at most. Where it is closed, or may be probed sooner than it
+ * seemed, the process that made the look makes another one (src/dispatching/parked-looks.ts), unless it has ended.
+ */
+const parkedMs = 10_000;
 /** With a slow rate, at most. */
 const longestMs = 1000;
 /** While it is paused: when it is resumed, it is looked at at once. */
@@ -59,11 +64,12 @@ export function planRelease(
   const { ratePerSecond } = subscription;
   const rate = ratePerSecond === null ? null : earned(look, ratePerSecond);
   if (endpoint) {
-    const isDue = endpoint.nextProbeAt.getTime() <= nowMs;
+    const probeInMs = endpoint.nextProbeAt.getTime() - nowMs;
+    if (probeInMs > 0) return { kind: 'parked', endpoint, nextLookInMs: Math.min(probeInMs, parkedMs) };
     // One whose rate forbids a probe does not claim it: another subscription of the endpoint may make it meanwhile.
-    return isDue && (!rate || rate.credit >= 1)
-      ? { kind: 'probe', endpoint, rate, nextLookInMs: parkedMs }
-      : { kind: 'parked', nextLookInMs: parkedMs };
+    return !rate || rate.credit >= 1
+      ? { kind: 'probe', endpoint, rate, nextLookInMs: probeDueMs }
+      : { kind: 'parked', endpoint, nextLookInMs: probeDueMs };
   }
   if (!rate || ratePerSecond === null)
     return { kind: 'release', window: look.window, limit: look.window, rate: null, nextLookInMs: releasingMs };

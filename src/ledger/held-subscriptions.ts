@@ -168,28 +168,6 @@ export async function endLooks(postgres: Postgres, looked: readonly LookedAt[]):
   await postgres.query(endLooksItems, { ...lookedAt.bind(looked), claim_ms: claimMs });
 }
 
-// In the same order, and for the same reason.
-export const leaveLooksItems = statement(
-  'leave-looks',
-  `UPDATE held_subscription SET
-     release_window = $release_window,
-     look_at = CASE WHEN look_at > now() THEN now() + $next_ms * interval '1 ms' ELSE look_at END
-   WHERE subscription_id = ANY (ARRAY(
-     SELECT subscription_id FROM held_subscription
-     WHERE subscription_id = ANY ($subscriptions::uuid[]) ORDER BY subscription_id FOR UPDATE
-   ))`,
-);
-
-/** Looks that came to nothing, because the endpoints of all these are parked. */
-export async function leaveLooks(
-  postgres: Postgres,
-  subscriptionIds: readonly string[],
-  { window, nextLookInMs }: Pick<LookedAt, 'window' | 'nextLookInMs'>,
-): Promise<void> {
-  const values = { subscriptions: subscriptionIds, release_window: window, next_ms: nextLookInMs };
-  await postgres.query(leaveLooksItems, values);
-}
-
 // A transaction that holds one refreshes held_at where it is older than a few seconds. So nothing can be on its way
 // into the ledger unseen, unless a transaction lasts longer than this.
 export const forgetItems = statement(

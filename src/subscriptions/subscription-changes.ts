@@ -127,9 +127,13 @@ export class SubscriptionChanges {
     this.noteAddress(predecessor, successor);
   }
 
-  /** The endpoint at another address may be parked for longer than its own deliveries could have been tried there. */
-  private noteAddress({ callbackUrl }: SubscriptionEntity, after: SubscriptionEntity): void {
+  /**
+   * The endpoint at another address may be parked for longer than its own deliveries could have been tried there. With
+   * another TLS identity it is another endpoint, too.
+   */
+  private noteAddress({ callbackUrl, credentials }: SubscriptionEntity, after: SubscriptionEntity): void {
     if (after.callbackUrl !== callbackUrl) this.writes.resume(after.id);
+    else if (after.credentials !== credentials && !after.deletedAt) this.writes.lookNow(after.id);
   }
 
   /** An undefined field stays as it is, and so does what an operator set. A disabled subscription is enabled. */

@@ -491,6 +491,71 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(await probe()).toEqual([[next!.notificationId, true]]);
   });
 
+  describe('of a parked endpoint', () => {
+    const address = new URL(url).origin;
+    /** Milliseconds, of the only row. */
+    const lookAt = async () =>
+      (await test.sql<{ at: Date }>('SELECT look_at AS at FROM held_subscription'))[0]!.at.getTime();
+    const close = (closed: string) => closeEndpoints((...asked) => test.postgres.query(...asked), [closed], true);
+    const probeIn = async (of: string, ms: number) => {
+      await openEndpoints.open(of, 'no answer', 5);
+      await test.sql(`UPDATE endpoint SET next_probe_at = now() + $2 * interval '1 ms' WHERE address = $1`, [of, ms]);
+      await openEndpoints.refresh();
+    };
+
+    it('are looked at again when that may be probed, and after ten seconds at the latest', async () => {
+      await accept(2, 'endpoint-parked');
+      for (const [probeMs, lookMs] of [
+        [8000, 8000],
+        [100_000, 10_000],
+      ] as const) {
+        await probeIn(address, probeMs);
+        const before = await test.now();
+        expect(await look()).toBe(0);
+        expect((await lookAt()) - before).toBeGreaterThan(lookMs - 5000);
+        expect((await lookAt()) - (await test.now())).toBeLessThanOrEqual(lookMs);
+      }
+    });
+
+    it('are released at once when it is closed, whoever closes it, also where it is opened again', async () => {
+      await accept(3, 'endpoint-parked');
+      await probeIn(address, 60_000);
+      expect(await look()).toBe(0);
+      expect(await releaser.releaseHeld(running)).toBe(0);
+      await close(address);
+      await probeIn(address, -1000);
+      expect(await releaser.releaseHeld(running)).toBe(1); // a probe
+      await close(address);
+      expect(await releaser.releaseHeld(running)).toBe(2);
+    });
+
+    it('wait for both where their URL and its origin are parked', async () => {
+      await accept(3, 'endpoint-parked');
+      const own = addressOf(callback);
+      await probeIn(address, 60_000);
+      await probeIn(own, 50_000);
+      expect(await look()).toBe(0);
+      await close(own);
+      expect(await releaser.releaseHeld(running)).toBe(0);
+      await probeIn(own, 50_000);
+      await close(address);
+      expect(await releaser.releaseHeld(running)).toBe(0);
+      await close(own);
+      expect(await releaser.releaseHeld(running)).toBe(3);
+    });
+
+    it('are looked at as soon as it may be probed again, where the probe that was under way has found nothing', async () => {
+      await accept(3, 'endpoint-parked');
+      await probeIn(address, -1000);
+      expect(await openEndpoints.claimProbe(openEndpoints.of(callback)!, subscription)).toBe(true);
+      await openEndpoints.refresh();
+      expect(await look()).toBe(0);
+      await openEndpoints.endProbe(address, 0, true);
+      await eventually(async () => (await releaser.releaseHeld(running)) === 1);
+      expect(enqueued).toMatchObject([{ isProbe: true }]);
+    });
+  });
+
   it('of a subscription with a rate are no probe of a parked endpoint before that allows one, and those of others are', async () => {
     const address = new URL(url).origin;
     const slow = await newSubscription({ ratePerSecond: 0.001 });

@@ -124,6 +124,14 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
     expect(await freedAfter({ auth: 'new' })).toBe(2);
   });
 
+  it('is looked at when its credentials are changed: with another TLS identity it leads to another endpoint', async () => {
+    await hold(1);
+    await subscriptions.set(id, { ratePerSecond: 5 });
+    await sql("UPDATE held_subscription SET look_at = now() + interval '5 minutes'");
+    await subscriptions.setCredentials(id, { headers: { 'X-Key': 'secret' } });
+    expect(await isLookDue()).toBe(true);
+  });
+
   it('is paused and resumed once, however often it is asked, and each is reported', async () => {
     const { pausedAt } = await subscriptions.pause(id);
     expect(pausedAt).toBeInstanceOf(Date);

@@ -53,16 +53,11 @@ import { freeItems as freeAfterLease } from '../../src/ledger/free-after-lease.j
 import { freeItems as freeOfDeadProcesses } from '../../src/ledger/free-of-dead-processes.js';
 import { findQueued, freeItems as freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
 import { freeExpiredItems, freeTooLongItems } from '../../src/ledger/free-held.js';
-import {
-  claimLooksItems,
-  endLooksItems,
-  forgetItems,
-  leaveLooksItems,
-  readBacklogsItems,
-} from '../../src/ledger/held-subscriptions.js';
+import { claimLooksItems, endLooksItems, forgetItems, readBacklogsItems } from '../../src/ledger/held-subscriptions.js';
 import { holdItems, holds } from '../../src/ledger/hold.service.js';
 import { findDue, handOutDueItems } from '../../src/ledger/hand-out-due.js';
 import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js';
+import { bringLooksForwardItems, leaveLooksItems } from '../../src/ledger/planned-looks.js';
 import { findNotInLine, lineUpItems } from '../../src/ledger/line-up.js';
 import { countDueItems, countHeldItems, countItems } from '../../src/ledger/measure.js';
 import { candidatesItems, countTroubledItems } from '../../src/ledger/measure-troubled.js';
@@ -313,7 +308,8 @@ describe('with much in every state, the cost of a statement is that of its own w
         claim_ms: 5000,
       },
     ],
-    [leaveLooksItems, { subscriptions: [ordered], release_window: 16, next_ms: 1000 }],
+    [leaveLooksItems, { item_subscription_id: [ordered], item_next_ms: [1000], release_window: 16 }],
+    [bringLooksForwardItems, { item_subscription_id: [ordered], item_next_ms: [0] }],
     [
       claimProbesItems,
       {

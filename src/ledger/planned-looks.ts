@@ -1,0 +1,54 @@
+import type { Postgres } from '../infra/postgres/postgres.js';
+import { rowsOf, statement } from '../infra/postgres/statement.js';
+
+/** When a subscription is looked at next. */
+export interface NextLook {
+  subscriptionId: string;
+  nextLookInMs: number;
+}
+
+const nextLooks = rowsOf<NextLook>('item', {
+  subscription_id: ['uuid', (item) => item.subscriptionId],
+  next_ms: ['float8', (item) => item.nextLookInMs],
+});
+
+// Locked in the order in which looks are ended, and for the same reason (src/ledger/held-subscriptions.ts).
+export const leaveLooksItems = statement(
+  'leave-looks',
+  `WITH locked AS MATERIALIZED (
+     SELECT subscription_id FROM held_subscription
+     WHERE subscription_id = ANY (${nextLooks.array('subscription_id')}) ORDER BY subscription_id FOR UPDATE
+   )
+   UPDATE held_subscription s SET
+     release_window = $release_window,
+     look_at = CASE WHEN look_at > now() THEN now() + item.next_ms * interval '1 ms' ELSE look_at END
+   FROM ${nextLooks.from} JOIN locked USING (subscription_id)
+   WHERE s.subscription_id = item.subscription_id`,
+);
+
+/** Looks that came to nothing, because the endpoints of all these are parked. @param window for when they are not */
+export async function leaveLooks(postgres: Postgres, left: readonly NextLook[], window: number): Promise<void> {
+  await postgres.query(leaveLooksItems, { ...nextLooks.bind(left), release_window: window });
+}
+
+// In the same order. One that comes by then stays as it is.
+export const bringLooksForwardItems = statement(
+  'bring-looks-forward',
+  `WITH locked AS MATERIALIZED (
+     SELECT subscription_id FROM held_subscription
+     WHERE subscription_id = ANY (${nextLooks.array('subscription_id')}) AND look_at > now()
+     ORDER BY subscription_id FOR UPDATE
+   )
+   UPDATE held_subscription s SET look_at = now() + item.next_ms * interval '1 ms'
+   FROM ${nextLooks.from} JOIN locked USING (subscription_id)
+   WHERE s.subscription_id = item.subscription_id AND s.look_at > now() + item.next_ms * interval '1 ms'`,
+);
+
+/** Looks that one statement brings forward. */
+const broughtTogether = 1000;
+
+/** Looks that were planned for a probe that is due sooner now, or for an endpoint that is open no more. */
+export async function bringLooksForward(postgres: Postgres, sooner: readonly NextLook[]): Promise<void> {
+  for (let at = 0; at < sooner.length; at += broughtTogether)
+    await postgres.query(bringLooksForwardItems, nextLooks.bind(sooner.slice(at, at + broughtTogether)));
+}
