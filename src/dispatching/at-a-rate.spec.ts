@@ -33,7 +33,7 @@ function play({ rate, callMs, seconds, from = {} }: { rate: number; callMs: numb
     const outstanding = Math.min(inFlight.length, plan.window);
     const count = Math.max(0, Math.min(plan.limit, plan.window - outstanding));
     for (let nr = 0; nr < count; nr++) inFlight.push(now + callMs);
-    const { lookedAt } = madeLook({ look, plan }, { count, outstanding }, true, 120_000);
+    const { lookedAt } = madeLook({ look, plan }, { count, outstanding }, 50, 120_000);
     now += lookedAt.nextLookInMs;
     released.push(count);
     look = { ...look, ...lookedAt, rateCredit: lookedAt.rateCredit!, secondsSinceCredit: lookedAt.nextLookInMs / 1000 };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Look } from '../ledger/held-subscriptions.js';
 import { firstWindow } from '../ledger/release-window.js';
-import { inStatements, limitFor, madeInVain, madeLook, type Planned } from './made-look.js';
+import { inStatements, limitFor, madeInVain, madeLook, soonInMs, type Planned } from './made-look.js';
 
 const look: Look = {
   subscriptionId: 'one',
@@ -72,9 +72,19 @@ describe('looks share a statement', () => {
   });
 });
 
+it.each([
+  [1, 50],
+  [8, 50],
+  [9, 100],
+  [63, 100],
+  [64, undefined],
+])('of %s subscriptions that are looked at together, those that grow are looked at again after %s ms', (looks, ms) => {
+  expect(soonInMs(looks)).toBe(ms);
+});
+
 describe('a look that was made', () => {
   it('widens the window by what was settled since the one before', () => {
-    const made = madeLook(planned(release), { count: 60, outstanding: 40 }, false, 120_000);
+    const made = madeLook(planned(release), { count: 60, outstanding: 40 }, undefined, 120_000);
     expect(made).toEqual({
       lookedAt: {
         subscriptionId: 'one',
@@ -90,14 +100,14 @@ describe('a look that was made', () => {
   });
 
   it('widens nothing where the queue refused some of it, neither now nor at the next look', () => {
-    const made = madeInVain(madeLook(planned(release), { count: 60, outstanding: 40 }, true, 120_000), look);
+    const made = madeInVain(madeLook(planned(release), { count: 60, outstanding: 40 }, 50, 120_000), look);
     expect(made).toMatchObject({ lookedAt: { window: 100, outstanding: 0, isBacklog: true }, isSoon: false });
     const next = { ...look, ...made.lookedAt, rateCredit: 0 };
-    expect(madeLook(planned(release, next), { count: 100, outstanding: 0 }, true, 120_000).lookedAt.window).toBe(100);
+    expect(madeLook(planned(release, next), { count: 100, outstanding: 0 }, 50, 120_000).lookedAt.window).toBe(100);
   });
 
-  it('is repeated soon where the window grows, and few others are looked at', () => {
-    expect(madeLook(planned(release), { count: 60, outstanding: 40 }, true, 120_000)).toMatchObject({
+  it('is repeated soon where the window grows, and not too many others are looked at', () => {
+    expect(madeLook(planned(release), { count: 60, outstanding: 40 }, 50, 120_000)).toMatchObject({
       lookedAt: { nextLookInMs: 50 },
       isSoon: true,
     });
@@ -108,43 +118,41 @@ describe('a look that was made', () => {
     [511, 250],
   ])('is repeated soon where the endpoint is quick: %s settled since the one before, %s ms', (settled, ms) => {
     const full = planned({ ...release, window: 2048, limit: 2048 }, { window: 2048, outstanding: 2048 });
-    const made = madeLook(full, { count: settled, outstanding: 2048 - settled }, true, 120_000);
+    const made = madeLook(full, { count: settled, outstanding: 2048 - settled }, 50, 120_000);
     expect(made).toMatchObject({ lookedAt: { nextLookInMs: ms }, isSoon: ms === 50 });
-    expect(madeLook(full, { count: settled, outstanding: 2048 - settled }, false, 120_000).isSoon).toBe(false);
+    expect(madeLook(full, { count: settled, outstanding: 2048 - settled }, undefined, 120_000).isSoon).toBe(false);
   });
 
   it('is not repeated soon for what a rate paces, however quick the endpoint is', () => {
     const rate = { credit: 1000.5, ofASecond: 2000 };
     const paced = planned({ ...release, window: 2048, limit: 1000, rate }, { window: 2048, outstanding: 1000 });
-    expect(madeLook(paced, { count: 1000, outstanding: 0 }, true, 120_000).isSoon).toBe(false);
+    expect(madeLook(paced, { count: 1000, outstanding: 0 }, 50, 120_000).isSoon).toBe(false);
     // Its window kept it from releasing as much as the rate allows.
-    expect(madeLook(paced, { count: 999, outstanding: 0 }, true, 120_000).isSoon).toBe(true);
+    expect(madeLook(paced, { count: 999, outstanding: 0 }, 50, 120_000).isSoon).toBe(true);
   });
 
   it('finds no backlog where less was held than it might release', () => {
-    const { lookedAt } = madeLook(planned(release), { count: 59, outstanding: 40 }, false, 120_000);
+    const { lookedAt } = madeLook(planned(release), { count: 59, outstanding: 40 }, undefined, 120_000);
     expect(lookedAt.isBacklog).toBe(false);
   });
 
   it('takes what was released from the credit of its rate', () => {
     const paced = planned({ ...release, limit: 5, rate: { credit: 5.5, ofASecond: 20 } });
-    const { lookedAt } = madeLook(paced, { count: 5, outstanding: 100 }, true, 120_000);
+    const { lookedAt } = madeLook(paced, { count: 5, outstanding: 100 }, 50, 120_000);
     expect(lookedAt).toMatchObject({ window: 100, rateCredit: 0.5, nextLookInMs: 250 });
   });
 
   it('keeps the credit for one call where nothing is left, and all that is left where its window kept the rest', () => {
     const credits = [4, 5].map((count) => {
       const paced = planned({ ...release, window: 15, limit: 11, rate: { credit: 11, ofASecond: 20 } });
-      return madeLook(paced, { count, outstanding: 10 }, true, 120_000).lookedAt.rateCredit;
+      return madeLook(paced, { count, outstanding: 10 }, 50, 120_000).lookedAt.rateCredit;
     });
     expect(credits).toEqual([1, 6]);
   });
 
   it('takes a probe that was released from the credit of its rate, and no other', () => {
     const paced = planned({ ...probe, rate: { credit: 1.5, ofASecond: 20 } });
-    const credits = [1, 0].map(
-      (count) => madeLook(paced, { count, outstanding: 0 }, true, 120_000).lookedAt.rateCredit,
-    );
+    const credits = [1, 0].map((count) => madeLook(paced, { count, outstanding: 0 }, 50, 120_000).lookedAt.rateCredit);
     expect(credits).toEqual([0.5, null]);
   });
 
@@ -155,16 +163,16 @@ describe('a look that was made', () => {
     [119.9, 1000],
   ])('of a subscription for which nothing was held for %s s is followed by one after %s ms', (secondsSinceHeld, ms) => {
     const idle = planned(release, { secondsSinceHeld });
-    expect(madeLook(idle, { count: 0, outstanding: 0 }, true, 120_000).lookedAt.nextLookInMs).toBe(ms);
+    expect(madeLook(idle, { count: 0, outstanding: 0 }, 50, 120_000).lookedAt.nextLookInMs).toBe(ms);
   });
 
   it('leaves a backlog one where its subscription was paused before anything was released', () => {
-    const { lookedAt } = madeLook(planned(release), undefined, true, 120_000);
+    const { lookedAt } = madeLook(planned(release), undefined, 50, 120_000);
     expect(lookedAt).toMatchObject({ window: firstWindow, outstanding: 100, isBacklog: true, nextLookInMs: 250 });
   });
 
   it('begins with the first window when its endpoint is well again', () => {
-    const { lookedAt } = madeLook(planned(probe), undefined, true, 120_000);
+    const { lookedAt } = madeLook(planned(probe), undefined, 50, 120_000);
     expect(lookedAt).toMatchObject({ window: firstWindow, outstanding: 100, isBacklog: true, nextLookInMs: 500 });
   });
 });

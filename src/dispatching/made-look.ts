@@ -4,7 +4,7 @@ import type { ReleaseLimit } from '../ledger/release.js';
 import { firstWindow, nextWindow, nextWindowAtRate } from '../ledger/release-window.js';
 
 /**
- * Where few are looked at, a subscription may be looked at again sooner than it is planned:
+ * Where not too many are looked at, a subscription may be looked at again sooner than it is planned:
  * - while its window grows, below `belowWindow`: an endpoint that is well again shows its pace in half a second instead
  *   of two;
  * - where at least `settled` of those released before were settled since the former look: three looks a second, at the
@@ -13,7 +13,16 @@ import { firstWindow, nextWindow, nextWindowAtRate } from '../ledger/release-win
  * After `times` of these the round ends, and the next one begins when the dispatcher looks again: a backlog may last
  * for hours, and the metric of the age of rounds would say that nothing is released.
  */
-export const soon = { nextLookInMs: 50, mostLooks: 8, belowWindow: 512, settled: 512, times: 16 };
+export const soon = { belowWindow: 512, settled: 512, times: 16 };
+/**
+ * Of so many that are looked at together: how soon. Fifty that recover at the same moment grow their windows in half a
+ * second, in as many looks as they would make in two. Those that grow again and again, since their receivers take no
+ * more and their windows are halved, stay below a thousand looks a second; with more of them there is always one due.
+ */
+const soonOf = [
+  { mostLooks: 8, inMs: 50 },
+  { mostLooks: 63, inMs: 100 },
+];
 /** Until the next look, where nothing is held, and its row is kept only for a while; at first. */
 const idleMs = 1000;
 /** Deliveries that one statement may release or count, where it is for several subscriptions. */
@@ -71,15 +80,18 @@ export function inStatements(limits: readonly ReleaseLimit[]): ReleaseLimit[][] 
   return statements;
 }
 
+/** @returns undefined: those that want to be looked at again sooner are looked at as planned */
+export const soonInMs = (looks: number): number | undefined => soonOf.find(({ mostLooks }) => looks <= mostLooks)?.inMs;
+
 /**
  * @param released undefined: nothing might be
- * @param areFew looks that were made together
+ * @param soonMs until the next look, where it may be sooner than planned
  * @param forgetAfterMs until the subscription is forgotten, if nothing is held for it any more
  */
 export function madeLook(
   { look, plan }: Planned,
   released: ReleasedOf | undefined,
-  areFew: boolean,
+  soonMs: number | undefined,
   forgetAfterMs: number,
 ): MadeLook {
   const { subscriptionId } = look;
@@ -99,7 +111,7 @@ export function madeLook(
   const isQuick = look.outstanding - outstanding >= soon.settled;
   // Where the rate, not the window, kept the rest, an earlier look would release no more.
   const isPaced = rate !== null && count === plan.limit;
-  const isSoon = areFew && count > 0 && !isPaced && (isGrowing || isQuick);
+  const isSoon = soonMs !== undefined && count > 0 && !isPaced && (isGrowing || isQuick);
   const isIdle = count + outstanding === 0 && !rate;
   const isBacklog = count >= Math.min(plan.limit, plan.window - outstanding);
   const credit = rate && rate.credit - count;
@@ -111,7 +123,7 @@ export function madeLook(
     // Where nothing is left to be released, the next look is for what comes from now on: of a quiet time one call is
     // kept, or half a second's calls would go at once.
     rateCredit: credit !== null && !isBacklog ? Math.min(1, credit) : credit,
-    nextLookInMs: isIdle ? idlePauseMs(look, forgetAfterMs) : isSoon ? soon.nextLookInMs : plan.nextLookInMs,
+    nextLookInMs: isIdle ? idlePauseMs(look, forgetAfterMs) : isSoon ? soonMs : plan.nextLookInMs,
   };
   return { lookedAt, released: count, isSoon };
 }

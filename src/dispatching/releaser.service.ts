@@ -26,6 +26,7 @@ import {
   madeInVain,
   madeLook,
   soon,
+  soonInMs,
   type MadeLook,
   type Planned,
   type ReleasedOf,
@@ -91,8 +92,9 @@ export class Releaser {
       afterLooks?.();
       if (isRefused) break; // the next round finds whether there is room again
       if (looks.length === looksTogether) continue;
-      if (!made.some(({ isSoon }) => isSoon) || ++times > soon.times) break;
-      await this.clock.pause(soon.nextLookInMs, stopping);
+      const soonMs = made.flatMap(({ isSoon, lookedAt }) => (isSoon ? lookedAt.nextLookInMs : []));
+      if (soonMs.length === 0 || ++times > soon.times) break;
+      await this.clock.pause(Math.min(...soonMs), stopping);
       await this.seeOpen();
     }
     return total;
@@ -203,12 +205,12 @@ export class Releaser {
     // Deliveries that the queue refused come again later, and not as a probe.
     const isUnused = ({ look }: Planned) => isRefused || !released.get(look.subscriptionId)?.count;
     await this.giveBack(toMake.filter((each) => probing.has(each.look.subscriptionId) && isUnused(each)));
-    const areFew = looks.length <= soon.mostLooks;
+    const soonMs = soonInMs(looks.length);
     const failed = new Set(failures.flatMap(({ asked }) => asked.map(({ subscriptionId }) => subscriptionId)));
     const made = toMake
       .filter(({ look }) => !failed.has(look.subscriptionId))
       .map((each) => {
-        const look = madeLook(each, released.get(each.look.subscriptionId), areFew, this.forgetAfterMs);
+        const look = madeLook(each, released.get(each.look.subscriptionId), soonMs, this.forgetAfterMs);
         return isRefused ? madeInVain(look, each.look) : look;
       });
     await this.end(made);

@@ -250,22 +250,26 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(await test.sql('SELECT FROM delivery WHERE held_for IS NOT NULL')).toEqual([]);
   });
 
-  it('are looked at again after a short pause as long as their window grows and is small', async () => {
-    await accept(2000, 'endpoint-parked');
-    await look();
-    const windows: number[] = [];
-    onPause = async () => {
-      windows.push((await row())!.release_window);
+  it.each([1, 9])(
+    'of %s subscriptions are looked at again after a short pause as long as their windows grow and are small',
+    async (many) => {
+      await accept(2000, 'endpoint-parked');
+      for (let others = 1; others < many; others++) await accept(200, 'endpoint-parked', await newSubscription());
+      await look();
+      const windows: number[] = [];
+      onPause = async () => {
+        windows.push((await row())!.release_window);
+        await settleAll();
+        await test.sql('UPDATE held_subscription SET look_at = now()');
+      };
       await settleAll();
-      await test.sql('UPDATE held_subscription SET look_at = now()');
-    };
-    await settleAll();
-    await look();
-    expect(windows.length).toBeGreaterThanOrEqual(4);
-    expect(windows).toEqual([...new Set(windows)].toSorted((one, other) => one - other));
-    expect(windows.at(-1)).toBeLessThan(512);
-    expect((await row())!.release_window).toBeGreaterThanOrEqual(512);
-  });
+      await look();
+      expect(windows.length).toBeGreaterThanOrEqual(4);
+      expect(windows).toEqual([...new Set(windows)].toSorted((one, other) => one - other));
+      expect(windows.at(-1)).toBeLessThan(512);
+      expect((await row())!.release_window).toBeGreaterThanOrEqual(512);
+    },
+  );
 
   it('for a quick endpoint are looked at again after a short pause, also when the window is large', async () => {
     await accept(3000, 'endpoint-parked');
