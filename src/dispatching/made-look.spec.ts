@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Look } from '../ledger/held-subscriptions.js';
 import { firstWindow } from '../ledger/release-window.js';
-import { inStatements, limitFor, madeInVain, madeLook, soonInMs, type Planned } from './made-look.js';
+import { inStatements, limitFor, madeInVain, madeLook, soonInMs, withinLevel, type Planned } from './made-look.js';
 
 const look: Look = {
   subscriptionId: 'one',
@@ -164,6 +164,12 @@ describe('a look that was made', () => {
   ])('of a subscription for which nothing was held for %s s is followed by one after %s ms', (secondsSinceHeld, ms) => {
     const idle = planned(release, { secondsSinceHeld });
     expect(madeLook(idle, { count: 0, outstanding: 0 }, 50, 120_000).lookedAt.nextLookInMs).toBe(ms);
+  });
+
+  it('does not take a subscription for idle because the lane had no room for what it has held', () => {
+    const [full] = withinLevel([planned(release)], 0);
+    const { lookedAt } = madeLook(full!, { count: 0, outstanding: 0 }, 50, 120_000);
+    expect(lookedAt).toMatchObject({ isBacklog: true, nextLookInMs: 250 });
   });
 
   it('leaves a backlog one where its subscription was paused before anything was released', () => {

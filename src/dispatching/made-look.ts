@@ -64,6 +64,17 @@ export function limitFor({ look, plan }: Planned, probing: ReadonlySet<string>):
     : undefined;
 }
 
+/** The same plans, releasing no more than the lane has room for. Probes are few, and go. */
+export function withinLevel(planned: readonly Planned[], level: number): Planned[] {
+  return planned.map(({ look, plan }) =>
+    plan.kind === 'release' ? { look, plan: { ...plan, limit: Math.min(plan.limit, level) } } : { look, plan },
+  );
+}
+
+/** How many may be released for each of those that are to be released at the pace of their endpoint. */
+export const wantsOf = (planned: readonly Planned[]): number[] =>
+  planned.flatMap(({ plan }) => (plan.kind === 'release' ? Math.min(plan.window, plan.limit) : []));
+
 /** Those that may share a statement: of small windows many, of large ones few. */
 export function inStatements(limits: readonly ReleaseLimit[]): ReleaseLimit[][] {
   const statements: ReleaseLimit[][] = [];
@@ -112,7 +123,8 @@ export function madeLook(
   // Where the rate, not the window, kept the rest, an earlier look would release no more.
   const isPaced = rate !== null && count === plan.limit;
   const isSoon = soonMs !== undefined && count > 0 && !isPaced && (isGrowing || isQuick);
-  const isIdle = count + outstanding === 0 && !rate;
+  // Where the lane had no room, it is not known whether any is held.
+  const isIdle = count + outstanding === 0 && !rate && plan.limit > 0;
   const isBacklog = count >= Math.min(plan.limit, plan.window - outstanding);
   const credit = rate && rate.credit - count;
   const lookedAt: LookedAt = {

@@ -20,6 +20,7 @@ import { SubscriptionDirectory } from '../subscriptions/subscription-directory.s
 import type { Subscription } from '../subscriptions/subscription.js';
 import { acceptedWithin } from './accepted-within.js';
 import { endingPace } from './in-batches.js';
+import { LaneRoom } from './lane-room.js';
 import {
   limitFor,
   inStatements,
@@ -27,6 +28,8 @@ import {
   madeLook,
   soon,
   soonInMs,
+  wantsOf,
+  withinLevel,
   type MadeLook,
   type Planned,
   type ReleasedOf,
@@ -53,6 +56,7 @@ export class Releaser {
   /** Nothing can have been held unseen for this long (see `forgetHeldSubscriptions`). */
   private readonly forgetAfterMs: number;
   private readonly parkedLooks = new ParkedLooks();
+  private readonly laneRoom: LaneRoom;
 
   constructor(
     private readonly postgres: Postgres,
@@ -66,6 +70,10 @@ export class Releaser {
     { settings }: Config,
   ) {
     this.forgetAfterMs = acceptedWithin(settings.DATABASE_TIMEOUT);
+    this.laneRoom = new LaneRoom(
+      () => enqueuer.roomForReleased(),
+      () => clock.now(),
+    );
   }
 
   /**
@@ -197,8 +205,10 @@ export class Releaser {
   private async make(looks: readonly Look[]): Promise<{ made: MadeLook[]; isRefused: boolean }> {
     const planned = looks.map((look): Planned => ({ look, plan: this.plan(look) }));
     await this.leaveParked(planned);
-    const toMake = planned.filter(({ plan }) => plan.kind !== 'parked');
-    if (toMake.length === 0) return { made: [], isRefused: false };
+    const notParked = planned.filter(({ plan }) => plan.kind !== 'parked');
+    if (notParked.length === 0) return { made: [], isRefused: false };
+    const level = await this.laneRoom.levelFor(wantsOf(notParked), looks.length === looksTogether);
+    const toMake = withinLevel(notParked, level);
     const probing = await this.claimProbes(toMake);
     const limits = toMake.flatMap((each) => limitFor(each, probing) ?? []);
     const { released, failures, isRefused } = await this.release(limits, probing);

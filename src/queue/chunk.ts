@@ -9,7 +9,8 @@ export interface Chunk {
   deliveries: HandedOut[];
 }
 
-const maxDeliveries = 64;
+/** Deliveries. */
+export const mostOfChunk = 64;
 const maxBytes = 256 * 1024;
 
 /** Memory of one delivery, beside its text: about. */
@@ -35,7 +36,7 @@ export function cutIntoChunks(deliveries: HandedOut[], catalogueVersion: number,
   for (const delivery of deliveries) {
     // A text that several deliveries of a chunk share travels once.
     const added = delivery.notificationId === previousId ? 0 : (delivery.body?.length ?? 0);
-    if (current.length > 0 && (current.length === maxDeliveries || bytes + added > maxBytes)) {
+    if (current.length > 0 && (current.length === mostOfChunk || bytes + added > maxBytes)) {
       chunks.push({ catalogueVersion, queuedAt, deliveries: current });
       current = [];
       bytes = 0;

@@ -4,9 +4,20 @@ import type { HandedOut } from '../ledger/delivery.js';
 import type { HandedOutTogether } from '../ledger/handed-out.js';
 import { putBack } from '../ledger/put-back.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
-import { cutIntoChunks } from './chunk.js';
+import { cutIntoChunks, mostOfChunk } from './chunk.js';
 import { DeliveryQueue, laneOf, lanes, type Lane } from './delivery-queue.js';
 import { recordQueueCreation } from './progress-reports.js';
+
+/**
+ * Deliveries that have failed or were held, in the queue, for each worker: it has as many again in hand. A subscription
+ * that is alone may have no more under way (src/ledger/release-window.ts), and a worker does not run out of them before
+ * more are released.
+ */
+const slowOfWorker = 2048;
+
+/** Workers that take what is in the queue. */
+export const workersOf = (queue: DeliveryQueue, heartbeat: Pick<Heartbeat, 'workers'>): number =>
+  queue.process === null ? heartbeat.workers : 1;
 
 /** How long deliveries that the queue refused stay in the ledger before they are handed out again. */
 export const refusedDelayMs = 1000;
@@ -32,6 +43,19 @@ export class Enqueuer {
   /** The process whose memory the queue is, and whose end empties it; null where a broker keeps it. */
   get process(): string | null {
     return this.queue.process;
+  }
+
+  /**
+   * How many deliveries may be released that are no probes, so that those and retries do not wait long in their lane.
+   * Where the queue cannot be asked, it says itself whether it takes them.
+   */
+  async roomForReleased(): Promise<number> {
+    try {
+      const waiting = (await this.queue.depth('slow')) * mostOfChunk;
+      return Math.max(0, slowOfWorker * Math.max(1, workersOf(this.queue, this.heartbeat)) - waiting);
+    } catch {
+      return Infinity;
+    }
   }
 
   /**

@@ -9,16 +9,12 @@ import { BacklogPace } from './backlog-pace.service.js';
 import { DeliveryQueue } from './delivery-queue.js';
 import { InProcessDeliveryQueue } from './delivery-queue.in-process.js';
 import { RabbitMqDeliveryQueue } from './delivery-queue.rabbitmq.js';
-import { Enqueuer } from './enqueuer.service.js';
+import { Enqueuer, workersOf } from './enqueuer.service.js';
 import { HandOver } from './hand-over.service.js';
 import { mostInMemory } from './most-in-memory.js';
 
 /** Fewer deliveries than this are sent within 0.1 s; handing them over to a sibling would hardly be sooner. */
 const sharedFrom = 512;
-
-/** That take what is in the queue. */
-const workersOf = (queue: DeliveryQueue, heartbeat: Heartbeat): number =>
-  queue.process === null ? heartbeat.workers : 1;
 
 /** RabbitMQ where AMQP_URL names one, this process's memory otherwise. */
 @Module({

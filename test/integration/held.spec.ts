@@ -739,6 +739,29 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(query.mock.calls.filter(([{ name }]) => name === 'claim-probes')).toHaveLength(1);
   });
 
+  it('of which many may go wait while the lane of retries and probes is full; a probe goes', async () => {
+    const parked = await newSubscription({ url: 'http://parked.example/' });
+    await accept(3, 'endpoint-parked', parked);
+    await accept(700, 'endpoint-busy');
+    await openEndpoints.open('http://parked.example', 'no answer', 5);
+    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s'");
+    await test.sql('UPDATE held_subscription SET release_window = 2048, look_at = now()');
+    await openEndpoints.refresh();
+    const queue = new InProcessDeliveryQueue(test.heartbeat.processId, 100_000);
+    const busy = newReleaser(queue);
+    const depth = vi.spyOn(queue, 'depth').mockResolvedValue(32);
+    expect(await busy.releaseHeld(running)).toBe(1);
+    expect(enqueued.splice(0)).toMatchObject([{ subscriptionId: parked, isProbe: true }]);
+    depth.mockResolvedValue(24);
+    const again = () =>
+      test.sql('UPDATE held_subscription SET look_at = now() WHERE subscription_id = $1', [subscription]);
+    await again();
+    expect(await busy.releaseHeld(running)).toBe(512);
+    depth.mockRestore();
+    await again();
+    expect(await busy.releaseHeld(running)).toBe(188);
+  });
+
   it('are released by endpoints that recover at the same time, which are closed in one statement but for one that asked for more time', async () => {
     const addresses = Array.from({ length: 100 }, (_, nr) => `http://host-${nr}.example`);
     await Promise.all(addresses.map((address) => openEndpoints.open(address, 'no answer', 5)));
