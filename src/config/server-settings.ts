@@ -33,7 +33,7 @@ export const serverSettings = {
     ),
 
   DATABASE_URL: databaseUrl.describe(
-    'PostgreSQL 15 or newer, the ledger. Not set: an embedded database in `DATA_DIR` (one process, no fsync).',
+    'PostgreSQL 15 or newer, the ledger. Not set: an embedded database in `DATA_DIR` (one process, no fsync). It may not set `application_name` or time limits, of which Heraut has its own.',
   ),
   AMQP_URL: url('amqp:', 'amqps:').describe(
     'RabbitMQ, which moves the work. Not set: an in-process queue. `?heartbeat=` behind it: seconds, in place of 10; RabbitMQ takes the chunks of a process from which nothing has come for two to three times as long.',

@@ -19,13 +19,34 @@ export const url = (...protocols: string[]) => asUrl(z.string(), protocols);
 const hostsInPlace = /^postgres(ql)?:\/\/([^/?#]*@)?(\[[^\]]*\]|[^/?#@:,]*)(:\d*)?,/i;
 const hostsInParameter = /[?&]host=[^&#]*(,|%2c)/i;
 
+/**
+ * Each kind of connection has its own of these, and the driver would let those of a URL count for all: migrations would
+ * end with a short statement, and transactions that are told apart by their names would not be found, or too many
+ * (src/ledger/horizon.ts). Ours count more than `options`.
+ */
+const ownOfConnections = [
+  'application_name',
+  'statement_timeout',
+  'lock_timeout',
+  'idle_in_transaction_session_timeout',
+  'query_timeout',
+];
+
+const setsNoneOf = (value: string, names: readonly string[]): boolean =>
+  !URL.canParse(value) || !names.some((name) => new URL(value).searchParams.has(name));
+
 /** The driver takes several hosts for the name of one. */
 export const databaseUrl = asUrl(
-  z.string().refine((value) => !hostsInPlace.test(value) && !hostsInParameter.test(value), {
-    error:
-      'must name one host only: put the address there that always leads to the primary (a virtual IP, HAProxy, the service of a Kubernetes operator)',
-    abort: true,
-  }),
+  z
+    .string()
+    .refine((value) => !hostsInPlace.test(value) && !hostsInParameter.test(value), {
+      error:
+        'must name one host only: put the address there that always leads to the primary (a virtual IP, HAProxy, the service of a Kubernetes operator)',
+      abort: true,
+    })
+    .refine((value) => setsNoneOf(value, ownOfConnections), {
+      error: `must not set ${ownOfConnections.join(', ')}: Heraut has its own for each connection. DATABASE_TIMEOUT says how long a statement may take`,
+    }),
   ['postgres:', 'postgresql:'],
 );
 

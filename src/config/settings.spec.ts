@@ -158,10 +158,23 @@ describe('settings', () => {
 
   it.each([
     'postgres://heraut:p,w@db.example:5432/heraut',
-    'postgres://heraut@db.example/heraut,too?application_name=a,b',
+    'postgres://heraut@db.example/heraut,too?sslmode=require&options=-c%20search_path=a,b',
     'postgres:///heraut?host=/run/postgresql',
   ])('take DATABASE_URL=%s for that of one host', (DATABASE_URL) => {
     expect(readSettings({ DATABASE_URL })).toMatchObject({ DATABASE_URL });
+  });
+
+  it.each([
+    'application_name=heraut-api-1',
+    'sslmode=require&statement_timeout=0',
+    'lock_timeout=1000',
+    'idle_in_transaction_session_timeout=1000',
+    'query_timeout=1000',
+    'application%5Fname=heraut-api-1',
+  ])('refuse a DATABASE_URL that gives all connections what each kind has of its own: %s', (parameters) => {
+    const message = refusal({ DATABASE_URL: `postgres://heraut:s3cret@db.example/heraut?${parameters}` });
+    expect(message).toMatch(/^ {2}DATABASE_URL: must not set application_name, .*DATABASE_TIMEOUT says how long/m);
+    expect(message).not.toContain('s3cret');
   });
 
   it('never repeat a value in the refusal, which goes to a log: it may be a password', () => {

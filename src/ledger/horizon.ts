@@ -5,8 +5,9 @@ import { lowestIdAt } from './partitions.js';
 /** The ledger's time, as a process reckons it, may be wrong by less than this. */
 const slackMs = 1000;
 
-// Transactions of this installation alone: a backup, or a console that somebody left open, commits no notification.
-// DATABASE_URL may give its connections another name. Of other users than its own it does not see when they began.
+// Transactions of this installation alone: a backup, or a console that somebody left open, commits no notification. All
+// of its processes have one name, which DATABASE_URL may not change (src/config/setting-types.ts). Of other users than
+// its own it does not see when they began.
 const oldestBeginning = statement(
   'oldest-transaction',
   `SELECT (extract(epoch FROM LEAST(clock_timestamp(), min(xact_start))) * 1000)::float8 AS ms FROM pg_stat_activity

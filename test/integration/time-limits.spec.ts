@@ -176,6 +176,17 @@ describe('the time limits of Postgres', () => {
     expect(await Promise.all([postgres.query(one), postgres.dataSource.query(one.text)])).toHaveLength(2);
   });
 
+  it('are those of each kind of connection, and so is its name, whatever the options of DATABASE_URL say', async () => {
+    const options = '-c statement_timeout=7 -c lock_timeout=7 -c application_name=other';
+    const pool = await open(`${database.url}?options=${encodeURIComponent(options)}`, timeoutSeconds);
+    const shown = `SELECT current_setting('statement_timeout') AS most, current_setting('application_name') AS name`;
+    const heraut = { most: '1800ms', name: 'heraut' };
+    for (const source of [pool.dataSource, pool.checks]) expect(await source.query(shown)).toEqual([heraut]);
+    expect(await pool.query(statement('shown', shown))).toEqual([heraut]);
+    expect(await pool.upkeep.query(shown)).toEqual([{ most: '1h', name: 'heraut-upkeep' }]);
+    await pool.close();
+  });
+
   it('leave migrations and partitions the time they need', async () => {
     const pool = await open(database.url, 0.1);
     await pool.upkeep.query('SELECT pg_sleep(0.4)');
