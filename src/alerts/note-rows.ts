@@ -1,6 +1,6 @@
 import type { Query } from '../infra/postgres/postgres.js';
 import { rowsOf, statement } from '../infra/postgres/statement.js';
-import type { NoteChannel, NoteToSend } from './note.js';
+import type { NoteChannel, NoteToSend, Recipient } from './note.js';
 
 /** After so long nobody waits for it any more: what is still open is told of anew. */
 export const giveUpAfterMs = 24 * 3_600_000;
@@ -103,3 +103,43 @@ export const findTrouble = statement(
      EXISTS (SELECT FROM alert_note WHERE given_up_at > now() - interval '1 day' AND ${isOfOperator}) AS is_given_up,
      (SELECT extract(epoch FROM now() - ended_at)::float8 FROM alert_round) AS round_seconds`,
 );
+
+const recipients = rowsOf<Recipient>('told', {
+  channel: ['text', ({ channel }) => channel],
+  recipient: ['text', ({ address }) => address],
+});
+
+/**
+ * Of former settings. A process that has those still is given the time of a lease to send them, and no two whose
+ * settings differ take each other's notes back more often than that.
+ */
+const dropItems = statement(
+  'alert-notes-drop',
+  `DELETE FROM alert_note WHERE id IN (
+     SELECT id FROM alert_note note
+     WHERE (next_at IS NOT NULL OR given_up_at IS NOT NULL) AND created_at < now() - $lease_ms * interval '1 ms'
+       AND ${isOfOperator} AND NOT EXISTS (
+         SELECT FROM ${recipients.from} WHERE told.channel = note.channel AND told.recipient = note.recipient)
+     LIMIT 1000
+   ) RETURNING content`,
+);
+
+/** Alerts that are open, and of which no operator has a note or will get one, are as if nobody had been told. */
+const untellItems = statement(
+  'alerts-untell',
+  `UPDATE alert SET is_noted = false, noted_at = NULL
+   WHERE resolved_at IS NULL AND is_noted AND id = ANY ($ids::bigint[]) AND NOT EXISTS (
+     SELECT FROM alert_note CROSS JOIN jsonb_array_elements(content -> 'news') AS news
+     WHERE given_up_at IS NULL AND ${isOfOperator} AND news ->> 'alertId' = alert.id::text
+   )`,
+);
+
+/** Drops unsent notes to operators whom the settings do not name any more: others are told in their place. */
+export async function dropForgotten(query: Query, operators: readonly Recipient[]): Promise<void> {
+  const dropped = await query<Pick<NoteToSend, 'content'>>(dropItems, {
+    ...recipients.bind(operators),
+    lease_ms: leaseMs,
+  });
+  const ids = [...new Set(dropped.flatMap(({ content }) => content.news.map(({ alertId }) => alertId)))];
+  if (ids.length > 0) await query(untellItems, { ids });
+}

@@ -66,8 +66,10 @@ export function writeNotes(
     if (!concernsOwners.has(each.alert.rule)) continue;
     // Of the end those are told that were told of the beginning, whoever the owner is by now.
     const addresses = each.kind === 'resolved' ? each.alert.told : ownersOf(each.alert);
+    // Opened, and told already: it is news to operators alone, because those who were told of it are others by now.
+    const know = each.kind === 'opened' ? each.alert.told : [];
     for (const address of new Set(addresses)) {
-      if (ofOperators.has(address)) continue;
+      if (ofOperators.has(address) || know.includes(address)) continue;
       const others = byOwner.get(address);
       if (others) others.push(each);
       else byOwner.set(address, [each]);

@@ -569,6 +569,50 @@ describe('alerts', () => {
     expect([await waiting(), mailbox.received.length]).toEqual([[], 2]);
   });
 
+  it('go to the operators of now where those of former settings were not reached, and leave no trouble behind', async () => {
+    const [wrong, right, owner] = ['tpyo@example.org', 'typo@example.org', 'owner@example.org'];
+    for (const address of [wrong, owner]) mailbox.refused.set(address, 550);
+    const before = { ...configured(admin) };
+    const { ALERT_WEBHOOK_URL: _webhook, ...mailOnly } = before;
+    const processWith = (addresses: string[]) => {
+      const channels = new AlertChannels({ ...mailOnly, ALERT_MAIL_TO: addresses }, Date.now);
+      const parts = [SubscriptionDirectory, ApplicationDirectory, Catalogue, Heartbeat] as const;
+      const [subscriptions, applications, catalogue, heartbeat] = parts.map((part) => admin.api.app.get<never>(part));
+      const config = admin.api.app.get(Config);
+      const its = new AlertRounds(postgres, config, channels, subscriptions!, applications!, catalogue!, heartbeat!);
+      const own = new NoteSender(postgres, channels);
+      return async () => {
+        expect(await its.run(0)).toBe(true);
+        await sendAll(own);
+      };
+    };
+    const [former, present] = [processWith([wrong]), processWith([right])];
+    await die([await subscription({ alertEmail: owner })]);
+    await former();
+    expect(await troubleWithAlerts(postgres)).toContain('tried again');
+    await present(); // of the other, it leaves to a process that may still be there what is new
+    expect([await troubleWithAlerts(postgres), mailbox.received.length]).toEqual([expect.any(String), 0]);
+
+    await sql(`UPDATE alert_note SET created_at = created_at - interval '3 minutes'`);
+    for (const round of [present, former, present]) await round();
+    expect(mailbox.received.map(({ to, subject }) => [to[0], subject])).toEqual([
+      [right, '[Heraut] New: Dead letters'],
+    ]);
+    expect(await troubleWithAlerts(postgres)).toBeUndefined();
+    expect(await sql('SELECT recipient FROM alert_note WHERE sent_at IS NULL')).toEqual([{ recipient: owner }]);
+
+    // Given up, and the alert was told to somebody else: nobody is told again.
+    await sql(
+      `INSERT INTO alert_note (id, channel, recipient, content, created_at, next_at, given_up_at)
+       SELECT gen_random_uuid(), 'webhook', '', content, created_at - interval '1 day', NULL, now()
+       FROM alert_note WHERE recipient = $1`,
+      [right],
+    );
+    expect(await troubleWithAlerts(postgres)).toContain('given up');
+    await present();
+    expect([await troubleWithAlerts(postgres), mailbox.received.length]).toEqual([undefined, 1]);
+  });
+
   it('that an owner cannot be sent are counted, and do not make this installation look degraded', async () => {
     mailbox.refused.set('wrong@example.org', 550);
     await die([await subscription({ alertEmail: 'wrong@example.org' })]);
