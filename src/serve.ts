@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import type { Settings } from './config/settings.js';
 import { createHeraut } from './create-heraut.js';
 import { endAfterCrash } from './end-after-crash.js';
-import { orSayWhy } from './infra/http/cannot-listen.js';
+import { addressToListenOn, orSayWhy } from './infra/http/cannot-listen.js';
 import type { JsonLogger } from './infra/logging/json-logger.js';
 import { Postgres } from './infra/postgres/postgres.js';
 import type { StopSignals } from './stop-signals.js';
@@ -68,7 +68,10 @@ export async function serve(
   await app.init().catch((error: unknown) => {
     throw app.get(Postgres).explain(error);
   });
-  if (!isStopping) await orSayWhy(app.listen(settings.PORT, settings.HOST), { host: 'HOST', port: 'PORT' });
+  if (!isStopping) {
+    const listening = app.listen(settings.PORT, addressToListenOn(settings.HOST));
+    await orSayWhy(listening, { host: 'HOST', port: 'PORT' });
+  }
   isStarting = false;
   if (isStopping) return close();
   logger.log({ event: 'process.listening', url: await app.getUrl(), roles: settings.ROLES });

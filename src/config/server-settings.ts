@@ -6,7 +6,10 @@ export type Role = (typeof roles)[number];
 
 /** Of a process, and of the servers that it uses. */
 export const serverSettings = {
-  HOST: z.string().default('127.0.0.1').describe('Address to listen on. `0.0.0.0` in a container.'),
+  HOST: z
+    .string()
+    .default('127.0.0.1')
+    .describe('Address to listen on. `0.0.0.0` in a container; `localhost` is 127.0.0.1 alone.'),
   PORT: wholeNumber(0, 65535).default(8000).describe('Port to listen on; 0 for any free one.'),
   ADMIN_PORT: wholeNumber(0, 65535)
     .optional()

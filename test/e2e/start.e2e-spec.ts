@@ -89,6 +89,22 @@ describe('a program that cannot start', () => {
   });
 });
 
+it('listens on one address where HOST is localhost, on both ports: every connection is under the same rules', async () => {
+  const prepared = await real.prepare();
+  const heraut = await HerautProcess.start({ settings: { ...prepared.settings, HOST: 'localhost', ADMIN_PORT: '0' } });
+  const listening = await eventually(() => {
+    const lines = heraut.logs.filter(({ event }) => event?.endsWith('.listening'));
+    return lines.length === 2 && lines;
+  }, 'both ports to be listened on');
+  expect(listening.map(({ url }) => new URL(String(url)).hostname)).toEqual(['127.0.0.1', '127.0.0.1']);
+  for (const { url } of listening) {
+    const { port } = new URL(String(url));
+    await expect(fetch(`http://[::1]:${port}/health/live`)).rejects.toThrow('fetch failed');
+  }
+  await heraut.stop();
+  await prepared.release();
+});
+
 describe('a program of an older version than its database', () => {
   it('says once what the newer one has migrated, also where it is several processes, and goes on', async () => {
     const prepared = await real.prepare();

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer, type Server, type ServerOptions } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Settings } from '../../config/settings.js';
-import { orSayWhy } from './cannot-listen.js';
+import { addressToListenOn, orSayWhy } from './cannot-listen.js';
 
 /** Routes for operators alone: with ADMIN_PORT, only that port serves them. */
 const isAdministrative = (route: string): boolean => /^\/(admin|console|docs|metrics)(\/|$)/.test(route);
@@ -28,7 +28,7 @@ export class AdminServer {
     this.server.keepAliveTimeout = main.server.keepAliveTimeout;
     this.server.on('connection', (socket: Socket) => this.sockets.add(socket));
     main.addHook('onReady', async () => {
-      const listening = once(this.server.listen(ADMIN_PORT, ADMIN_HOST ?? HOST), 'listening');
+      const listening = once(this.server.listen(ADMIN_PORT, addressToListenOn(ADMIN_HOST ?? HOST)), 'listening');
       await orSayWhy(listening, { host: ADMIN_HOST === undefined ? 'HOST' : 'ADMIN_HOST', port: 'ADMIN_PORT' });
       const { address, port, family } = this.server.address() as AddressInfo;
       const url = `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;

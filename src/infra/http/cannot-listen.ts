@@ -1,6 +1,12 @@
 /** An address that this process is to listen on is not to be had. The message is for an operator. */
 export class CannotListen extends Error {}
 
+/**
+ * For `localhost` Fastify makes a server of its own for each further address, which would have none of the rules and
+ * time limits of this one, and be cut when the process stops; Node listens on the first address alone, whichever it is.
+ */
+export const addressToListenOn = (host: string): string => (host.toLowerCase() === 'localhost' ? '127.0.0.1' : host);
+
 /** The settings that say where. */
 export interface ListeningSettings {
   host: 'HOST' | 'ADMIN_HOST';
