@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
@@ -227,6 +228,34 @@ describe('one run of the dispatcher', () => {
     expect(status).toBe(1);
     expect(errors).toContain(`DATABASE_URL is not set, and there is no embedded database in DATA_DIR (${directory}).`);
     expect(existsSync(directory)).toBe(false);
+  });
+
+  it('has the settings of a file, whatever characters they have, by the line of cron that the documents give', async () => {
+    await begin(real, []);
+    const directory = mkdtempSync(join(tmpdir(), 'heraut-cron-'));
+    const file = join(directory, 'heraut.env');
+    const settings = {
+      ...prepared.settings,
+      DATABASE_URL: `${prepared.settings.DATABASE_URL}?sslmode=disable&keepalives=1`,
+      TTL_IDEMPOTENCY_PER_CUSTOMER_SEC: '{"cases": 604800}',
+      DEFAULT_FROM_EMAIL: 'Heraut <heraut@example.org>',
+    };
+    writeFileSync(
+      file,
+      Object.entries(settings)
+        .map(([name, value]) => `${name}=${value}\n`)
+        .join(''),
+    );
+    const page = readFileSync(join(project, 'docs/running.md'), 'utf8');
+    const line = /^(?:\* ){5}(cd \/opt\/heraut .*)$/m.exec(page)![1]!;
+    const command = line.replace('/opt/heraut', project).replace('/etc/heraut.env', file);
+    const { status, output, errors } = await start({}, [command], ['sh', '-c']).ended;
+    expect({ status, errors, isDone: output.includes('"dispatch.done"') }).toEqual({
+      status: 0,
+      errors: '',
+      isDone: true,
+    });
+    rmSync(directory, { recursive: true });
   });
 
   it('says that a newer version has migrated the database', async () => {
