@@ -17,14 +17,17 @@ export function serveFrontPage(app: NestFastifyApplication, links: readonly Link
   app
     .getHttpAdapter()
     .getInstance()
-    .get('/', async (_request, reply) => {
+    .get('/', async ({ server }, reply) => {
       void reply.type('text/html; charset=utf-8').header('cache-control', 'no-store');
-      return frontPage(await checks.look(), links);
+      return frontPage(await checks.look(), links, server.pathPrefix);
     });
 }
 
-/** `health` has only names of our own parts and roles, and the titles are constants: nothing to escape. */
-function frontPage({ status, down }: Health, links: readonly Link[]): string {
+/**
+ * `health` has only names of our own parts and roles, the titles are constants, and the setting refuses a prefix with
+ * other characters than a path needs: nothing to escape.
+ */
+function frontPage({ status, down }: Health, links: readonly Link[], prefix: string): string {
   return `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>Heraut</title></head>
@@ -32,7 +35,7 @@ function frontPage({ status, down }: Health, links: readonly Link[]): string {
 <h1>Heraut ${version}</h1>
 <p>State: <strong>${status}</strong>${down.length > 0 ? ` (down: ${down.join(', ')})` : ''}</p>
 <ul>
-${links.map(({ title, path }) => `<li><a href="${path}">${title}</a></li>`).join('\n')}
+${links.map(({ title, path }) => `<li><a href="${prefix}${path}">${title}</a></li>`).join('\n')}
 </ul>
 </body>
 </html>

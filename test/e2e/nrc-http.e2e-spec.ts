@@ -314,7 +314,7 @@ describe('absolute URLs', () => {
     expect(json.url).toMatch(new RegExp(`^${api.base}/kanaal/`));
   });
 
-  it('begin with the prefix that a proxy removes of the path, and so do those of errors and of the document', async () => {
+  it('begin with the prefix that a proxy removes of the path, and so do those of errors, of the document and of the front page', async () => {
     const behindProxy = await Api.start({ TRUST_FORWARDED_HEADERS: 'true', PATH_PREFIX: '/nrc' });
     try {
       const headers = { 'x-forwarded-host': 'example.org', 'x-forwarded-proto': 'https' };
@@ -324,6 +324,10 @@ describe('absolute URLs', () => {
       expect(wrong.json.type).toBe('https://example.org/nrc/ref/fouten/NotFound/');
       const document = await behindProxy.get('/openapi.json');
       expect(document.json).toMatchObject({ servers: [{ url: '/nrc/api/v1' }] });
+      const front = await fetch(`${behindProxy.origin}/`);
+      const links = [...(await front.text()).matchAll(/href="([^"]*)"/g)].map(([, path]) => path);
+      expect(links).toContain('/nrc/health/ready');
+      expect(links.filter((path) => !path!.startsWith('/nrc/'))).toEqual([]);
     } finally {
       await behindProxy.close();
     }
