@@ -24,9 +24,9 @@ beforeAll(async () => {
 });
 afterAll(() => receiver.stop());
 
-const settings = () =>
+const settings = (url = receiver.url) =>
   readSettings({
-    ALERT_WEBHOOK_URL: receiver.url,
+    ALERT_WEBHOOK_URL: url,
     ALERT_WEBHOOK_SECRET: `whsec_${Buffer.from(randomUUID()).toString('base64')}`,
   });
 
@@ -45,4 +45,15 @@ it('posts a note with the time of the ledger, in its signature too, however wron
   const { headers, text } = receiver.requests.at(-1)!;
   expect(headers['webhook-timestamp']).toBe(String(ledgerMs / 1000));
   expect(JSON.parse(text)).toMatchObject({ timestamp: '2025-06-01T12:00:00.000Z' });
+});
+
+it('sends user and password of its URL as Basic, decoded, and none where the URL has none', async () => {
+  const url = new URL(receiver.url);
+  [url.username, url.password] = ['op%40s', 'p%C3%A9:%2F'];
+  receiver.next(answer(204));
+  await new AlertWebhook(settings(url.href)).send(note, Date.now(), running);
+  expect(receiver.requests.at(-1)!.headers.authorization).toBe(`Basic ${Buffer.from('op@s:pé:/').toString('base64')}`);
+  receiver.next(answer(204));
+  await new AlertWebhook(settings()).send(note, Date.now(), running);
+  expect(receiver.requests.at(-1)!.headers).not.toHaveProperty('authorization');
 });

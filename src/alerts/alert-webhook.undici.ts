@@ -12,12 +12,16 @@ import { webhookPayload } from './webhook-payload.js';
 export class AlertWebhook {
   /** Of the whole call; less than the lease of a note. */
   protected readonly timeoutMs: number = 15_000;
-  private readonly url: string;
+  private readonly url: URL;
+  /** undici leaves out what a URL has in front of its host. */
+  private readonly authorization: { authorization?: string };
   private readonly key: SigningKey;
   private readonly outbound: Outbound;
 
   constructor(settings: Settings) {
-    this.url = settings.ALERT_WEBHOOK_URL!;
+    this.url = new URL(settings.ALERT_WEBHOOK_URL!);
+    this.authorization = basicOf(this.url);
+    this.url.username = this.url.password = '';
     this.key = new SigningKey('alerts', 'v1', settings.ALERT_WEBHOOK_SECRET!, null);
     // The operator has named this URL, not a subscriber, so it may be on a private network. To open that network for
     // callbacks instead would open it to everybody who may subscribe. Addresses that hand out credentials stay closed.
@@ -47,6 +51,7 @@ export class AlertWebhook {
         headers: {
           'content-type': 'application/json',
           'webhook-id': id,
+          ...this.authorization,
           ...signatureHeaders([this.key], { id, at, body }),
         },
         body,
@@ -63,4 +68,10 @@ export class AlertWebhook {
       await agent.destroy();
     }
   }
+}
+
+function basicOf({ username, password }: URL): { authorization?: string } {
+  if (username === '' && password === '') return {};
+  const pair = Buffer.from(`${decodeURIComponent(username)}:${decodeURIComponent(password)}`);
+  return { authorization: `Basic ${pair.toString('base64')}` };
 }

@@ -134,6 +134,7 @@ describe('settings', () => {
     ['EGRESS_PROXY_URL', 'proxy.example:3128'],
     ['EGRESS_PROXY_URL', 'socks5://proxy.example'],
     ['EGRESS_PROXY_URL', 'http://user:100%@proxy.example'],
+    ['ALERT_WEBHOOK_URL', 'https://user:100%@alerts.example/'],
     ['EGRESS_PROXY_EXCEPTIONS', 'https://internal.example'],
     ['EGRESS_PROXY_EXCEPTIONS', '10.0.0.0/33'],
     ['FINAL_STATUSES', ','],
