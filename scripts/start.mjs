@@ -28,6 +28,7 @@ async function run() {
     ADMIN_HOST,
     ADMIN_PORT,
     PROCESSES,
+    ROLES,
     DATABASE_URL,
     DATA_DIR,
     SUPERUSER_CLIENT_ID,
@@ -64,6 +65,11 @@ async function run() {
 
   while (!hasEnded && !(await isReady(url))) await sleep(100);
   if (hasEnded) return;
+  // Only the role `api` serves those; on the embedded database it is one of all.
+  if (ROLES && !ROLES.split(',').some((role) => role.trim() === 'api')) {
+    show(`Heraut listens on ${url}`);
+    return;
+  }
   show(`Heraut listens on ${url}\nAPI documentation: ${adminUrl}/docs and ${url}/api/v1/schema/`);
   if (!receiver) {
     show(`The console: ${adminUrl}/console/`);

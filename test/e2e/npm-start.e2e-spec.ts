@@ -155,6 +155,17 @@ describe('npm start', () => {
     await release();
   }, 120_000);
 
+  it('names no page that its roles do not serve', async () => {
+    const { settings, release } = await real.prepare();
+    const one = start({ settings: { ...settings, PROCESSES: '1', ROLES: 'worker, dispatcher' } });
+    const url = await one.url();
+    expect(await one.end('SIGTERM')).toBe(0);
+    await expectNothingLeft(one);
+    expect(one.text).toContain(`\nHeraut listens on ${url}\n`);
+    expect(one.text).not.toMatch(/console|documentation/i);
+    await release();
+  }, 120_000);
+
   async function expectDocumentation(one: Start): Promise<void> {
     const url = await one.url();
     for (const path of ['/docs', '/api/v1/schema/']) {
