@@ -203,6 +203,41 @@ describe('a configuration file', () => {
     expect(named!.filter((name) => !(name in settingsSchema.shape))).toEqual([]);
   });
 
+  it('of Open Notificaties needs no variables and files for namespaces that are not carried out', () => {
+    const { configuration, problems, references } = read(
+      [
+        'zgw_consumers_config_enable: true',
+        'zgw_consumers: { services: [{ secret: { value_from: { env: NONE } } }] }',
+        'oidc_db_config_admin_auth: { items: [{ oidc_rp_client_secret: { value_from: { file: none } } }] }',
+        'vng_api_common_credentials_config_enable: { value_from: { env: OFF } }',
+        'vng_api_common_credentials: { items: [{ identifier: a, secret: { value_from: { env: NONE } } }] }',
+        'own_extension: { value_from: anything }',
+        'notifications_kanalen_config_enable: { value_from: { env: ON } }',
+        'notifications_kanalen_config: { items: [{ naam: { value_from: { env: NAME } } }] }',
+      ],
+      sources({ ON: 'true', OFF: 'false', NAME: 'cases' }),
+    );
+    expect({ configuration, problems }).toEqual({ configuration: { channels: [{ name: 'cases' }] }, problems: [] });
+    expect(references.map(({ field }) => field)).toEqual([
+      'vng_api_common_credentials_config_enable',
+      'notifications_kanalen_config_enable',
+      'notifications_kanalen_config.items.0.naam',
+    ]);
+  });
+
+  it('of Open Notificaties needs those of its flags, and of what is carried out', () => {
+    const { problems } = read([
+      'notifications_config_enable: { value_from: { env: NONE } }',
+      'notifications_kanalen_config_enable: true',
+      'notifications_kanalen_config: { items: [{ naam: { value_from: { env: NONE } } }] }',
+    ]);
+    expect(problems.map((problem) => problem.split(' ')[1])).toEqual([
+      'notifications_config_enable:',
+      'notifications_kanalen_config.items.0.naam:',
+      'notifications_kanalen_config.items.0.naam:',
+    ]);
+  });
+
   it('keeps the name of a header whose value is left out', () => {
     const lines = ['subscriptions: [{ headers: { x: { value_from: { env: NONE, required: false } } } }]'];
     expect(read(lines)).toMatchObject({ problems: [], configuration: { subscriptions: [{ headers: { x: null } }] } });

@@ -3,6 +3,7 @@ import { configurationSchema } from './configuration-schema.js';
 import { fitScalars } from './fit-scalars.js';
 import { fromOpenNotificaties, type Note } from './from-open-notificaties.js';
 import { isOpenNotificaties } from './open-notificaties-schema.js';
+import { resolveCarriedOut } from './resolve-carried-out.js';
 import { labelOf, plainSecrets, resolveReferences, type FoundReference, type Sources } from './resolve-references.js';
 import { YamlText, type Place } from './yaml-text.js';
 
@@ -44,7 +45,9 @@ export function readConfigurationText(text: string, sources: Sources): Configura
   }
   // An empty text is an empty configuration.
   const raw = yaml.value ?? {};
-  const { value, problems, references } = resolveReferences(raw, sources);
+  const { value, problems, references } = isOpenNotificaties(raw)
+    ? resolveCarriedOut(raw, sources)
+    : resolveReferences(raw, sources);
   const { configuration, found, notes, originOf } = convert(value, yaml);
   problems.push(...found);
   const at = (field: string, isOfKey: boolean, said: string) => ({ ...yaml.placeOf(field, { isOfKey }), field, said });

@@ -5,6 +5,7 @@ import { paramsOf } from '../infra/http/check-input.js';
 import type { InvalidParam } from '../infra/http/problem.js';
 import { fitScalars } from './fit-scalars.js';
 import {
+  flagIn,
   isOfOpenNotificaties,
   namespaces,
   withoutCounterpart,
@@ -88,9 +89,7 @@ class Conversion {
     const enabled = new Set<Namespace>();
     let isAny = false;
     const isOn = (flag: string): boolean => {
-      const holder = { [flag]: this.file[flag] };
-      const fitted = fitScalars(z.object({ [flag]: z.boolean().optional() }), holder) as Record<string, unknown>;
-      const value = fitted[flag] ?? false;
+      const value = flagIn(this.file, flag);
       if (typeof value !== 'boolean') this.refuse(flag, 'invalid', 'Must be true or false.');
       isAny ||= value === true;
       return value === true;

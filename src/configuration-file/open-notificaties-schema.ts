@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { atMost } from '../infra/http/at-most.js';
 import { mostDemands } from '../subscriptions/subscription-limits.js';
+import { fitScalars } from './fit-scalars.js';
 
 /*
  * The YAML of Open Notificaties' `setup_configuration` (1.16), as far as it has a counterpart here. The names are
@@ -97,3 +98,12 @@ export const isOpenNotificaties = (value: unknown): value is Record<string, unkn
 /** Whether its `setup_configuration` has this key: a namespace, or the flag of one. */
 export const isOfOpenNotificaties = (key: string): boolean =>
   Object.hasOwn(namespaces, key) || Object.hasOwn(withoutCounterpart, key) || flags.includes(key);
+
+/** Whether this key is the flag of a namespace. */
+export const isFlag = (key: string): boolean => flags.includes(key);
+
+/** A flag of a file whose references are resolved, as a truth value where it can be read as one. */
+export function flagIn(file: Record<string, unknown>, flag: string): unknown {
+  const fitted = fitScalars(z.object({ [flag]: z.boolean().optional() }), { [flag]: file[flag] });
+  return (fitted as Record<string, unknown>)[flag] ?? false;
+}
