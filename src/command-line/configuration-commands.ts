@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { readFile } from 'node:fs/promises';
 import type { ConfigurationText, Remark } from '../configuration-file/configuration-text.js';
 import type { Plan } from '../configuration-file/planning.js';
 import { AdminRefusal } from './admin-client.js';
 import { CommandFailure, exits } from './exits.js';
 import { printable, printableLines } from './printable.js';
+import { readGiven } from './read-given.js';
 import type { Session } from './session.js';
 
 const path = '/admin/v1/configuration';
@@ -68,7 +68,7 @@ async function run(session: Session, { verb, file, isPruning, isConfirmed = fals
   const { asLine, readConfigurationText } = await import('../configuration-file/configuration-text.js');
   const { sourcesBeside } = await import('../configuration-file/sources.js');
   const { renderPlan } = await import('../configuration-file/render-plan.js');
-  const read = readConfigurationText(await readText(session, file), sourcesBeside(file));
+  const read = readConfigurationText(await readGiven(session, file), sourcesBeside(file));
   const line = asLine(file);
   const ask = async (what: 'plan' | 'apply', confirm?: number): Promise<Plan> => {
     const query = { prune: isPruning ? true : undefined, confirm };
@@ -132,15 +132,6 @@ function wrong(session: Session, file: string, lines: readonly string[]): Comman
   for (const line of lines) note(session, line);
   const count = lines.length === 1 ? 'an error' : 'errors';
   return new CommandFailure(exits.failed, `${file} has ${count}; nothing was changed.`);
-}
-
-async function readText(session: Session, file: string): Promise<string> {
-  try {
-    return file === '-' ? await session.terminal.readAll() : await readFile(file, 'utf8');
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    throw new CommandFailure(exits.wrongUse, `${file} cannot be read: ${code ?? message}.`);
-  }
 }
 
 /** It has text in it that may come from others, and must not steer the terminal. */

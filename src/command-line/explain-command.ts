@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { CommandFailure, exits } from './exits.js';
 import { block } from './layout.js';
 import { id, wholeNumber } from './options.js';
 import { noteEnd } from './pages.js';
 import { printable } from './printable.js';
+import { readGiven } from './read-given.js';
 import type { Session } from './session.js';
 import type { Terminal } from './terminal.js';
 
@@ -59,16 +59,19 @@ export function addExplainCommand(program: Command, session: Session): void {
         ? client.request<Explanations>('GET', `/admin/v1/notifications/${notification}/explanations`, {
             query: { ...query },
           })
-        : client.request<Forecast>('POST', '/admin/v1/explain', { query: { ...query }, body: readJson(file) }));
+        : client.request<Forecast>('POST', '/admin/v1/explain', {
+            query: { ...query },
+            body: parseJson(file, await readGiven(session, file)),
+          }));
       session.show(answer, () => draw(session.terminal, answer));
       noteEnd(session, answer);
     });
 }
 
-/** @throws {CommandFailure} when it cannot be read, or is no JSON */
-function readJson(file: string): unknown {
+/** @throws {CommandFailure} when it is no JSON */
+function parseJson(file: string, text: string): unknown {
   try {
-    return JSON.parse(readFileSync(file === '-' ? 0 : file, 'utf8'));
+    return JSON.parse(text);
   } catch (error) {
     throw new CommandFailure(exits.wrongUse, `${file} is not read as JSON: ${(error as Error).message}`);
   }

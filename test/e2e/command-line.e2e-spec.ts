@@ -40,4 +40,12 @@ describe('heraut, as a program,', () => {
     expect({ status, notes }).toEqual({ status: 0, notes: '' });
     expect(out).toMatch(/^complete .* heraut\nlist\tLists deliveries/);
   });
+
+  it('reads standard input to its end, also where its writer is slower', async () => {
+    // Each part is more than a pipe holds: the next comes when the program has begun to read, and not at once.
+    const writer = `{ for part in 1 2 3 4 5; do printf '%100000s'; bash -c :; done; echo no JSON; }`;
+    const { status, out, notes } = await shell(`${writer} | heraut explain --file -`);
+    expect({ status, out }).toEqual({ status: 2, out: '' });
+    expect(notes).toMatch(/^heraut: - is not read as JSON: Unexpected token/);
+  });
 });

@@ -250,6 +250,10 @@ describe('the command line', () => {
     });
     expect(await heraut.run('explain')).toMatchObject({ exit: 2, notes: expect.stringContaining('Give the id') });
     rmSync(directory, { recursive: true });
+    expect(await heraut.run(`explain --file ${file}`)).toMatchObject({
+      exit: 2,
+      notes: expect.stringContaining('cannot be read: ENOENT'),
+    });
   });
 
   describe('replay', () => {
