@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
@@ -31,4 +32,25 @@ it.each(['nothing', 'half of it'])('an answer of which %s comes is not waited fo
     message: expect.stringContaining('it does not answer'),
   });
   await new Promise((resolve) => server.close(resolve)); // without a connection
+});
+
+it.each([301, 302, 303, 307, 308])('a redirect (%i) is told with where it leads, and not followed', async (status) => {
+  const asked: (string | undefined)[] = [];
+  const server = createHttpServer((request, response) => {
+    asked.push(request.url);
+    response.writeHead(status, { location: `https://elsewhere.example.org${request.url}` }).end('moved');
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = new AdminClient(`http://127.0.0.1:${(server.address() as AddressInfo).port}`, () => 'token');
+  const path = '/admin/v1/configuration/apply';
+  const refusal = {
+    exit: exits.unreachable,
+    message: expect.stringContaining(`${status}, a redirect to https://elsewhere.example.org${path}, `),
+  };
+  await expect(client.request('POST', path, { body: { secret: 's' } })).rejects.toMatchObject(refusal);
+  await expect(client.open(path, {})).rejects.toMatchObject(refusal);
+  await expect(client.look(path)).rejects.toMatchObject(refusal);
+  expect(asked).toEqual([path, path, path]);
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
 });

@@ -116,9 +116,12 @@ export class AdminClient {
     { query, body, headers, signal }: AdminRequest,
     authorization: Record<string, string> = { authorization: `Bearer ${this.token()}` },
   ): Promise<Response> {
+    let response: Response;
     try {
-      return await fetch(this.url + path + textOfQuery(query), {
+      response = await fetch(this.url + path + textOfQuery(query), {
         method,
+        // Followed, it would lose the token or the body, or take them to wherever it leads.
+        redirect: 'manual',
         headers: {
           ...authorization,
           accept: 'application/json',
@@ -131,6 +134,9 @@ export class AdminClient {
     } catch (error) {
       throw this.unreachable(error);
     }
+    if (response.status < 300 || response.status >= 400) return response;
+    await response.body?.cancel().catch(() => {}); // nobody reads it
+    throw this.elsewhere(path, response);
   }
 
   private async textOf(response: Response): Promise<string> {
@@ -156,6 +162,15 @@ export class AdminClient {
       exits.unreachable,
       `Heraut cannot be reached at ${this.url} (${why || message}). Is it running, and is that its address? With ADMIN_PORT it is that port. Set HERAUT_URL, or give --url; \`heraut doctor\` looks further.`,
       { cause: error },
+    );
+  }
+
+  private elsewhere(path: string, { status, headers }: Response): CommandFailure {
+    const location = headers.get('location');
+    const to = location !== null && URL.canParse(location, this.url + path) ? new URL(location, this.url + path) : null;
+    return new CommandFailure(
+      exits.unreachable,
+      `${this.url} answers ${status}, a redirect${to ? ` to ${to.origin}${to.pathname}` : ''}, and none is followed. If Heraut is there, set HERAUT_URL to its address, without ${path}, or give --url.`,
     );
   }
 
