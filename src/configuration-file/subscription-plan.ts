@@ -176,7 +176,7 @@ export class SubscriptionPlan {
     };
   }
 
-  private credentialsWanted({ parts }: Secrets): CredentialChanges | undefined {
+  private credentialsWanted({ parts, auth }: Secrets): CredentialChanges | undefined {
     const { authorization, tls, headers } = this.wanted;
     const given = [authorization, tls, headers].filter((part) => part !== undefined).length;
     if (!parts && given > 0 && given < 3) {
@@ -185,7 +185,7 @@ export class SubscriptionPlan {
       this.planning.refuse(this.name, 'credentials-unreadable', reason);
       return undefined;
     }
-    return wantCredentials(this.planning, this.name, { authorization, tls, headers }, parts);
+    return wantCredentials(this.planning, this.name, { authorization, tls, headers }, parts, auth);
   }
 
   /** Null: it follows the general policy in everything. */

@@ -12,6 +12,7 @@ type WantedTls = Wanted['tls'];
  * The changes of credentials that the configuration wants, with the secrets that it leaves out taken from those that
  * are there.
  * @param parts those there are; undefined: there are none, or they cannot be decrypted
+ * @param auth the `auth` there is, of verbatim authorization; undefined: it cannot be decrypted
  * @returns undefined: something is wrong
  */
 export function wantCredentials(
@@ -19,6 +20,7 @@ export function wantCredentials(
   name: string,
   { authorization, tls, headers }: Wanted,
   parts: CredentialParts | undefined,
+  auth: string | undefined,
 ): CredentialChanges | undefined {
   const incomplete = new Set<string>();
   const missing = (field: string, secret: string) => {
@@ -43,6 +45,8 @@ export function wantCredentials(
     const tokenTls = completeTls('authorization.tokenTls', authorization.tokenTls, before?.tokenTls);
     whole.authorization = { ...authorization, clientSecret, tokenTls };
   } else if (authorization) {
+    // Those of another kind mostly have none: calls would be made without authorization. An empty one can be given.
+    if (authorization.auth === undefined && old?.kind !== 'verbatim' && !auth) missing('authorization.auth', 'value');
     whole.authorization = { kind: 'verbatim' };
   }
   if (tls !== undefined) whole.tls = completeTls('tls', tls, parts?.tls);
