@@ -279,6 +279,38 @@ describe('a batcher', () => {
       expect(last).toEqual([{ is: 'd!' }]);
     });
 
+    it('refuses what has waited too long because the process stood still before its turn', async () => {
+      const { batcher, writes, batches } = controlled({ ...tenBytes, lingersAlone: true });
+      const stood = told([batcher.add('a'), batcher.add('b')]);
+      const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 1000);
+      const after = told([batcher.add('c')]); // which fills the batch
+      clock.mockRestore();
+      await pass(0);
+      expect(stood).toEqual([{ is: 'late' }, { is: 'late' }]);
+      expect(batches()).toEqual(['c']);
+      writes[0]!.finish();
+      await pass(0);
+      expect(after).toEqual([{ is: 'c!' }]);
+    });
+
+    it('goes on, and is drained, after all that lingered was refused because the process stood still', async () => {
+      const { batcher, writes, batches } = controlled({ ...tenBytes, lingersAlone: true });
+      const stood = told([batcher.add('a')]);
+      const drained = batcher.drain();
+      const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 1000);
+      await pass(10);
+      clock.mockRestore();
+      expect(stood).toEqual([{ is: 'late' }]);
+      await drained;
+      expect(writes).toHaveLength(0);
+      const next = told([batcher.add('b')]);
+      await pass(10);
+      expect(batches()).toEqual(['b']);
+      writes[0]!.finish();
+      await pass(0);
+      expect(next).toEqual([{ is: 'b!' }]);
+    });
+
     it('gives the room of what was refused to others', async () => {
       const { batcher } = controlled(tenBytes);
       void batcher.add('a');

@@ -135,13 +135,13 @@ export class Batcher<Item, Result> {
     const leftMs = first.since + this.options.turnWithinMs - performance.now();
     this.watch = setTimeout(() => {
       this.watch = undefined;
-      this.refuseLate();
+      this.refuseLate(performance.now());
       this.watchTurns();
     }, leftMs).unref();
   }
 
-  private refuseLate(): void {
-    const latest = performance.now() - this.options.turnWithinMs;
+  private refuseLate(now: number): void {
+    const latest = now - this.options.turnWithinMs;
     const inTime = this.waiting.findIndex(({ since }) => since > latest);
     const late = this.waiting.splice(0, inTime === -1 ? this.waiting.length : inTime);
     for (const { bytes, reject } of late) {
@@ -152,10 +152,14 @@ export class Batcher<Item, Result> {
   }
 
   private flush(): void {
+    // Nothing watches what lingers: the whole process may have stood still meanwhile.
+    const now = performance.now();
+    this.refuseLate(now);
+    if (this.waiting.length === 0) return;
     const batch = this.takeBatch();
     this.lastSize = batch.length;
     this.writing++;
-    void this.begin(batch).finally(() => {
+    void this.begin(batch, now).finally(() => {
       this.writing--;
       if (this.waiting.length > 0) this.schedule();
       else this.tellIdle();
@@ -182,13 +186,13 @@ export class Batcher<Item, Result> {
     return this.waiting.splice(0, count);
   }
 
-  private async begin(batch: Waiting<Item, Result>[]): Promise<void> {
+  private async begin(batch: Waiting<Item, Result>[], begunAt: number): Promise<void> {
     const { answerWithinMs } = this.options;
     const giveUp =
       answerWithinMs === undefined
         ? undefined
         : setTimeout(() => rejectAll(batch, new BatcherRefusal('unanswered')), answerWithinMs);
-    await this.settle(batch, performance.now());
+    await this.settle(batch, begunAt);
     clearTimeout(giveUp);
   }
 
