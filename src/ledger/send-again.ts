@@ -105,13 +105,14 @@ export const sendAgainItems = perDay(
  * transaction.
  * @param items in the order in which they are to be sent
  * @param replay id of the operator's work that wants it
+ * @param behind as many as the same transaction has sent before: these are due after them
  * @returns how many are sent; the others have reached another state, there is one by now, or their text was erased
  */
 export async function sendAgain(
   query: Query,
   day: number,
   items: readonly SentAgain[],
-  { states, replay }: { states: readonly DeliveryState[]; replay: string },
+  { states, replay, behind = 0 }: { states: readonly DeliveryState[]; replay: string; behind?: number },
 ): Promise<number> {
   if (items.length === 0) return 0;
   const ids = items.map(({ notificationId }) => notificationId);
@@ -119,7 +120,7 @@ export async function sendAgain(
   const sendable = items.filter(({ notificationId }) => withText.has(notificationId));
   const withNewOnes = sendable.filter(({ isNew }) => isNew).map(({ notificationId }) => notificationId);
   if (withNewOnes.length > 0) await outdateDigests(query, withNewOnes);
-  const rows = sentAgain.bind(sendable.map((item, index) => ({ ...item, nr: index + 1 })));
+  const rows = sentAgain.bind(sendable.map((item, index) => ({ ...item, nr: behind + index + 1 })));
   const [row] = await query<{ sent: number }>(sendAgainItems(day), { ...rows, states, replay });
   return row!.sent;
 }

@@ -237,7 +237,7 @@ export class ReplayRunner {
         return [];
       });
       count = items.length;
-      done = await sendAgain(query, day, items, { states, replay: replay.id });
+      done = await sendAgain(query, day, items, { states, replay: replay.id, behind: progress.found });
     } else {
       count = found.length;
       done = await endMany(query, day, found, { states, replay: replay.id });

@@ -403,6 +403,22 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       expect(new Set(looked.map(({ id }) => id))).toEqual(new Set([paused, parked]));
     });
 
+    it('sends in the order of acceptance, also over the border of a day', async () => {
+      const id = await newSubscription();
+      const midnight = Math.floor((await test.now()) / (24 * hourMs)) * 24 * hourMs;
+      const wanted = [-2, -1, 0, 1].map((ms) => uuidv7({ msecs: midnight + ms }));
+      await insertNotifications(sql, wanted);
+      await dead(wanted, id);
+      await create({ subscriptions: [id] });
+      expect(await run()).toBe(4);
+      const due = await sql<{ id: string; after: number }>(
+        `SELECT notification_id AS id, (extract(epoch FROM next_at - min(next_at) OVER ()) * 1e6)::int AS after
+         FROM delivery WHERE subscription_id = $1 ORDER BY next_at`,
+        [id],
+      );
+      expect(due).toEqual(wanted.map((each, nr) => ({ id: each, after: nr })));
+    });
+
     it('sends nothing before the time for which it is scheduled', async () => {
       const id = await newSubscription({
         ordering: 'per-object',
