@@ -132,9 +132,13 @@ export function deliveryWithAttemptsToShow(
   return {
     ...deliveryToShow(delivery),
     attempts: attempts.map(attemptToShow),
-    live: live ?? null,
+    live: live && fits(live, delivery) ? live : null,
   };
 }
+
+/** It is kept until it expires where a delivery ended, or was held, without another call. */
+const fits = ({ status }: AttemptState, { state }: KnownDelivery): boolean =>
+  status === 'waiting' ? state === 'waiting' : state === 'queued' || state === 'sending';
 
 export function attemptToShow({ details, startedAt, ...attempt }: KnownAttempt): z.output<typeof attemptOutput> {
   return {
