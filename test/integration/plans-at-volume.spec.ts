@@ -8,7 +8,6 @@ import {
   sweepItems as sweepActivity,
 } from '../../src/activity/activity-rows.js';
 import { countDue, findDead, findFailing } from '../../src/alerts/look.js';
-import { bodyDaysOf } from '../../src/channels/read-body-days.js';
 import { readSettings } from '../../src/config/settings.js';
 import { findHeads, walkHeads, walkHeadsOfChannel } from '../../src/dead-letters/find-groups.js';
 import { digestCondition } from '../../src/deliveries/criteria.js';
@@ -76,7 +75,7 @@ import { findBodies } from '../../src/ledger/read-bodies.js';
 import { findChannels } from '../../src/ledger/read-channels.js';
 import { readHeldItems } from '../../src/ledger/read-held.js';
 import { situationsItems } from '../../src/ledger/read-situations.js';
-import { claimProbesItems, keepProbesItems } from '../../src/ledger/open-endpoints.js';
+import { claimProbesItems } from '../../src/ledger/open-endpoints.js';
 import { releaseItems } from '../../src/ledger/release.js';
 import { retryOne } from '../../src/ledger/retry-now.js';
 import { sendAgainItems, sentAgain } from '../../src/ledger/send-again.js';
@@ -189,6 +188,9 @@ describe('with much in every state, the cost of a statement is that of its own w
     await admin.query('INSERT INTO turn SELECT $1::uuid, id, id, 1 FROM notification', [ordered]);
     await admin.query('INSERT INTO in_line SELECT $1::uuid, id, 1, id FROM notification', [ordered]);
     await admin.query(`INSERT INTO order_ending VALUES ($1, 1)`, [ending]);
+    await admin.query(
+      `INSERT INTO endpoint (address, reason, failures, next_probe_at) VALUES ('https://receiver.example', '', 5, now())`,
+    );
     await admin.query(
       `INSERT INTO held_subscription (subscription_id, look_at) SELECT gen_random_uuid(), now() + interval '9 minutes'
        FROM generate_series(1, ${rows})`,
@@ -322,7 +324,6 @@ describe('with much in every state, the cost of a statement is that of its own w
         lease_ms: 1,
       },
     ],
-    [keepProbesItems, { addresses: ['https://receiver.example'], lease_ms: 1 }],
     [forgetItems, { subscriptions: [ordered], idle_ms: 60_000 }],
     [claimLooksItems, { claim_ms: 5000, limit: 64 }],
     [readBacklogsItems, { limit: 10_000 }],
@@ -483,10 +484,8 @@ describe('with much in every state, the cost of a statement is that of its own w
       { after: firstId, horizon: newestId, digests: 20, blocks: 16 },
     ],
     [pulling.arrivals, { after: newestId, subscriptions: [subscription, ordered], limit: 100 }],
-    [bodyDaysOf, { names: ['channel', 'other'] }],
     [newestNotifications, { channels: ['channel'], since: firstId, before: newestId, rows: 50 }],
     [situationsItems, { subscriptions: [subscription, ordered, ending], since: firstId, most: 10 }],
-    [explaining.firstOfContent, { application: '', operation: 'deduplicate', key: 'none' }],
   ];
   it('a search for the deliveries of a selection looks at as many rows as it may, from wherever it goes on', async () => {
     const { rows: keys } = await admin.query<{ id: string }>(

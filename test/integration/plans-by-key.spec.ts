@@ -2,9 +2,11 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
+import { bodyDaysOf } from '../../src/channels/read-body-days.js';
 import { readSettings } from '../../src/config/settings.js';
 import { digested, notificationRangeEnd } from '../../src/deliveries/search-statements.js';
 import { lastDigest, readBlock, readSubscribers, staleDigest } from '../../src/digests/write-digests.js';
+import { firstOfContent } from '../../src/explaining/find-explained.js';
 import { PostgresIdempotencyStore } from '../../src/idempotency/idempotency-store.postgres.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { asOnHotPath } from '../../src/infra/postgres/session-settings.js';
@@ -17,7 +19,7 @@ import { forgetOrderEnding } from '../../src/ledger/end-of-order.js';
 import { forgetEnding, readEndings } from '../../src/ledger/end-of-subscription.js';
 import { findByKey } from '../../src/ledger/find-by-key.js';
 import { sweepOnceKeys } from '../../src/ledger/once-key.js';
-import { closeEndpoints, endProbes, openEndpoints } from '../../src/ledger/open-endpoints.js';
+import { claimProbes, closeEndpoints, endProbes, keepProbes, openEndpoints } from '../../src/ledger/open-endpoints.js';
 import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/partitions.js';
 import { leaveLineItems, nextInLine } from '../../src/ledger/pass-turn.js';
 import { findBodySizes } from '../../src/ledger/read-bodies.js';
@@ -78,6 +80,8 @@ describe('with many rows in each table, what is asked for by its key costs what 
       `subscription_ending SELECT ${uuid(0)}, 'cancelled', 1`,
       `held_drop SELECT ${uuid(0)}, ${uuid(1)}`,
       `in_line (subscription_id, object_key, turn_nr, notification_id) SELECT ${uuid(0)}, ${uuid(1)}, 1, ${uuid(2)}`,
+      `channel (id, name, documentation_link, filters, version)
+       SELECT ${uuid(0)}, 'channel ' || n, 'https://example.com/documentation', '{}', 1`,
       `subscription (id, owner_client_id, callback_url, auth, channels, version)
        SELECT ${uuid(0)}, 'owner', 'https://receiver.example/', '', '[]', 1`,
       `replay (id, kind, selection, states, only_missed, state, counted, is_count_whole, after_notification,
@@ -185,6 +189,17 @@ describe('with many rows in each table, what is asked for by its key costs what 
       (ledger) => closeEndpoints((text, values) => ledger.query(text, values), ['https://8.example'], false),
     ],
     [
+      'claim-probes',
+      (ledger) =>
+        claimProbes(ledger, [{ address: 'https://9.example', subscriptionId: randomUUID(), isRelease: false }], {
+          shortestMs: 500,
+          longestMs: 60_000,
+          fraction: 20,
+          leaseMs: 1000,
+        }),
+    ],
+    ['keep-probes', (ledger) => keepProbes(ledger, ['https://9.example'], 1000)],
+    [
       'end-probes',
       (ledger) => endProbes(ledger, [{ address: 'https://9.example', pauseMs: 500, foundNothing: false }]),
     ],
@@ -248,7 +263,7 @@ describe('with many rows in each table, what is asked for by its key costs what 
     }
   });
 
-  it('of the admin API', async () => {
+  it('of the admin API, and of retention', async () => {
     const one = '00000000-0000-4000-8000-000000000007';
     const middle = '00000000-0000-4000-8000-000000004e20';
     const replays = { before: null, state: null, kind: null, limit: 20 };
@@ -272,6 +287,8 @@ describe('with many rows in each table, what is asked for by its key costs what 
       [listErasures, { before: middle, limit: 20 }],
       [findErasure, { id: one }],
       [lockErasure, { id: one }],
+      [bodyDaysOf, { names: ['channel 7', 'other'] }],
+      [firstOfContent, { application: 'tester', operation: 'publish', key: '7' }],
     ];
     for (const [statement, values] of statements) {
       const pages = await pagesOf(admin, statement, values);
