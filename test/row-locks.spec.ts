@@ -8,24 +8,34 @@ const files = readdirSync(sources, { recursive: true, encoding: 'utf8' }).filter
   (name) => name.endsWith('.ts') && !name.endsWith('.spec.ts'),
 );
 
+const locks = /\bFOR (?:NO KEY UPDATE|UPDATE|KEY SHARE|SHARE)\b/g;
+/** Before the text of a statement: what locks at its end locks once. */
+const ofStatement = /\b(?:statement|perDay)\(\s*'[\w-]+',\s*(?:\(\s*of,?\s*\) =>\s*)?$/;
+
 /**
- * Of each `FOR UPDATE` within parentheses: the word in front of them.
+ * Of each clause that locks rows, unless a whole statement ends with it: the word in front of its parentheses;
+ * `a fragment` where those may be elsewhere.
  * @param source TypeScript whose statements are template literals
  */
 function lockingSubqueries(source: string): string[] {
   const code = source.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$/gm, '');
-  const openings = [...code.matchAll(/FOR UPDATE/g)].map(({ index }) => openingBefore(code, index));
-  return openings.flatMap((at) => (at === undefined ? [] : [code.slice(0, at).match(/(\w+)\s*$/)?.[1] ?? 'none']));
+  return [...code.matchAll(locks)].flatMap(({ index }) => {
+    const at = openingBefore(code, index);
+    if (/^\(\s*(?:SELECT|WITH)\b/.test(code.slice(at))) return [code.slice(0, at).match(/(\w+)\s*$/)?.[1] ?? 'none'];
+    const line = code.slice(0, index).lastIndexOf(`'SELECT`);
+    return ofStatement.test(code.slice(0, code[at] === '`' ? at : line)) ? [] : ['a fragment'];
+  });
 }
 
-/** Where the innermost parenthesis that is open at `end` begins, within the statement. */
-function openingBefore(code: string, end: number): number | undefined {
+/** Where the innermost parenthesis that is open at `end` begins, or the statement. */
+function openingBefore(code: string, end: number): number {
   let closed = 0;
-  for (let at = end; at >= 0 && code[at] !== '`'; at--) {
+  for (let at = end; at >= 0; at--) {
+    if (code[at] === '`') return at;
     if (code[at] === ')') closed++;
-    else if (code[at] === '(' && closed-- === 0) return /^\(\s*SELECT/.test(code.slice(at)) ? at : undefined;
+    else if (code[at] === '(' && closed-- === 0) return at;
   }
-  return undefined;
+  return 0;
 }
 
 // https://www.postgresql.org/docs/current/sql-select.html (LIMIT, The Locking Clause): a subquery that is joined may be
@@ -38,9 +48,15 @@ describe('a subquery that locks rows', () => {
 
   it('is found in the statements', () => {
     expect(found.length).toBeGreaterThan(20);
-    expect(lockingSubqueries('`UPDATE a FROM (SELECT b FROM c WHERE d IN (1) LIMIT 1 FOR UPDATE) e`')).toEqual([
-      'FROM',
-    ]);
+    for (const lock of ['UPDATE', 'NO KEY UPDATE SKIP LOCKED', 'SHARE', 'KEY SHARE NOWAIT'])
+      for (const select of ['SELECT', 'WITH x AS MATERIALIZED (SELECT) SELECT'])
+        expect(
+          lockingSubqueries(`\`UPDATE a FROM (${select} b FROM c WHERE d IN (1) LIMIT 1 FOR ${lock}) e\``),
+        ).toEqual(['FROM']);
+    expect(lockingSubqueries('const lockRows = `SELECT b FROM c FOR UPDATE`;')).toEqual(['a fragment']);
+    expect(lockingSubqueries('`UPDATE a FROM (${rows} FOR UPDATE) e`')).toEqual(['a fragment']);
+    expect(lockingSubqueries("statement('lock', `SELECT b FROM c FOR UPDATE`)")).toEqual([]);
+    expect(lockingSubqueries("statement('lock', 'SELECT b FROM c FOR UPDATE')")).toEqual([]);
   });
 
   it.each(found)('in %s is executed once: %s', (_, before) => {
