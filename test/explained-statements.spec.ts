@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { unexplained } from './support/unexplained-statements.js';
+import { rawText, unexplained } from './support/unexplained-statements.js';
 
 const project = fileURLToPath(new URL('..', import.meta.url));
 const read = (name: string) => readFileSync(`${project}${name}`, 'utf8');
@@ -71,6 +71,20 @@ function namedInPlanSpecs(): ReadonlySet<string> {
   return named;
 }
 
+/**
+ * Whether a file runs text that is no statement with a name, or has TypeORM write it: no plan spec can know of it.
+ * `postgres` and `ledger` take nothing but statements.
+ */
+function runsRawText(source: string): boolean {
+  const calls = source.matchAll(
+    /\b(?!postgres\b|ledger\b|super\b)\w+\.query(?:<[^()]*?>)?\(\s*(?!\w+\.text\b)(\w+\b)?/g,
+  );
+  const isRaw = ([, given]: RegExpExecArray) => given === undefined || !source.includes(`const ${given} = statement(`);
+  const written =
+    /\.(?:getRepository|(?:find|exists|count|sum|insert|update|upsert|save|delete|remove)\w*)\(\s*\w+Entity\b/;
+  return [...calls].some(isRaw) || /\.createQueryBuilder\(/.test(source) || written.test(source);
+}
+
 describe('the statements of the program', () => {
   const made = statementsMade();
   const named = namedInPlanSpecs();
@@ -94,5 +108,27 @@ describe('the statements of the program', () => {
     const needed = new Set(made.filter((each) => !isExplained(each)).map(({ name }) => name));
     expect(excepted.filter((name) => !needed.has(name))).toEqual([]);
     expect(excepted.filter((name, nr) => excepted.indexOf(name) !== nr)).toEqual([]);
+  });
+
+  it('are told from text that has no name', () => {
+    for (const raw of [
+      'manager.query(`SELECT`)',
+      "this.postgres.dataSource.query<[{ at: Date }[], number]>(\n  'SELECT')",
+      "const find = 'SELECT'; connection.query(find)",
+      'manager.findOneBy(ChannelEntity, { id })',
+      'dataSource.getRepository(ChannelEntity)',
+    ])
+      expect([raw, runsRawText(raw)]).toEqual([raw, true]);
+    for (const named of [
+      'this.postgres.query<{ id: string }>(find)',
+      'manager.query(find.text, valuesOf(find, values))',
+      "const find = statement('find', 'SELECT'); connection.query<Row>(find)",
+    ])
+      expect([named, runsRawText(named)]).toEqual([named, false]);
+  });
+
+  it('are all there is, but for the text of some files that have a reason', () => {
+    const excepted = Object.values(rawText).flat();
+    expect(sources.filter((file) => runsRawText(read(file))).toSorted()).toEqual(excepted.toSorted());
   });
 });

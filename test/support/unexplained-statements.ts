@@ -149,3 +149,68 @@ export const unexplained: Readonly<Record<string, readonly string[]>> = {
     ['read-paces'],
   'ends all sessions, at the wish of an operator, some at a time': ['end-all-sessions'],
 };
+
+/**
+ * Files with SQL that is no statement with a name, which no spec can have explained, by the reason why that is good
+ * enough. Where it may look at many rows, it is to become a statement instead.
+ */
+export const rawText: Readonly<Record<string, readonly string[]>> = {
+  'changes or shows the configuration, which a process has in memory whole; rows by their keys': [
+    'src/auth/application-changes.ts',
+    'src/auth/applications.service.ts',
+    'src/catalogue/catalogue.service.ts',
+    'src/channels/channel-changes.ts',
+    'src/configuration-file/applications.section.ts',
+    'src/configuration-file/channels.section.ts',
+    'src/configuration-file/subscriptions.section.ts',
+    'src/retry-policy/retry-policy-changes.ts',
+    'src/subscriptions/replace-signing-keys.ts',
+    'src/subscriptions/signing-key-rows.ts',
+    'src/subscriptions/signing-keys.service.ts',
+    'src/subscriptions/subscription-writes.ts',
+    'src/subscriptions/subscriptions.service.ts',
+  ],
+  'notes in the transaction of such a change what has to follow it, by its key': [
+    'src/ledger/drop-held.ts',
+    'src/ledger/end-of-order.ts',
+    'src/ledger/end-of-subscription.ts',
+    'src/ledger/held-subscriptions.ts',
+  ],
+  'asks for the time, a setting or the version of Postgres': [
+    'src/configuration-file/configuration.service.ts',
+    'src/infra/postgres/time-in.ts',
+    'src/overview/servers.ts',
+    'src/replays/count-meant.service.ts',
+  ],
+  'sets up connections, and migrates': [
+    'src/infra/postgres/migrated-by-newer.ts',
+    'src/infra/postgres/open-server.ts',
+    'src/infra/postgres/postgres.ts',
+    'src/infra/postgres/read-aside.ts',
+  ],
+  'makes, vacuums and removes partitions, by their names': [
+    'src/audit/months-kept.ts',
+    'src/infra/postgres/detach-partitions.ts',
+    'src/ledger/partition-keeper.service.ts',
+    'src/retention/body-retention.service.ts',
+  ],
+  'looks at a whole day, before it is removed': ['src/ledger/drop-expired.ts', 'src/retention/export-day.ts'],
+  'reads a whole installation, while nothing else runs': [
+    'src/moving/carry-secrets.ts',
+    'src/moving/copy-sequences.ts',
+    'src/moving/copy-table.ts',
+    'src/moving/move.ts',
+    'src/moving/read-pages.ts',
+    'src/moving/tables.ts',
+    'src/moving/why-not.ts',
+    'src/moving/write-rows.ts',
+  ],
+  'looks at an installation for an operator, by the catalogue of Postgres and small tables': [
+    'src/doctor/lock-table.pg.ts',
+    'src/doctor/postgres-findings.pg.ts',
+  ],
+  'is of a table with one row, or with a row for each process': [
+    'src/idempotency/redis-outage.ts',
+    'src/liveness/heartbeat.service.ts',
+  ],
+};
