@@ -8,6 +8,12 @@ import type { IdempotencyStore } from './idempotency-store.js';
 const tenths = { betweenExtensions: 7, afterFailure: 1 };
 const logger = new Logger('Idempotency');
 
+const failures = {
+  seal: { event: 'idempotency.seal-failed' },
+  extend: { event: 'idempotency.extend-failed' },
+  release: { event: 'idempotency.release-failed' },
+};
+
 /**
  * The locks that this process holds, with one timer for all: nearly all are over long before they have to be extended.
  */
@@ -79,14 +85,17 @@ export class Lock {
   }
 
   /** A write that fails is not repeated: the lock ends with its TTL, and the result of the work counts anyway. */
-  private async write(verb: string, write: (store: IdempotencyStore) => Promise<boolean>): Promise<boolean> {
+  private async write(
+    verb: keyof typeof failures,
+    write: (store: IdempotencyStore) => Promise<boolean>,
+  ): Promise<boolean> {
     try {
       const isHeld = await write(this.held.store);
       // It had expired or was taken over, so the work may have been done a second time.
       if (!isHeld) logger.warn({ event: 'idempotency.lock-lost', key: this.key });
       return isHeld;
     } catch (error) {
-      logger.warn({ event: `idempotency.${verb}-failed`, key: this.key, error });
+      logger.warn({ ...failures[verb], key: this.key, error });
       return false;
     }
   }

@@ -23,6 +23,13 @@ const dropping = 727_274;
 
 export type DropOutcome = 'dropped' | 'kept-unfinished' | 'not-exported' | 'in-use';
 
+const lineOf: Readonly<Record<DropOutcome, { event: string }>> = {
+  dropped: { event: 'ledger.day-dropped' },
+  'kept-unfinished': { event: 'ledger.day-kept-unfinished' },
+  'not-exported': { event: 'ledger.day-not-exported' },
+  'in-use': { event: 'ledger.day-in-use' },
+};
+
 /** A day that is past its retention. */
 export interface OldDay {
   /** In days since 1970, UTC. */
@@ -84,7 +91,7 @@ export async function dropExpired(
         graceDays,
       );
       await watcher?.afterwards(old, outcome);
-      logger.log({ event: `ledger.day-${outcome}`, day: dateOf(old.day), ...(outcome === 'dropped' && size) });
+      logger.log({ ...lineOf[outcome], day: dateOf(old.day), ...(outcome === 'dropped' && size) });
       // A table has one partition on its way out at a time. The cause that keeps one day from being exported keeps the
       // next one too.
       if (outcome === 'in-use' || outcome === 'not-exported' || stopping.aborted) return;

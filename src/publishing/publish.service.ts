@@ -245,7 +245,8 @@ export class PublishService {
         const deliveries = accepted.subscriptionIds.length;
         publicationsCounted.inc({ channel, result });
         this.tally.accepted(channel, publisher);
-        const event = { event: `notification.${result}`, notificationId: id, channel, publisher, deliveries } as const;
+        const name = result === 'expired' ? 'notification.expired' : 'notification.accepted';
+        const event = { event: name, notificationId: id, channel, publisher, deliveries } as const;
         this.logger.log(ids ? { ...event, ...ids } : event);
         if (this.liveEvents.isOn) this.liveEvents.report(event);
         if (result === 'expired') this.reportExpired(accepted);

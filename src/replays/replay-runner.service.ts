@@ -166,7 +166,8 @@ export class ReplayRunner {
     const { found, done, skipped } = row!;
     const after = { state: next, ...(because && { stoppedBecause: because }), found, done, skipped };
     await AuditLog.note(query, { action: `replay.${next}`, subject: `replay/${id}`, before: { state }, after });
-    this.logger.log({ event: `replay.${next}`, replayId: id, because, found, done, skipped });
+    const event = next === 'done' ? 'replay.done' : 'replay.stopped';
+    this.logger.log({ event, replayId: id, because, found, done, skipped });
     return 0;
   }
 
