@@ -269,6 +269,11 @@ const restrictedImports = (folder, allowed, closed) => [
         regex: `^(\\.\\./)+(${rootFiles.join('|')})$`,
         message: 'This wires the capabilities together; no capability knows it.',
       },
+      // The patterns above know a path by its beginning.
+      {
+        regex: '^\\./\\.\\./|[^.]/\\.\\.?/|(^|/)\\.\\./src/',
+        message: 'Write the shortest path: first the steps up, no way out of src and back.',
+      },
       // migrations/index.ts is the one list that has this name; infra reads it.
       ...(folder === 'infra'
         ? []
