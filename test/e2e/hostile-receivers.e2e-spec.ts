@@ -201,6 +201,12 @@ describe.each(stacks)('a hostile receiver on the $name stack', (stack) => {
       await eventually(() => healthy.notifications.length === 101, 'all that is for the healthy one');
       await expectHeld(); // still at it
 
+      const flooding = others.filter((other) => other.notifications.some(({ path }) => path.endsWith('/huge')));
+      expect(flooding).toHaveLength(4);
+      await eventually(
+        () => flooding.every(({ answeredBytes }) => answeredBytes.length >= 8),
+        'all huge answers to be over',
+      );
       // They would have sent 3200 MB. Most of it is never read, and nothing that was read is kept.
       for (const bytes of others.flatMap((other) => other.answeredBytes)) expect(bytes).toBeLessThan(50 * megabyte);
       const kept = (await liveMemory(heraut.processes)) - before;
