@@ -72,17 +72,18 @@ describe.each(stacks)('a delivery that fails on the $name stack', (stack) => {
     }
   });
 
-  it.each<[string, () => string]>([
-    ['seconds', () => '2'],
-    ['a date', () => new Date(Date.now() + 2000).toUTCString()],
-  ])('is not repeated earlier than its receiver asks in %s', async (_, retryAfter) => {
+  it.each<[string, () => string, number]>([
+    ['seconds', () => '2', 2000],
+    ['a date', () => new Date(Date.now() + 2000).toUTCString(), 1000], // which has whole seconds only
+  ])('is not repeated earlier than its receiver asks in %s', async (_, retryAfter, leastMs) => {
     await heraut.setRetryPolicy({ maxRetries: 3, backoffFactor: 0.05 });
     const asked: Behaviour = (_request, response) => response.writeHead(429, { 'retry-after': retryAfter() }).end();
     receiver.next(asked);
     const { id } = await heraut.publish(channel);
     await heraut.becomes('delivered', id, subscription);
     const [waitedMs] = waitsBetween(receiver.notifications.map(({ at }) => at));
-    expect(waitedMs).toBeGreaterThanOrEqual(1000); // a date has whole seconds only
+    // Each clock is rounded by itself, and the one of Postgres is another.
+    expect(waitedMs).toBeGreaterThanOrEqual(leastMs - 50);
   });
 
   it('shows where it stands while it waits and while it is repeated', async () => {
