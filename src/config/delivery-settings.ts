@@ -34,7 +34,7 @@ export const deliverySettings = {
   CIRCUIT_BREAKER_FAILURES: wholeNumber(1, 1000)
     .default(5)
     .describe(
-      'Deliveries that fail one after the other within 30 s before an endpoint is parked: what is for it is held until a probe succeeds. No answer counts for its origin (scheme, host and port), 429 and 5xx for its URL, as it is called with that TLS identity, and so does a certificate that either side refuses. Each worker counts for itself.',
+      'Deliveries that fail one after the other within 30 s before an endpoint is parked: what is for it is held until a probe succeeds. No answer counts for its origin (scheme, host and port), or for its URL alone while another URL of the origin answers, 429 and 5xx for its URL, as it is called with that TLS identity, and so does a certificate that either side refuses. Each worker counts for itself.',
     ),
   FINAL_STATUSES: statuses
     .default([410, 415])

@@ -10,6 +10,7 @@ import { CircuitBreakers } from './circuit-breaker.js';
 import { EndpointChanges } from './endpoint-changes.js';
 import { inLineGauge } from './endpoints.metrics.js';
 import { HoldRule } from './hold-rule.service.js';
+import { endpointsThatHang } from './hanging.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
 import { addressOf } from './origin.js';
 import type { Place } from './room.js';
@@ -126,10 +127,12 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     this.breakers.succeeded(origin.address);
     if (verdict.kind === 'well') this.breakers.succeeded(address);
     else this.troubled(address, verdict, delivery);
-    // Any answer shows that the origin is well. Of a URL only its probe counts: a call that began before it was parked
-    // may end well although it has asked meanwhile to be left alone.
+    // Any answer shows that the origin is well, and any good one that a URL does not hang. Of one that is parked for
+    // its errors only its probe counts: a call that began before may end well between others that do not.
     if (this.isOpen(origin.address)) this.changes.close(origin.address);
-    if (verdict.kind === 'well' && place.probes === address) this.changes.close(address);
+    if (verdict.kind !== 'well') return;
+    const isTold = place.probes === address || (this.isOpen(address) && this.breakers.openedForSilence(address));
+    if (isTold) this.changes.close(address);
   }
 
   /**
@@ -174,9 +177,14 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   private tick(): void {
-    for (const { address, calls } of this.rooms.tick()) {
-      const reason = `none of ${calls} calls was answered, and the last answer came more than 2 s ago`;
-      this.openIfClosed(address, reason, calls);
+    for (const hanging of this.rooms.tick()) {
+      const isOpen = (address: string) => this.isOpen(address);
+      const hangsAlone = (url: string) => this.breakers.hangsAlone(url);
+      for (const [address, calls] of endpointsThatHang(hanging, isOpen, hangsAlone)) {
+        const reason = `none of ${calls} calls was answered, and the last answer came more than 2 s ago`;
+        if (address === hanging.origin) this.openIfClosed(address, reason, calls);
+        else this.openAlone(address, reason, calls);
+      }
     }
     inLineGauge.set(this.rooms.inLine);
     this.forgetClosed();
@@ -267,14 +275,19 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
   }
 
   /**
-   * It counts for both. Where the URL has more failures in a row than its origin, the host has answered since the first
-   * of them: so the host is well, and the URL alone hangs.
+   * It counts for both, unless the URL hangs alone: it is parked already, or has reached the threshold by itself beside
+   * others that answer, which may be quiet. A probe of the origin tells nothing of the URL that happens to make it.
    */
-  private unanswered({ room: { address, origin } }: Place, reason: string, delivery: DeliveryKey): void {
-    const ofOrigin = this.failed(origin.address, delivery);
-    const ofUrl = this.failed(address, delivery);
+  private unanswered({ probes, room: { address, origin } }: Place, reason: string, delivery: DeliveryKey): void {
+    const ofUrl = probes === origin.address ? undefined : this.failed(address, delivery);
+    const isAlone =
+      this.isOpen(address) ||
+      (origin.answersBeside(address) && (ofUrl !== undefined || this.breakers.hangsAlone(address)));
+    const ofOrigin = isAlone ? undefined : this.failed(origin.address, delivery);
+    if (this.isOpen(origin.address)) return;
+    if (isAlone) this.rooms.keepRoomBeside(address);
     if (ofOrigin !== undefined) this.openIfClosed(origin.address, reason, ofOrigin);
-    else if (ofUrl !== undefined && !this.isOpen(origin.address)) this.openIfClosed(address, reason, ofUrl);
+    else if (ofUrl !== undefined) this.openAlone(address, reason, ofUrl);
   }
 
   /**
@@ -300,6 +313,14 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
 
   private failed(address: string, { notificationId, subscriptionId }: DeliveryKey): number | undefined {
     return this.breakers.failed(address, `${notificationId}/${subscriptionId}`);
+  }
+
+  /** The URL hangs, and not its origin. */
+  private openAlone(url: string, reason: string, failures: number): void {
+    if (this.isOpen(url)) return;
+    this.breakers.opensForSilence(url);
+    this.rooms.keepRoomBeside(url);
+    this.openIfClosed(url, reason, failures);
   }
 
   private openIfClosed(address: string, reason: string, failures: number): void {

@@ -45,6 +45,24 @@ describe('circuit breakers', () => {
     }
   });
 
+  it('begin anew where an origin is closed, and know which of its URLs has hung alone until that is answered', () => {
+    const url = 'http://a/hook';
+    const failBoth = (...deliveries: string[]) =>
+      deliveries.map((delivery) => [breakers.failed('http://a', delivery), breakers.failed(url, delivery)]);
+    failBoth('1', '2', '3');
+    breakers.failed('http://a/once', '4');
+    expect(breakers.hangsAlone(url)).toBe(false); // its host has answered nothing
+    breakers.closed('http://a');
+    expect(breakers.hangsAlone(url)).toBe(true);
+    expect(breakers.hangsAlone('http://a/once')).toBe(false);
+    expect(failBoth('5', '6')).toEqual([
+      [undefined, undefined],
+      [undefined, undefined],
+    ]);
+    breakers.succeeded(url);
+    expect(breakers.hangsAlone(url)).toBe(false);
+  });
+
   it('forget addresses whose failures are long ago, when there are many', () => {
     for (let nr = 0; nr < 5000; nr++) {
       breakers.failed(`http://${nr}`, '1');

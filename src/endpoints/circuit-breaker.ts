@@ -21,6 +21,8 @@ interface Series {
  */
 export class CircuitBreakers {
   private readonly series = new Map<string, Series>();
+  /** Addresses that this process has opened since nothing was answered. */
+  private readonly silent = new Set<string>();
 
   /**
    * @param threshold deliveries that fail in a row
@@ -51,9 +53,32 @@ export class CircuitBreakers {
     if (this.series.size > 0) this.series.delete(address); // on the hot path nearly always none has failed
   }
 
-  /** It was open and is no more: it begins anew, an origin with all its URLs. */
+  /**
+   * So many calls to the URL have failed that it would have opened, and its origin was answered, or closed, since the
+   * first of them.
+   */
+  hangsAlone(url: string): boolean {
+    const calls = this.series.get(url)?.calls ?? 0;
+    return calls >= this.threshold && calls > (this.series.get(originOf(url))?.calls ?? 0);
+  }
+
+  /**
+   * It was open and is no more: it begins anew, an origin with all its URLs. It is not forgotten which of these were
+   * not answered: one that hangs on hangs alone.
+   */
   closed(address: string): void {
-    for (const each of this.series.keys()) if (each === address || originOf(each) === address) this.series.delete(each);
+    this.silent.delete(address);
+    this.series.delete(address);
+    for (const [each, series] of this.series) if (originOf(each) === address) series.failed = [];
+  }
+
+  /** It is being opened since nothing is answered, and not for answers that were errors. */
+  opensForSilence(address: string): void {
+    this.silent.add(address);
+  }
+
+  openedForSilence(address: string): boolean {
+    return this.silent.has(address);
   }
 
   private forgetOld(now: number): void {

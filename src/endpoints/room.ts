@@ -61,6 +61,12 @@ export class Origin {
     return this.overdue === 0 && (this.meanMs.value ?? Infinity) <= shortMs;
   }
 
+  /** Another URL than that one answers, as far as is known. */
+  answersBeside(address: string): boolean {
+    for (const room of this.rooms) if (room.address !== address && room.wasAnswered && room.overdue === 0) return true;
+    return false;
+  }
+
   /** A call has ended, also without an answer: until then it had a place. */
   called(durationMs: number): void {
     this.meanMs.add(durationMs);
@@ -87,10 +93,14 @@ export class Room {
   calling = 0;
   /** Of these, those that take far longer than usual. */
   overdue = 0;
+  /** Since when it has answered nothing, although calls were under way; undefined: none is. */
+  silentSince: number | undefined;
   /** It completes calls well, and none of its open ones is overdue. */
   isProven = false;
   /** The last call that says anything of it went badly. */
   isTroubled = false;
+  /** Its last call that tells of its host was answered. */
+  wasAnswered = false;
   /** When a delivery asked for it last. */
   askedAt = 0;
   private lastWellAt = -Infinity;
@@ -152,18 +162,21 @@ export class Room {
     this.meanMs.add(durationMs);
     this.lastWellAt = now;
     this.isTroubled = false;
+    this.wasAnswered = true;
     this.advanceBucket(now);
     this.completed++;
   }
 
   wasAnsweredBadly(durationMs: number): void {
     this.meanMs.add(durationMs);
+    this.wasAnswered = true;
     this.wentBadly();
   }
 
   /** @param begunAt of the call; undefined: there was none */
   wasUnanswered(now: number, begunAt: number | undefined): void {
     if (this.congestion.isLasting && begunAt !== undefined) this.window.wasTooWide(begunAt, now);
+    this.wasAnswered = false;
     this.wentBadly();
   }
 

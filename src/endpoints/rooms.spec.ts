@@ -100,7 +100,8 @@ describe('rooms', () => {
       at.nowMs += 50;
       found.push(...at.rooms.tick());
     }
-    expect(found[0]).toEqual({ address: 'http://a', calls: 8 });
+    const overdue = new Map([['http://a/', { calls: 8, isSilent: true }]]);
+    expect(found[0]).toEqual({ origin: 'http://a', calls: 8, overdue, answersBeside: false });
     expect(found).toHaveLength(2);
   });
 

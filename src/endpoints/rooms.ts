@@ -1,9 +1,10 @@
 import type { HeldReason } from '../ledger/delivery.js';
+import { findHanging, type Hanging } from './hanging.js';
 import { KnownRooms, leadsTo, type CalledSubscription } from './known-rooms.js';
 import type { InTime } from './line.js';
 import { OriginTurns } from './origin-turns.js';
 import { Places } from './places.js';
-import { shortestOverdueMs, type Origin, type Place, type Room, type Waiting } from './room.js';
+import { shortestOverdueMs, type Place, type Room, type Waiting } from './room.js';
 import { RunningTime } from '../infra/running-time.js';
 import { none, type Verdict } from './verdict.js';
 
@@ -31,12 +32,6 @@ const worthWaitingSecondsOfHandedOver = 10;
  * where the queue waits as well.
  */
 const aloneMs = 1000;
-/**
- * Calls are overdue and nothing was answered for this long: the endpoint hangs, and need not be waited for until a
- * timeout.
- */
-const hangingMs = 2000;
-
 export interface RoomsOptions {
   /** Of the worker: its places. */
   places: number;
@@ -46,12 +41,6 @@ export interface RoomsOptions {
   longestWaitMs: number;
   /** Milliseconds, monotonic. */
   now: () => number;
-}
-
-/** An origin that answers nothing, with deliveries waiting for it. */
-export interface Hanging {
-  address: string;
-  calls: number;
 }
 
 /**
@@ -126,6 +115,7 @@ export class Rooms {
     this.calls.add(place);
     room.calling++;
     room.origin.calling++;
+    room.silentSince ??= place.begunAt;
     room.origin.silentSince ??= place.begunAt;
   }
 
@@ -157,8 +147,10 @@ export class Rooms {
     else if (verdict.kind === 'untrusted') room.wentBadly();
     if (isAnswered) origin.window.widen();
     else if (verdict.kind === 'unanswered') origin.window.halve();
-    if (origin.calling === 0) origin.silentSince = undefined;
-    else if (isAnswered) origin.silentSince = now;
+    for (const each of [room, origin]) {
+      if (each.calling === 0) each.silentSince = undefined;
+      else if (isAnswered) each.silentSince = now;
+    }
     this.places.judge(room, now);
     this.places.judgeOrigin(origin);
     this.turns.unprovenFreed(unproven);
@@ -194,7 +186,7 @@ export class Rooms {
       this.places.judge(room, now);
       this.places.judgeOrigin(room.origin);
     }
-    const hanging = this.findHanging(now);
+    const hanging = findHanging(this.withLine, now);
     for (const room of this.withLine) this.giveUp(room, now);
     this.known.sweep(now);
     return hanging;
@@ -222,6 +214,18 @@ export class Rooms {
     if (!origin) return;
     for (const room of origin.rooms) if (leadsTo(room, address)) room.window.startSlowly();
     if (origin.address === address) origin.window.startSlowly();
+    this.turns.mayBeReady(origin);
+    this.serve();
+  }
+
+  /**
+   * A URL of that origin hangs alone: what was not answered there takes no room from the others. One call that hangs
+   * would leave them none, where the window of the origin had been halved down to one.
+   */
+  keepRoomBeside(address: string): void {
+    const origin = this.known.originAt(address);
+    if (!origin) return;
+    origin.window.widenToFirst();
     this.turns.mayBeReady(origin);
     this.serve();
   }
@@ -302,13 +306,5 @@ export class Rooms {
     this.withLine.delete(room);
     room.origin.withLine.delete(room);
     if (room.origin.withLine.size === 0) this.turns.forget(room.origin);
-  }
-
-  private findHanging(now: number): Hanging[] {
-    const found = new Set<Origin>();
-    for (const { overdue, origin } of this.withLine) {
-      if (overdue > 0 && origin.silentSince !== undefined && now - origin.silentSince >= hangingMs) found.add(origin);
-    }
-    return [...found].map(({ address, calling }) => ({ address, calls: calling }));
   }
 }

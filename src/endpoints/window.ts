@@ -65,6 +65,11 @@ export class Window {
     this.limit = Math.max(1, Math.floor(this.limit / 2));
   }
 
+  /** It was narrowed below its first limit by no fault of its own. */
+  widenToFirst(): void {
+    this.limit = Math.max(this.limit, Math.min(this.first, this.most));
+  }
+
   startSlowly(): void {
     this.limit = Math.min(this.first, this.most);
   }
