@@ -4,7 +4,7 @@ import { KnownRooms, leadsTo, type CalledSubscription } from './known-rooms.js';
 import type { InTime } from './line.js';
 import { OriginTurns } from './origin-turns.js';
 import { Places } from './places.js';
-import { shortestOverdueMs, type Place, type Room, type Waiting } from './room.js';
+import { shortestOverdueMs, type Origin, type Place, type Room, type Waiting } from './room.js';
 import { RunningTime } from '../infra/running-time.js';
 import { none, type Verdict } from './verdict.js';
 
@@ -32,6 +32,7 @@ const worthWaitingSecondsOfHandedOver = 10;
  * where the queue waits as well.
  */
 const aloneMs = 1000;
+
 export interface RoomsOptions {
   /** Of the worker: its places. */
   places: number;
@@ -147,10 +148,8 @@ export class Rooms {
     else if (verdict.kind === 'untrusted') room.wentBadly();
     if (isAnswered) origin.window.widen();
     else if (verdict.kind === 'unanswered') origin.window.halve();
-    for (const each of [room, origin]) {
-      if (each.calling === 0) each.silentSince = undefined;
-      else if (isAnswered) each.silentSince = now;
-    }
+    noteSilence(room, isAnswered, now);
+    noteSilence(origin, isAnswered, now);
     this.places.judge(room, now);
     this.places.judgeOrigin(origin);
     this.turns.unprovenFreed(unproven);
@@ -307,4 +306,10 @@ export class Rooms {
     room.origin.withLine.delete(room);
     if (room.origin.withLine.size === 0) this.turns.forget(room.origin);
   }
+}
+
+/** A call to it has ended. */
+function noteSilence(called: Pick<Room | Origin, 'calling' | 'silentSince'>, isAnswered: boolean, now: number): void {
+  if (called.calling === 0) called.silentSince = undefined;
+  else if (isAnswered) called.silentSince = now;
 }
