@@ -7,7 +7,7 @@ import {
   isSeq,
   LineCounter,
   parseDocument,
-  stringify,
+  Scalar,
   visit,
   type Node,
   type Pair,
@@ -15,6 +15,7 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { LongWork } from '../infra/long-work.js';
+import { escapeUnprintable, unprintable } from '../infra/unprintable.js';
 
 /** Counts from 1. */
 export interface Place {
@@ -38,7 +39,18 @@ const mostValues = 500_000;
 /** Each bracket that is not closed is one; what comes after the first ones says nothing new. */
 const mostTroubles = 50;
 
-export const toYaml = (value: unknown): string => stringify(value, { lineWidth: 120, aliasDuplicateObjects: false });
+/** Has escapes in the place of what a terminal would obey, or not show: the text says the same after it was printed. */
+export function toYaml(value: unknown): string {
+  const document = new Document(value, { aliasDuplicateObjects: false });
+  visit(document, {
+    Scalar: (_key, scalar) => {
+      // Only in double quotes there are escapes. Some of these characters are left as they are there.
+      if (String(scalar.value).search(unprintable) >= 0) scalar.type = Scalar.QUOTE_DOUBLE;
+    },
+  });
+  // Ends of lines as escapes: spread over lines, some texts with spaces at them are read as others than were written.
+  return escapeUnprintable(document.toString({ lineWidth: 120, doubleQuotedMinMultiLineLength: Infinity }));
+}
 
 /** Entries of a list that are written at once: some 2 ms, where they are subscriptions. */
 const atOnce = 10;

@@ -192,6 +192,10 @@ describe('a configuration file', () => {
   it('can be exported, without a secret, and changes nothing when it is applied as it is', async () => {
     await subscription({ headers: { 'x-one': 'of-header-one', 'x-two': 'of-header-two' } });
     await subscription({ authorization: { kind: 'zgw', clientId: 'heraut', secret: `zgw-${randomUUID()}` } });
+    // The command line shows some characters as escapes.
+    const marked = { clientId: randomUUID(), secret: `marked-${randomUUID()}`, label: 'a tab\t, a mark \u200e' };
+    secretWatch.knowOf(marked);
+    await apply(jsonFile({ applications: [{ ...marked, scopes: ['notificaties.consumeren'] }] }));
     const { output } = await heraut('export');
     const exported = parse(output) as {
       subscriptions: Record<string, unknown>[];
