@@ -238,6 +238,24 @@ describe('a configuration file', () => {
     ]);
   });
 
+  it('of Open Notificaties may have a 0 where a delay cannot be one, which is ignored and noted; no retries are none', () => {
+    const { configuration, problems, notes } = read([
+      'notifications_config_enable: true',
+      'notifications_config:',
+      '  notification_delivery_max_retries: 0',
+      '  notification_delivery_retry_backoff: 0',
+      '  notification_delivery_retry_backoff_max: "0"',
+      '  notification_delivery_base_factor: 0.0',
+    ]);
+    expect(problems).toEqual([]);
+    expect(configuration).toEqual({ retryPolicy: { maxRetries: 0 } });
+    expect(notes).toEqual([
+      'f.yaml:4:3 notifications_config.notification_delivery_retry_backoff: is left out: 0 is ignored, as by Open Notificaties',
+      'f.yaml:5:3 notifications_config.notification_delivery_retry_backoff_max: is left out: 0 is ignored, as by Open Notificaties',
+      'f.yaml:6:3 notifications_config.notification_delivery_base_factor: is left out: 0 is ignored, as by Open Notificaties',
+    ]);
+  });
+
   it('keeps the name of a header whose value is left out', () => {
     const lines = ['subscriptions: [{ headers: { x: { value_from: { env: NONE, required: false } } } }]'];
     expect(read(lines)).toMatchObject({ problems: [], configuration: { subscriptions: [{ headers: { x: null } }] } });

@@ -148,11 +148,16 @@ class Conversion {
       const name = 'notifications_config.notifications_api_service_identifier';
       this.note(name, 'has no counterpart here: Heraut sends no notificaties of its own');
     }
+    const unlessZero = (field: Exclude<keyof NotificationsConfig, 'notifications_api_service_identifier'>) => {
+      if (read[field] !== 0) return read[field];
+      this.note(`notifications_config.${field}`, 'is left out: 0 is ignored, as by Open Notificaties');
+      return undefined;
+    };
     return givenFields({
       maxRetries: read.notification_delivery_max_retries,
-      backoffFactor: read.notification_delivery_retry_backoff,
-      maxDelaySeconds: read.notification_delivery_retry_backoff_max,
-      baseFactor: read.notification_delivery_base_factor,
+      backoffFactor: unlessZero('notification_delivery_retry_backoff'),
+      maxDelaySeconds: unlessZero('notification_delivery_retry_backoff_max'),
+      baseFactor: unlessZero('notification_delivery_base_factor'),
     });
   }
 
