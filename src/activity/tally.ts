@@ -70,10 +70,15 @@ export class Tally {
     this.of('subscription', subscriptionId).failedAttempts += 1;
   }
 
-  /** @param subscriptionId null: of several */
+  /** @param subscriptionId null: of several; `gaveUpTogether` counts them for each, where they are known */
   gaveUp(subscriptionId: string | null, count: number): void {
     this.all.gaveUp += count;
     if (subscriptionId !== null) this.of('subscription', subscriptionId).gaveUp += count;
+  }
+
+  /** A delivery of each, which `gaveUp` has counted as one of several. */
+  gaveUpTogether(subscriptionIds: readonly string[]): void {
+    for (const id of subscriptionIds) this.of('subscription', id).gaveUp += 1;
   }
 
   /** The counts until now; it counts from zero again. */

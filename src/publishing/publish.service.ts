@@ -231,6 +231,7 @@ export class PublishService {
     const subscriptionId = count === 1 ? subscriptionIds[0]! : null;
     const reason = 'its notification was too old when it was accepted';
     this.events.report({ event: 'delivery.dead', notificationId: id, subscriptionId, state: 'expired', reason, count });
+    if (count > 1) this.tally.gaveUpTogether(subscriptionIds);
   }
 
   /** Counts and logs what became of a publication. */

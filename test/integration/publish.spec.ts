@@ -52,6 +52,7 @@ describe('publishing', () => {
   let newHandOver: () => HandOver;
   const mostInMemory = 2;
   const enqueued: HandedOut[] = [];
+  const tally = new Tally();
 
   beforeAll(async () => {
     prepared = await embedded.prepare();
@@ -103,7 +104,7 @@ describe('publishing', () => {
         heartbeat,
         events,
         noListeners,
-        new Tally(),
+        tally,
         config,
       );
     publishing = publishingWith(test.heartbeat);
@@ -117,6 +118,8 @@ describe('publishing', () => {
     await test.close();
     await prepared.release();
   });
+
+  afterEach(() => vi.restoreAllMocks());
 
   const idsIn = (published: { id: string }[]) => published.map(({ id }) => id);
 
@@ -211,6 +214,28 @@ describe('publishing', () => {
     const reason = 'its notification was too old when it was accepted';
     const dead = { event: 'delivery.dead', notificationId: id, state: 'expired', reason, count: 1 };
     expect(report.mock.calls).toEqual([[{ ...dead, subscriptionId: row!.subscription_id }]]);
+  });
+
+  it('counts what is too old for each subscription that would have got it', async () => {
+    await test.sql('UPDATE catalogue SET version = version + 1');
+    await test.sql(
+      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)
+       SELECT gen_random_uuid(), 'owner', 'http://receiver.example/', '', '[{"channel": "aged", "filters": {}}]', version
+       FROM catalogue, generate_series(1, 2)`,
+    );
+    await catalogue.refresh();
+    const report = vi.spyOn(test.events, 'report').mockReturnValue();
+    tally.empty();
+    const aged = { ...publication({ expiresAt: Date.now() - 60_000 }), channel: 'aged' };
+    const { id } = await publishing.publish(aged);
+    expect(report.mock.calls).toEqual([[expect.objectContaining({ subscriptionId: null, count: 2 })]]);
+    const rows = await test.sql<{ id: string }>(
+      'SELECT subscription_id AS id FROM delivery WHERE notification_id = $1 ORDER BY 1',
+      [id],
+    );
+    const each = tally.empty().filter(({ kind }) => kind === 'subscription');
+    expect(each.map((tallied) => tallied.id).toSorted()).toEqual(rows.map((row) => row.id));
+    expect(each.map(({ counts }) => counts.gaveUp)).toEqual([1, 1]);
   });
 
   it('hands over what is for now to the worker of its process, and what was not committed takes up none of its room', async () => {
