@@ -88,15 +88,19 @@ describe('what a paused subscription gets', () => {
   });
 
   it('is not sent again while it is paused, although it was waiting for another attempt', async () => {
-    const subscribed = await subscribe();
+    const [subscribed, other] = [await subscribe(), await subscribe()];
     // So often that it is waiting still when it is paused.
     const policy = { maxRetries: 100, backoffFactor: 0.5, baseFactor: 1 };
-    await admin.put(`${path}/${subscribed.id}/retry-policy`, policy);
+    for (const each of [subscribed, other]) await admin.put(`${path}/${each.id}/retry-policy`, policy);
     receiver.always(answer(503));
     const id = await publish(subscribed);
     await become([id], 'waiting');
     await act(subscribed, 'pause');
     await become([id], 'held'); // a call that was under way ends like the others
+    const sent = receivedBy(subscribed);
+    await publish(other);
+    await eventually(() => receivedBy(other).length > 1, 'another with the same delays to be sent again');
+    expect(receivedBy(subscribed)).toEqual(sent);
     receiver.always(protectedReceiver);
     const before = await deliveryOf(id);
     await act(subscribed, 'resume');
