@@ -24,6 +24,8 @@ export default defineConfig({
     // them.
     reuseContext: true,
     contextOptions: { reducedMotion: 'reduce' },
+    // Dates on the pages are the same on every machine.
+    timezoneId: 'UTC',
     viewport: { width: 1280, height: 800 },
     trace: 'off',
   },
