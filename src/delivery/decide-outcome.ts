@@ -90,14 +90,15 @@ function isFinal(response: WebhookResponse, circumstances: Circumstances): boole
 
 /**
  * It costs the receiver no attempt, which has no part in it. The longer it takes, the more deliveries wait: they come
- * back more seldom, and not together. The thrift is ours: of the time left to one that expires it takes half at most.
+ * back more seldom, and not together. A delivery that expires is looked at again in half of the time that it has left,
+ * at the latest: the longer pause is for our sake, and must not end it.
  */
 function postponed({ reason, forMs, againInMs }: Postponed, { expiresAt, nowMs, random }: Circumstances): Outcome {
   const leftMs = expiresAt === null ? Infinity : expiresAt - nowMs;
   const why = storableText(reason.slice(0, maxErrorCharacters));
   if (againInMs >= leftMs) return { state: 'expired', attempt: null, reason: why };
-  const thriftyMs = Math.max(againInMs, Math.min((forMs ?? 0) / 4, longestPostponedMs)) + random * spreadMs;
-  const delayMs = Math.max(againInMs, Math.min(thriftyMs, leftMs / 2));
+  const pauseMs = Math.max(againInMs, Math.min((forMs ?? 0) / 4, longestPostponedMs)) + random * spreadMs;
+  const delayMs = Math.max(againInMs, Math.min(pauseMs, leftMs / 2));
   return { state: 'waiting', attempt: null, delayMs, reason: why };
 }
 

@@ -48,9 +48,10 @@ export function findHanging(withLine: Iterable<Room>, now: number): Hanging[] {
 }
 
 /**
- * The endpoints that are to be parked for that, with the calls that tell it. A URL alone, where no other one hangs that
- * is not known to hang alone, and another answers, as far as is known; the origin otherwise. Beside a URL that is
- * parked, whose probe may be all that nothing is heard of, others have to be silent for as long.
+ * The endpoints that are to be parked for that, with their calls under way. It is a URL alone where another URL of
+ * its host answers, as far as is known, and each of the others that hang is known to hang alone; otherwise it is the
+ * origin. Where a URL is parked already, its probe may be the only call that the origin leaves without an answer:
+ * another URL counts only when it has answered nothing for as long itself.
  *
  * @param hangsAlone whether its host has answered since the URL began to fail
  */

@@ -142,6 +142,7 @@ export class Batcher<Item, Result> {
 
   private refuseLate(now: number): void {
     const latest = now - this.options.turnWithinMs;
+    if (this.waiting[0] === undefined || this.waiting[0].since > latest) return; // nearly always
     const inTime = this.waiting.findIndex(({ since }) => since > latest);
     const late = this.waiting.splice(0, inTime === -1 ? this.waiting.length : inTime);
     for (const { bytes, reject } of late) {

@@ -91,6 +91,15 @@ function modelOf(n: number, firstMs: number): Model {
 /** It knows of no TLS identity, as nothing here has one. */
 const noDirectory = { find: () => undefined } as unknown as SubscriptionDirectory;
 
+/** On a database of its own. */
+async function openReader() {
+  const place = await createDatabase();
+  const test = await TestLedger.open({ DATABASE_URL: place.url });
+  const search = new LedgerSearch(test.postgres);
+  const reader = new NotificationReader(test.postgres, search, new DeliveryReader(test.postgres, search), noDirectory);
+  return { place, test, search, reader };
+}
+
 describe('finding notifications and deliveries', () => {
   let place: TestDatabase;
   let test: TestLedger;
@@ -102,10 +111,7 @@ describe('finding notifications and deliveries', () => {
   const scarce: SearchBounds = { rows: 1500, blocks: 2, digests: 3, owned: 1, bytes: 10_000 };
 
   beforeAll(async () => {
-    place = await createDatabase();
-    test = await TestLedger.open({ DATABASE_URL: place.url });
-    search = new LedgerSearch(test.postgres);
-    reader = new NotificationReader(test.postgres, search, new DeliveryReader(test.postgres, search), noDirectory);
+    ({ place, test, search, reader } = await openReader());
     nowMs = await test.now();
     all = Array.from({ length: count }, (_, n) => modelOf(n, nowMs - 3_600_000));
     await test.sql(
@@ -482,15 +488,7 @@ describe('finding notifications and deliveries', () => {
 
 describe('a list of notifications with several deliveries each', () => {
   it('has each of them, wherever a searched range ends within one', async () => {
-    const place = await createDatabase();
-    const test = await TestLedger.open({ DATABASE_URL: place.url });
-    const search = new LedgerSearch(test.postgres);
-    const reader = new NotificationReader(
-      test.postgres,
-      search,
-      new DeliveryReader(test.postgres, search),
-      noDirectory,
-    );
+    const { place, test, reader } = await openReader();
     for (let nr = 0; nr < 6; nr += 1) await test.accept(3);
     // Of each, the delivery that comes last in the order of a list.
     await test.sql(
@@ -516,15 +514,7 @@ describe('a list of notifications with several deliveries each', () => {
 
 describe('a notification that waits', () => {
   it('is said to be scheduled where its publisher asked for that, not where it is dated a moment ahead', async () => {
-    const place = await createDatabase();
-    const test = await TestLedger.open({ DATABASE_URL: place.url });
-    const search = new LedgerSearch(test.postgres);
-    const reader = new NotificationReader(
-      test.postgres,
-      search,
-      new DeliveryReader(test.postgres, search),
-      noDirectory,
-    );
+    const { place, test, reader } = await openReader();
     const [{ notificationId: asked }, { notificationId: dated }] = [
       (await test.accept())[0]!,
       (await test.accept())[0]!,
