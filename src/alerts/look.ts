@@ -7,6 +7,7 @@ import {
   type Oldest,
   type OldestUnfinished,
 } from '../ledger/oldest-unfinished.js';
+import { lowestId } from '../ledger/partitions.js';
 import { hours } from '../activity/activity-rows.js';
 import { errorWithoutAnswer } from '../ledger/erase-bodies.js';
 import { aliveNow } from '../liveness/heartbeat.service.js';
@@ -95,8 +96,6 @@ export const findDead = statement(
    ORDER BY dead.subscription_id`,
 );
 
-const beforeAll = '00000000-0000-0000-0000-000000000000';
-
 /** @param after where the round before ended; undefined: at the last one */
 export async function readDead(query: Query, after: string | undefined): Promise<Part<DeadOfSubscription>> {
   const rows = await query<{
@@ -105,7 +104,7 @@ export async function readDead(query: Query, after: string | undefined): Promise
     oldest: string;
     newest: string;
     reason: string | null;
-  }>(findDead, { after: after ?? beforeAll, most: mostSubjects, most_counted: mostCounted });
+  }>(findDead, { after: after ?? lowestId, most: mostSubjects, most_counted: mostCounted });
   const found = rows.map((row) => ({
     subscriptionId: row.subscription_id,
     count: row.count,
@@ -178,7 +177,7 @@ export async function readFailing(
     since: Date | null;
     reason: string | null;
   }>(findFailing, {
-    after: after ?? beforeAll,
+    after: after ?? lowestId,
     after_seconds: afterSeconds,
     most: mostTriedAt,
     most_counted: mostCounted,

@@ -35,22 +35,6 @@ describe('a semaphore', () => {
     expect(semaphore.acquire()).toBeInstanceOf(Promise);
   });
 
-  it('is drained when all permits are back, those of callers in line included', async () => {
-    const semaphore = new Semaphore(2);
-    await semaphore.drained(); // nobody has one
-    void semaphore.acquire();
-    void semaphore.acquire();
-    void semaphore.acquire();
-    let isDrained = false;
-    const drained = semaphore.drained().then(() => (isDrained = true));
-    semaphore.release();
-    semaphore.release();
-    await Promise.resolve();
-    expect(isDrained).toBe(false);
-    semaphore.release();
-    await drained;
-  });
-
   it('gives several permits at once, in the order of the callers: a small wish does not overtake a large one', async () => {
     const semaphore = new Semaphore(10);
     expect(semaphore.acquire(6)).toBeUndefined();

@@ -7,7 +7,6 @@ interface InLine {
 export class Semaphore {
   private free: number;
   private readonly line: InLine[] = [];
-  private readonly idle: (() => void)[] = [];
 
   constructor(private readonly permits: number) {
     this.free = permits;
@@ -33,17 +32,11 @@ export class Semaphore {
       this.free -= next.permits;
       next.go();
     }
-    if (this.isIdle) for (const resolve of this.idle.splice(0)) resolve();
   }
 
   /** Every permit is free, and no caller waits in line. */
   get isIdle(): boolean {
     return this.free === this.permits;
-  }
-
-  /** Resolves when every permit has been released and no caller waits in line. */
-  async drained(): Promise<void> {
-    if (!this.isIdle) await new Promise<void>((resolve) => this.idle.push(resolve));
   }
 
   private hasFree(permits: number): boolean {

@@ -20,7 +20,7 @@ export class Stopping extends Error {}
 
 /**
  * Trouble of Postgres or Redis costs a subscriber no attempt: the work is repeated until they answer again. Its
- * delivery keeps its permit meanwhile, so that the worker has no more in flight than it may. Work that begins while the
+ * delivery keeps its place meanwhile, so that the worker has no more in flight than it may. Work that begins while the
  * process is stopping is tried once: an outcome that is known then is still written if it can be.
  * @throws {Stopping} when the process stops before it works
  * @throws an error that no repetition can mend

@@ -3,7 +3,7 @@ import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { isAnyAway, readDays } from '../ledger/days.js';
 import { lockDigests } from '../ledger/digests.js';
-import { dayMs, dayOfId, idAfter, lowestIdAt, timeOfId } from '../ledger/partitions.js';
+import { dayMs, dayOfId, idAfter, lowestId, lowestIdAt, timeOfId } from '../ledger/partitions.js';
 import { MarkFilter } from './mark-filter.js';
 import { giveMarks, markOf, type MarkKind } from './marks.js';
 
@@ -171,7 +171,7 @@ async function writeStale(query: Query): Promise<boolean> {
 async function writeNext(query: Query, until: string): Promise<string | undefined> {
   await query(lockDigests);
   const [last] = await query<{ to_id: string }>(lastDigest);
-  let block = await query<BlockRow>(readBlock, { from: last ? idAfter(last.to_id) : lowestIdAt(0), to: until });
+  let block = await query<BlockRow>(readBlock, { from: last ? idAfter(last.to_id) : lowestId, to: until });
   if (!block[0]?.is_full) return undefined;
   // Of a day that is away: between two digests, or within one, its notifications would never be found again.
   if (last && (await isAnyAway({ query }, dayOfId(last.to_id), dayOfId(block.at(-1)!.id)))) return undefined;

@@ -2,6 +2,7 @@ import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { KeyReserved, reserveKey } from './created-once.js';
 import type { OnceKey } from './once-key.js';
+import { lowestId } from './partitions.js';
 
 const find = statement(
   'find-by-key',
@@ -36,9 +37,6 @@ export async function findByKey(
 
 class KeyFree extends Error {}
 
-/** It is of nothing: its row is taken back. */
-const noId = '00000000-0000-0000-0000-000000000000';
-
 /**
  * The same, for a request that is about to be refused: another process may just be storing the first one with this key,
  * whose row nobody sees before it is committed. Only who wants the key waits for that. Where it was free, it is free
@@ -49,7 +47,7 @@ export async function findByKeyOrWait(postgres: Postgres, key: OnceKey): Promise
   if (before) return before;
   try {
     await postgres.transaction(async (query) => {
-      await reserveKey(query, key, noId);
+      await reserveKey(query, key, lowestId); // the id of nothing: its row is taken back
       throw new KeyFree();
     });
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { sameDelivery } from './delivery.js';
-import { lowestIdAt } from './partitions.js';
+import { lowestId, lowestIdAt } from './partitions.js';
 
 /*
  * Held deliveries that are too old to go on waiting. They become due, and the worker that gets them ends them. It asks
@@ -84,7 +84,7 @@ export async function freeHeldTooLong(
 ): Promise<{ freed: number; next: string | undefined }> {
   const [row] = await postgres.query<{ freed: number; lookedAt: number; last: string | null }>(freeTooLongItems, {
     subscription: subscriptionId,
-    after: after ?? lowestIdAt(0),
+    after: after ?? lowestId,
     before: lowestIdAt(Math.max(0, Math.floor(heldBefore))),
     before_ms: heldBefore,
     reason,

@@ -1,4 +1,5 @@
 import { statement, type Statement } from '../infra/postgres/statement.js';
+import { lowestId } from './partitions.js';
 
 /**
  * Reads some of the subscriptions for which `table` notes that a rule of the dispatcher has work: those that follow
@@ -8,6 +9,6 @@ export const notedIn = (name: string, table: string, columns: string): Statement
   statement(
     name,
     `SELECT subscription_id, ${columns} FROM ${table}
-     WHERE subscription_id > coalesce($after::uuid, '00000000-0000-0000-0000-000000000000')
+     WHERE subscription_id > coalesce($after::uuid, '${lowestId}')
      ORDER BY subscription_id LIMIT $limit`,
   );

@@ -3,7 +3,7 @@ import { rowsOf, statement } from '../infra/postgres/statement.js';
 import { sameDelivery } from './delivery.js';
 import { fitProbe } from './fit-probe.js';
 import { handedOutColumns, readHandedOut, withText, type HandedOutRow, type HandedOutTogether } from './handed-out.js';
-import { lowestIdAt } from './partitions.js';
+import { lowestId } from './partitions.js';
 
 /** Of the deliveries that are held for a subscription: how many may be released now. */
 export interface ReleaseLimit {
@@ -36,7 +36,7 @@ export const releaseItems = statement(
   `
     WITH looked_at AS MATERIALIZED (
       SELECT item.subscription_id AS looked_at, item.most, item.release_window, counted.outstanding,
-        CASE WHEN item.is_probe THEN (${fitProbe('item.subscription_id')}) ELSE '${lowestIdAt(0)}' END AS first
+        CASE WHEN item.is_probe THEN (${fitProbe('item.subscription_id')}) ELSE '${lowestId}' END AS first
       FROM ${limits.from} CROSS JOIN LATERAL (
         SELECT count(*)::int AS outstanding FROM (
           SELECT FROM delivery

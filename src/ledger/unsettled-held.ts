@@ -1,5 +1,6 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement, type Statement } from '../infra/postgres/statement.js';
+import { lowestId } from './partitions.js';
 
 /** Subscriptions that are looked at together. */
 const pageSize = 1000;
@@ -19,7 +20,7 @@ export const readNotPausedItems = statement(
  * which a page may have none.
  */
 export async function* readNotPaused(postgres: Postgres, limit = pageSize): AsyncGenerator<string[]> {
-  let after = '00000000-0000-0000-0000-000000000000';
+  let after: string = lowestId;
   for (;;) {
     const rows = await postgres.query<{ subscription_id: string; is_paused: boolean }>(readNotPausedItems, {
       after,

@@ -1,5 +1,5 @@
 import type { Values } from '../infra/postgres/statement.js';
-import { lowestIdAt } from './partitions.js';
+import { lowestId } from './partitions.js';
 
 /*
  * How the deliveries of some notifications are gone through: in the order of their keys, and as many in one statement
@@ -63,7 +63,7 @@ export async function walkDeliveries(
   { stopping, rest, limit = rowsTogether, settled }: WalkOptions,
 ): Promise<boolean> {
   let ahead = [...ids];
-  let [notification, subscription] = [lowestIdAt(0), lowestIdAt(0)];
+  let [notification, subscription]: [string, string] = [lowestId, lowestId];
   while (ahead.length > 0) {
     if (stopping.aborted) return false;
     const reached = await look({

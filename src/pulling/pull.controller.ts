@@ -11,7 +11,7 @@ import { KnownQuery } from '../infra/http/known-query.pipe.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { endFetched } from '../ledger/end-fetched.js';
-import { lowestIdAt } from '../ledger/partitions.js';
+import { lowestId } from '../ledger/partitions.js';
 import { apiPath } from '../nrc/nrc-dialect.js';
 import { NrcOperation } from '../nrc/nrc-operation.js';
 import { beyondTheStandard, uuidPath } from '../nrc/resource.js';
@@ -58,7 +58,7 @@ export class PullController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<string> {
-    const { cursor, from = lowestIdAt(0), limit = 100, wait = 0 } = checkInput(pullQuery, query);
+    const { cursor, from = lowestId, limit = 100, wait = 0 } = checkInput(pullQuery, query);
     const over = new AbortController();
     reply.raw.once('close', () => over.abort());
     const wish = { limit, waitMs: wait * 1000, left: over.signal };

@@ -3,11 +3,11 @@ import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { readAside } from '../infra/postgres/read-aside.js';
 import { readDays } from '../ledger/days.js';
 import type { DeliveryKey } from '../ledger/delivery.js';
-import { dayMs, lowestIdAt, timeOfId } from '../ledger/partitions.js';
+import { dayMs, lowestId, lowestIdAt, timeOfId } from '../ledger/partitions.js';
 import { onDay } from '../ledger/per-day.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { daysWithin, findMissedOnDay, type Finding } from './find-meant.js';
-import { beforeAll, type Meant } from './replay.js';
+import type { Meant } from './replay.js';
 import { bindSearch, countMeant, countMeantOfChannels, routeFor, type Bounds, type CountedRow } from './search.js';
 
 /**
@@ -92,7 +92,7 @@ export class MeantCounter {
         if (!reached) break;
         from = reached;
       }
-      from = { notificationId: lowestIdAt((day + 1) * dayMs), subscriptionId: beforeAll };
+      from = { notificationId: lowestIdAt((day + 1) * dayMs), subscriptionId: lowestId };
     }
     return counted;
   }

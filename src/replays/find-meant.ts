@@ -1,10 +1,10 @@
 import type { Query } from '../infra/postgres/postgres.js';
 import type { LedgerDay } from '../ledger/days.js';
-import { dayOfId } from '../ledger/partitions.js';
+import { dayOfId, lowestId } from '../ledger/partitions.js';
 import type { DeliveryKey } from '../ledger/delivery.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { matcherOf, objectKeyFor } from './missed-notifications.js';
-import { beforeAll, type Meant } from './replay.js';
+import type { Meant } from './replay.js';
 import {
   bindSearch,
   findMeant,
@@ -95,7 +95,7 @@ export async function findMissedOnDay(
     found.push({ notificationId, subscriptionId: subscription.id, isNew, objectKey, isErased: row.is_erased });
   }
   const { walked, is_end: isEnd, last_notification: lastId } = rows[0]!;
-  const last = { notificationId: lastId!, subscriptionId: beforeAll };
+  const last = { notificationId: lastId!, subscriptionId: lowestId };
   return { found, walked, reached: reachedBy(found, bounds, isEnd, last) };
 }
 

@@ -7,13 +7,13 @@ import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { readDays, type LedgerDay } from '../ledger/days.js';
 import { endMany } from '../ledger/end-many.js';
 import { readHorizon } from '../ledger/horizon.js';
-import { dayMs, lowestIdAt } from '../ledger/partitions.js';
+import { dayMs, lowestId, lowestIdAt } from '../ledger/partitions.js';
 import { sendAgain, type SentAgain } from '../ledger/send-again.js';
 import { publishingLimits, type PublishingLimits } from '../publishing/publishing-limits.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { daysWithin, findMissedOnDay, findOnDay, keepContents, type Found } from './find-meant.js';
 import { creditNow, nextStepMs } from './pace.js';
-import { beforeAll, type Replay, type Skipped, type SkipReason, type StopReason } from './replay.js';
+import type { Replay, Skipped, SkipReason, StopReason } from './replay.js';
 import {
   bringForward,
   claimStep,
@@ -201,8 +201,7 @@ export class ReplayRunner {
       const end = lowestIdAt((day + 1) * dayMs);
       const notificationId = end < before ? end : before;
       // The horizon may lie behind where an earlier step came to.
-      if (notificationId > progress.after.notificationId)
-        progress.after = { notificationId, subscriptionId: beforeAll };
+      if (notificationId > progress.after.notificationId) progress.after = { notificationId, subscriptionId: lowestId };
       scan = Math.max(1, scan - walked);
     }
     const isOver = ahead.length <= mostDays;

@@ -76,7 +76,3 @@ export function meantBy(kind: ReplayKind, selection: Selection, onlyMissed: bool
   const meant = states ?? (kind === 'replay' && !onlyMissed ? [...usual, 'delivered' as const] : usual);
   return { kind, selection, states: meant };
 }
-
-/** Sort before every subscription, and after. */
-export const beforeAll = '00000000-0000-0000-0000-000000000000';
-export const afterAll = 'ffffffff-ffff-ffff-ffff-ffffffffffff';

@@ -9,19 +9,11 @@ import { ConflictProblem, NotFoundProblem, ValidationProblem } from '../infra/ht
 import { isUniqueViolation } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import type { Statement, Values } from '../infra/postgres/statement.js';
-import { idAfter, idBefore, lowestIdAt, timeOfId } from '../ledger/partitions.js';
+import { highestId, idAfter, idBefore, lowestId, lowestIdAt, timeOfId } from '../ledger/partitions.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { MeantCounter, type Range } from './count-meant.service.js';
-import {
-  afterAll,
-  beforeAll,
-  meantBy,
-  unfinishedStates,
-  type Replay,
-  type ReplayKind,
-  type ReplayState,
-} from './replay.js';
+import { meantBy, unfinishedStates, type Replay, type ReplayKind, type ReplayState } from './replay.js';
 import {
   endReplay,
   findReplay,
@@ -227,14 +219,14 @@ function rangeOf({ notification, acceptedFrom, acceptedTo, deliveries }: Selecti
   );
   if (notification === undefined)
     return {
-      after: { notificationId: lowestIdAt(from), subscriptionId: beforeAll },
+      after: { notificationId: lowestIdAt(from), subscriptionId: lowestId },
       before: lowestIdAt(Math.min(to, nowMs + 1)),
     };
   const [first, end] = [lowestIdAt(from), lowestIdAt(to)];
   // The lowest id of a time is none of a notification.
   const isWithin = notification > first && notification < end;
   return {
-    after: { notificationId: isWithin ? idBefore(notification) : end, subscriptionId: afterAll },
+    after: { notificationId: isWithin ? idBefore(notification) : end, subscriptionId: highestId },
     before: isWithin ? idAfter(notification) : end,
   };
 }

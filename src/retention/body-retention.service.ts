@@ -7,7 +7,7 @@ import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { readDays } from '../ledger/days.js';
 import { eraseAnswers, eraseTexts, findUnfinished, lockTexts } from '../ledger/erase-bodies.js';
-import { dateOf, dayMs, lowestIdAt, partitionOf, type LedgerTable } from '../ledger/partitions.js';
+import { dateOf, dayMs, lowestId, lowestIdAt, partitionOf, type LedgerTable } from '../ledger/partitions.js';
 import { byDay, onDay } from '../ledger/per-day.js';
 import { readChannels } from '../ledger/read-channels.js';
 import { readTextVersions } from '../ledger/text-versions.js';
@@ -240,7 +240,7 @@ export class BodyRetention {
   }
 
   private async eraseKept(nowMs: number, failures: unknown[], stopping: AbortSignal): Promise<void> {
-    let after = lowestIdAt(0);
+    let after: string = lowestId;
     while (!stopping.aborted) {
       const page = await this.postgres.query<{ id: string }>(readKept, { after, limit: batchSize });
       const ids = page.map(({ id }) => id);

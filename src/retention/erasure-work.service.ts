@@ -13,7 +13,7 @@ import { cancelNext } from '../ledger/cancel-erased.js';
 import { keyOf, namedDeliveries, notificationIdOf, type DeliveryKey, type KeyRow } from '../ledger/delivery.js';
 import { outdateDigests } from '../ledger/digests.js';
 import { eraseAnswers, eraseAnswersOf, eraseKeys, eraseTexts, type Erased } from '../ledger/erase-bodies.js';
-import { dayOfId, lowestIdAt } from '../ledger/partitions.js';
+import { dayOfId, lowestId } from '../ledger/partitions.js';
 import { onEachDay } from '../ledger/per-day.js';
 import { readTextVersions, type TextVersion } from '../ledger/text-versions.js';
 import { walkDeliveries } from '../ledger/walk-deliveries.js';
@@ -68,7 +68,7 @@ export class ErasureWork {
    * Of those that are ending, the last one that was looked at; the next round goes on behind it, or at the first one
    * again.
    */
-  private endingUpTo = lowestIdAt(0);
+  private endingUpTo: string = lowestId;
 
   constructor(
     private readonly postgres: Postgres,
@@ -86,7 +86,7 @@ export class ErasureWork {
   async workOff(stopping: AbortSignal): Promise<void> {
     const open = await this.postgres.query<{ id: string; is_ending: boolean }>(findOpen, { after: this.endingUpTo });
     const ending = open.filter(({ is_ending }) => is_ending);
-    this.endingUpTo = ending.length < mostOpen ? lowestIdAt(0) : ending.at(-1)!.id;
+    this.endingUpTo = ending.length < mostOpen ? lowestId : ending.at(-1)!.id;
     const failures: unknown[] = [];
     for (const { id } of open) {
       // Those that are away as well: one may come back, and would bring what was to be erased.
@@ -204,7 +204,7 @@ export class ErasureWork {
 
   /** Those that are being sent are left for the next round. */
   private async sealAll(id: string, stopping: AbortSignal): Promise<void> {
-    let after: DeliveryKey = { notificationId: lowestIdAt(0), subscriptionId: lowestIdAt(0) };
+    let after: DeliveryKey = { notificationId: lowestId, subscriptionId: lowestId };
     while (!stopping.aborted) {
       const rows = await this.postgres.query<KeyRow & { replays: number }>(findUnsealed, {
         id,

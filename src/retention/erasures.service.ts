@@ -5,7 +5,7 @@ import { AuditLog } from '../audit/audit-log.js';
 import { ConflictProblem, NotFoundProblem } from '../infra/http/problem.js';
 import { readBack } from '../infra/http/read-back.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { dayOfId, lowestIdAt } from '../ledger/partitions.js';
+import { dayOfId, lowestId } from '../ledger/partitions.js';
 import { onDay, perDay } from '../ledger/per-day.js';
 import { hashOf, type Erasure, type ErasureState } from './erasure.js';
 import { addErasure, confirmErasure, findErasure, listErasures, lockErasure } from './erasure-rows.js';
@@ -48,7 +48,7 @@ export class Erasures {
           'confirm-mismatch',
           `The erasure found ${counted(erasure.found, 'notification')}, not ${count}.`,
         );
-      await query(confirmErasure, { id, reached: lowestIdAt(0) });
+      await query(confirmErasure, { id, reached: lowestId });
       await AuditLog.note(query, {
         action: 'erasure.confirmed',
         subject: `erasure/${id}`,
@@ -83,7 +83,7 @@ export class Erasures {
         main_object: mainObject,
         main_object_hash: mainObjectHash,
         state,
-        reached: lowestIdAt(0),
+        reached: lowestId,
       });
       await AuditLog.note(query, {
         action: 'erasure.requested',

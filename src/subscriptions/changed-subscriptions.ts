@@ -1,5 +1,6 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
+import { highestId } from '../ledger/partitions.js';
 import { signingKeysOfSql, type SigningKeyRow } from './signing-key-rows.js';
 import type { DeliveryGuarantee, Ordering, SubscribedChannel } from './subscription.js';
 
@@ -40,14 +41,12 @@ export const changedSubscriptionsPage = statement(
 /** A row has some 400 bytes, and seldom as much as the body of a request may (BODY_LIMIT_BYTES). */
 const pageLength = 500;
 
-const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-
 /**
  * The rows changed after the catalogue version `known`, in pages. A row that changes while they are read gets a higher
  * version than any before, so it comes, or comes again, on a later page: none is missed.
  */
 export async function* changedSubscriptions(postgres: Postgres, known: number): AsyncGenerator<SubscriptionRow[]> {
-  let after = { after_version: String(known), after_id: lastId };
+  let after = { after_version: String(known), after_id: highestId };
   for (;;) {
     const values = { ...after, known, limit: pageLength };
     const rows = await postgres.query<SubscriptionRow>(changedSubscriptionsPage, values);

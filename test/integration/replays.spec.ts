@@ -21,6 +21,7 @@ import {
   createPartition,
   dayOfId,
   idAfter,
+  lowestId,
   lowestIdAt,
   partitionsBetween,
   timeOfId,
@@ -30,7 +31,7 @@ import { replaceScheduled, type Replaced, type Replacement } from '../../src/led
 import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { MeantCounter } from '../../src/replays/count-meant.service.js';
 import { findOnDay } from '../../src/replays/find-meant.js';
-import { beforeAll as lowestSubscription, meantBy, type Replay } from '../../src/replays/replay.js';
+import { meantBy, type Replay } from '../../src/replays/replay.js';
 import { postponeReplay } from '../../src/replays/replay-rows.js';
 import { ReplayRunner } from '../../src/replays/replay-runner.service.js';
 import { Replays, type Wanted } from '../../src/replays/replays.service.js';
@@ -284,7 +285,7 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
           (text, values) => test.postgres.query(text, values),
           dayOfId(ids[0]!),
           meantBy('replay', selection, true),
-          { after: named(ids[0]!, lowestSubscription), before: idAfter(ids[11]!), scan: 10, limit },
+          { after: named(ids[0]!, lowestId), before: idAfter(ids[11]!), scan: 10, limit },
         );
       for (const selection of [{ subscriptions: [id] }, { subscriptions: [id, other] }, { all: true as const }]) {
         const { found, walked, reached } = await find(selection, 4);
