@@ -1,7 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-
-/** A receiver may not ask for more: 24 hours. */
-const longestAskedMs = 86_400_000;
+import { longestAskedMs } from '../ledger/open-endpoints.js';
 
 const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 

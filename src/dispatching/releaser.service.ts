@@ -7,6 +7,7 @@ import { planRelease, type ReleasePlan } from '../endpoints/plan-release.js';
 import { Clock } from '../infra/clock.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { claimLooks, endLooks, forgetHeldSubscriptions, type Look } from '../ledger/held-subscriptions.js';
+import { longestAskedMs } from '../ledger/open-endpoints.js';
 import { bringLooksForward, leaveLooks, type NextLook } from '../ledger/planned-looks.js';
 import { freeHeldTooLong, type HeldTooLong } from '../ledger/free-held.js';
 import { release, type ReleaseLimit } from '../ledger/release.js';
@@ -39,8 +40,6 @@ import type { Left } from './release-all.js';
 
 /** Subscriptions that are looked at together. */
 const looksTogether = 64;
-/** A receiver may ask for no more by `Retry-After` (src/delivery/retry-after.ts). */
-const longestAskedMs = 86_400_000;
 /** Held deliveries that one statement looks at. */
 const heldTogether = 1000;
 /** Of those that were held for too long: so many of the same object end in a minute, each after the one before it. */

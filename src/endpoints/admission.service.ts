@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy }
 import { LRUCache } from 'lru-cache';
 import { Config } from '../config/config.module.js';
 import { Clock } from '../infra/clock.js';
-import type { Delivery, DeliveryKey, HeldReason } from '../ledger/delivery.js';
+import { nameOf, type Delivery, type DeliveryKey, type HeldReason } from '../ledger/delivery.js';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
@@ -311,8 +311,8 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     else if (failures !== undefined) this.openIfClosed(address, reason, failures);
   }
 
-  private failed(address: string, { notificationId, subscriptionId }: DeliveryKey): number | undefined {
-    return this.breakers.failed(address, `${notificationId}/${subscriptionId}`);
+  private failed(address: string, delivery: DeliveryKey): number | undefined {
+    return this.breakers.failed(address, nameOf(delivery));
   }
 
   /** The URL hangs, and not its origin. */

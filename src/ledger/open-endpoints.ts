@@ -23,12 +23,15 @@ export interface OpenEndpoint {
   askedUntil: Date | null;
 }
 
+/** A receiver may ask for no more by `Retry-After`: 24 hours. */
+export const longestAskedMs = 86_400_000;
+
 /*
  * A time that lies further ahead than any that is planned is past: Postgres' clock was set back, or a standby with a
  * clock that is behind was promoted, and nothing would be probed until the clock is where it was. A receiver may ask
  * for a day, a probe is kept for seconds, and our own pauses are no longer than a minute.
  */
-const asked = `CASE WHEN endpoint.asked_until <= now() + interval '1 day 1 minute' THEN endpoint.asked_until END`;
+const asked = `CASE WHEN endpoint.asked_until <= now() + interval '${longestAskedMs / 1000 + 60} s' THEN endpoint.asked_until END`;
 const probing = `CASE WHEN endpoint.probing_until <= now() + interval '2 minutes' THEN endpoint.probing_until END`;
 const nextProbe = `CASE WHEN endpoint.next_probe_at <= GREATEST(now() + interval '2 minutes', ${asked}) THEN endpoint.next_probe_at
   ELSE LEAST(endpoint.opened_at, now() - interval '1 s') END`;

@@ -25,7 +25,7 @@ export function signatureHeaders(
   let whole: Buffer | undefined;
   let signatures = '';
   for (const key of keys) {
-    if (key.endsAt !== null && key.endsAt <= at) continue;
+    if (!key.signsAt(at)) continue;
     if (signatures !== '') signatures += ' ';
     if (key.scheme === 'v1') {
       signatures += `v1,${createHmac('sha256', key.object).update(head).update(body).digest('base64')}`;

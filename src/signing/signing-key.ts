@@ -37,6 +37,11 @@ export class SigningKey {
     this.#secret = secret;
   }
 
+  /** @param at milliseconds since 1970 */
+  signsAt(at: number): boolean {
+    return this.endsAt === null || this.endsAt > at;
+  }
+
   /**
    * Made once: to read the secret costs as much as to sign with it.
    * @throws {InvalidSecret}

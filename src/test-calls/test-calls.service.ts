@@ -94,7 +94,7 @@ export class TestCalls implements OnModuleDestroy {
       at,
     );
     if (response.kind === 'abandoned') throw new UnavailableProblem('This server is stopping.', 1);
-    const isSigned = subscription.signingKeys.some(({ endsAt }) => endsAt === null || endsAt > at);
+    const isSigned = subscription.signingKeys.some((key) => key.signsAt(at));
     return testCallToShow({ at, timeoutMs, webhookId, isSigned, response });
   }
 }
