@@ -146,7 +146,10 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
     if (version !== this.known) {
       // Also where that fails in the middle: what was read so far is in memory.
       this.looksWithNews++;
-      await Promise.all(this.directories.map((directory) => directory.refresh(this.known)));
+      const reads = this.directories.map((directory) => directory.refresh(this.known));
+      // A read that outlasts its look could put back what the next look has read anew.
+      await Promise.allSettled(reads);
+      await Promise.all(reads);
       this.looksWithNews++;
     }
     this.known = version;

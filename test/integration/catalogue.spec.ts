@@ -22,11 +22,21 @@ class ChannelNames implements CatalogueDirectory {
   readonly refreshedFrom: number[] = [];
   hold: Promise<void> | undefined;
   failure: Error | undefined;
+  underWay = 0;
 
   constructor(private readonly postgres: Postgres) {}
 
   async refresh(known: number): Promise<void> {
     this.refreshedFrom.push(known);
+    this.underWay++;
+    try {
+      await this.read(known);
+    } finally {
+      this.underWay--;
+    }
+  }
+
+  private async read(known: number): Promise<void> {
     await this.hold;
     if (this.failure) throw this.failure;
     const rows = await this.postgres.query<{ name: string }>(readNames, { known });
@@ -131,6 +141,24 @@ describe.each(stacks)('the catalogue on the $name stack', (stack) => {
     await catalogue.reach(before + 1);
     expect(catalogue.version).toBe(before + 1);
     expect(directory.names).toEqual(new Set(['late']));
+  });
+
+  it('has ended every read when a refresh fails, so that none can put back what the next one has read', async () => {
+    await add('first');
+    const failing = new ChannelNames(postgres);
+    catalogue.register(failing);
+    failing.failure = new Error('no answer');
+    let letGo = () => {};
+    directory.hold = new Promise((resolve) => (letGo = resolve));
+    await postgres.dataSource.query('UPDATE catalogue SET version = version + 1');
+    const underWayAtEnd = catalogue.refresh().then(
+      () => 'no failure',
+      () => directory.underWay,
+    );
+    await eventually(() => failing.refreshedFrom.length > 0);
+    expect(directory.underWay).toBe(1);
+    letGo();
+    expect(await underWayAtEnd).toBe(0);
   });
 
   /**
