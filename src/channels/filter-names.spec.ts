@@ -1,5 +1,6 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { areNamesConsistent, canonicalName, listedNames, outgoingName } from './filter-names.js';
+import { areNamesConsistent, canonicalName, listedNames, outgoingName, shownName } from './filter-names.js';
 
 describe('names in a reason', () => {
   it('are all there, or the first of very many', () => {
@@ -68,5 +69,27 @@ describe('outgoing names', () => {
     ['__proto__', '__proto__'],
   ])('sends %j as %j', (name, outgoing) => {
     expect(outgoingName(name)).toBe(outgoing);
+  });
+});
+
+describe('names of filters as clients are shown them', () => {
+  it.each([
+    ['object_type', 'objectType'],
+    ['x_1', 'x1'],
+    ['naam_b_v', 'naam_b_v'],
+    ['naamBV', 'naamBV'],
+  ])('shows %j as %j', (name, shown) => {
+    expect(shownName(name)).toBe(shown);
+  });
+
+  it('are the same names, whatever their spelling', () => {
+    const words = fc.array(fc.constantFrom('a', 'bc', 'X', 'aB', '1', 'é', '-', ''), { maxLength: 6 });
+    fc.assert(
+      fc.property(words, (word) => {
+        const name = word.join('_');
+        expect(canonicalName(shownName(name))).toBe(canonicalName(name));
+      }),
+      { numRuns: 1000 },
+    );
   });
 });

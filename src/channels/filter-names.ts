@@ -57,3 +57,12 @@ export function outgoingName(name: string): string {
   if (!name.includes('_') || name !== name.toLowerCase()) return name;
   return name.replace(/(?<=[a-z0-9])_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
 }
+
+/**
+ * The name of a filter as clients are shown it: as it is sent, unless that is another name. `naam_b_v` is sent as
+ * `naamBV`, which is `naam_bv`: a client that sends back the filters it was shown would change this one.
+ */
+export function shownName(name: string): string {
+  const outgoing = outgoingName(name);
+  return canonicalName(outgoing) === canonicalName(name) ? outgoing : name;
+}

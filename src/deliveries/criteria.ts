@@ -71,14 +71,20 @@ export function notificationConditions(criteria: AboutNotification): Conditions 
   characteristics.forEach(({ name, value }, nr) => {
     const value_ = `value_${nr}`;
     values[`${value_}_written`] = `:${JSON.stringify(value)}`;
-    values[`name_${nr}`] = canonicalName(outgoingName(name));
+    values[`names_${nr}`] = namesInBody(name);
     const isOne = `SELECT FROM json_each_text(n.body::json -> 'kenmerken') AS k (name, value)
-      WHERE k.value = $${value_} AND ${canonicalNameInSql('k.name')} = $name_${nr}`;
+      WHERE k.value = $${value_} AND ${canonicalNameInSql('k.name')} = ANY ($names_${nr}::text[])`;
     add(value_, value, written(value_, `EXISTS (${isOne})`));
   });
   if (isUnmatched) texts.push('NOT EXISTS (SELECT FROM delivery d WHERE d.notification_id = n.id)');
   return { texts, values };
 }
+
+/**
+ * The canonical names under which a characteristic may stand in a body: `punt_x_y` is sent as `puntXY`, which is
+ * `punt_xy`, and as itself where it was spelt `puntX_y`, or came beside a `puntXY`.
+ */
+const namesInBody = (name: string): string[] => [...new Set([name, outgoingName(name)].map(canonicalName))];
 
 /** A text is read as JSON only where it contains the value as Heraut writes it. */
 const written = (name: string, condition: string): string =>
@@ -133,11 +139,14 @@ export function digestCondition(criteria: Criteria, owned?: readonly string[]): 
     ['main-object', criteria.mainObject],
     ['resource-url', criteria.resourceUrl],
     ['action', criteria.action],
-    ...characteristics.map(({ name, value }): [MarkKind, string] => [characteristicKind(outgoingName(name)), value]),
     ['subscription', criteria.subscriptionId],
     ['unmatched', criteria.isUnmatched && ''],
   ];
   const all = wanted.flatMap(([kind, value]) => (value === undefined ? [] : [mayHave(markOf(kind, value))]));
+  for (const { name, value } of characteristics) {
+    const under = namesInBody(name).map((each) => mayHave(markOf(characteristicKind(each), value)));
+    all.push(under.length === 1 ? under[0]! : `(${under.join(' OR ')})`);
+  }
   if (owned) all.push(`(${owned.map((id) => mayHave(markOf('subscription', id))).join(' OR ') || 'false'})`);
   return all.length === 0 ? undefined : all.join(' AND ');
 }

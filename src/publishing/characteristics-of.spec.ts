@@ -1,19 +1,29 @@
 import { describe, expect, it } from 'vitest';
 import fc from 'fast-check';
-import { canonicalName, outgoingName } from '../channels/filter-names.js';
-import { asJudged, characteristicsOf } from './characteristics-of.js';
+import type { Channel } from '../channels/channel.js';
+import { asJudged, characteristicsOf, kenmerkenOf } from './characteristics-of.js';
+import { parseNotification } from './parse-notification.js';
 
+const channel: Channel = {
+  id: 'k',
+  name: 'k',
+  documentationLink: '',
+  filters: [],
+  canonicalFilters: new Set(),
+  deduplication: null,
+  maxAgeSeconds: null,
+  bodyRetentionDays: null,
+};
 const names = fc.string({ unit: fc.constantFrom('a', 'b', '_', '1', 'X', 'Y', 'é', '-'), minLength: 1, maxLength: 8 });
 
 /** As publishing judges them, and as it writes them. */
 function published(given: [name: string, value: string][]) {
-  const judged = new Map<string, string>();
-  const sent = new Map<string, string>();
-  for (const [name, value] of given) {
-    judged.set(canonicalName(name), value);
-    sent.set(canonicalName(name), outgoingName(name));
-  }
-  return { judged, kenmerken: Object.fromEntries([...judged].map(([name, value]) => [sent.get(name)!, value])) };
+  const fields = { kanaal: 'k', hoofdObject: 'http://a/b', resource: 'r', resourceUrl: 'http://a/c', actie: 'create' };
+  const raw = { ...fields, aanmaakdatum: '2025-01-01T10:00:00Z', kenmerken: Object.fromEntries(given) };
+  const parsed = parseNotification(raw, { findChannel: () => channel, now: Date.now(), leewaySeconds: 0 });
+  if (parsed.kind !== 'parsed') throw new Error('refused');
+  const { characteristics, body } = parsed.notification;
+  return { judged: characteristics, kenmerken: kenmerkenOf(body)! };
 }
 
 describe('the characteristics of a stored notification', () => {
@@ -42,6 +52,14 @@ describe('the characteristics of a stored notification', () => {
       'the same ones, when they were spelled otherwise',
       [
         ['puntX_y', '1'],
+        ['puntXY', '2'],
+      ],
+      { punt_x_y: '1', punt_xy: '2' },
+    ],
+    [
+      'the same ones, when both would be sent in the same spelling',
+      [
+        ['punt_x_y', '1'],
         ['puntXY', '2'],
       ],
       { punt_x_y: '1', punt_xy: '2' },

@@ -135,6 +135,14 @@ describe('names of characteristics', () => {
     expect([...characteristics]).toEqual([['object_type', Object.values(forwarded)[0]]]);
   });
 
+  it('keep their own spelling where the one that is sent is that of another', () => {
+    const sent = (kenmerken: object) => /"kenmerken":({[^}]*})/.exec(accepted({ ...valid, kenmerken }).body)![1];
+    expect(sent({ punt_x_y: '1' })).toBe('{"puntXY":"1"}');
+    expect(sent({ punt_x_y: '1', puntXY: '2' })).toBe('{"punt_x_y":"1","puntXY":"2"}');
+    expect(sent({ puntXY: '2', punt_x_y: '1' })).toBe('{"puntXY":"2","punt_x_y":"1"}');
+    expect(sent({ punt_x_y: '1', punt_xy: '2' })).toBe('{"puntXY":"1","puntXy":"2"}');
+  });
+
   it.each([
     ['none', {}],
     ['a part of the known ones', { zaaktype: 'a' }],

@@ -51,7 +51,7 @@ export interface ParseContext {
 /** Both by canonical name. */
 interface Characteristics {
   values: Map<string, string>;
-  /** As they are sent. */
+  /** As the publisher spelt them. */
   names: Map<string, string>;
 }
 
@@ -159,7 +159,7 @@ function readCharacteristics(fields: FieldReader): Characteristics {
     else {
       const canonical = canonicalName(name);
       characteristics.values.set(canonical, value);
-      characteristics.names.set(canonical, outgoingName(name));
+      characteristics.names.set(canonical, name);
     }
   }
   return characteristics;
@@ -188,7 +188,17 @@ function writeBody(
 function writeCharacteristics({ values, names }: Characteristics): string {
   let text = '';
   for (const [canonical, value] of values) {
-    text += `${text === '' ? '{' : ','}${JSON.stringify(names.get(canonical))}:${JSON.stringify(value)}`;
+    const name = nameToSend(names.get(canonical)!, names);
+    text += `${text === '' ? '{' : ','}${JSON.stringify(name)}:${JSON.stringify(value)}`;
   }
   return text === '' ? '{}' : `${text}}`;
+}
+
+/**
+ * `punt_x_y` would be sent as `puntXY`: beside another name that is spelt so it keeps its own spelling, since a
+ * receiver reads one of two members of the same name.
+ */
+function nameToSend(name: string, names: Characteristics['names']): string {
+  const outgoing = outgoingName(name);
+  return outgoing !== name && names.get(canonicalName(outgoing)) === outgoing ? name : outgoing;
 }

@@ -7,7 +7,7 @@ import { scopes } from '../auth/scopes.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { KeptLists } from '../catalogue/kept-lists.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
-import { outgoingName } from '../channels/filter-names.js';
+import { shownName } from '../channels/filter-names.js';
 import { Config } from '../config/config.module.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { KnownQuery } from '../infra/http/known-query.pipe.js';
@@ -238,7 +238,7 @@ const present = ({ id, callbackUrl, channels, deliveryGuarantee }: Subscription,
   url: `${base}${path}/${id}`,
   callbackUrl,
   kanalen: channels.map(({ channel, filters }) => ({
-    filters: Object.fromEntries(Object.entries(filters).map(([name, value]) => [outgoingName(name), value])),
+    filters: Object.fromEntries(Object.entries(filters).map(([name, value]) => [shownName(name), value])),
     naam: channel,
   })),
   ...(deliveryGuarantee && { deliveryGuarantee }),

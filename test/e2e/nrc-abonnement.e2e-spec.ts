@@ -5,6 +5,7 @@ import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { KanaalController } from '../../src/channels/kanaal.controller.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { AbonnementController } from '../../src/subscriptions/abonnement.controller.js';
+import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { auth, probeBody, probesOf, wrong } from '../support/abonnements.js';
 import { Api, type ApiAnswer } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
@@ -199,6 +200,22 @@ describe('changing an abonnement', () => {
     const put = await api.put(json.url, { callbackUrl: receiver.url, auth: 'Token t' });
     expect([put.status, put.json]).toEqual([200, { ...json, kanalen: [] }]);
     expect(wrong(await api.put(json.url, {})).fields).toEqual(['callbackUrl required', 'auth required']);
+  });
+
+  it('keeps its filters when PUT sends back what GET has shown, also with words of one letter', async () => {
+    const filters = ['naam_b_v', 'object_type'];
+    await api.post('/kanaal', { naam: 'letters', filters });
+    const entries = ['letters', 'vrij'].map((naam) => ({ naam, filters: { naam_b_v: 'a', object_type: 'b' } }));
+    const { json } = await create({ kanalen: entries });
+    const shown = (await api.get(json.url)).json;
+    expect(shown.kanalen[1]!.filters).toEqual({ naam_b_v: 'a', objectType: 'b' });
+    const replaced = await api.put(json.url, { ...shown, auth });
+    expect([replaced.status, replaced.json]).toEqual([200, shown]);
+    const directory = api.app.get(SubscriptionDirectory);
+    const matched = (name: string, value: string) => directory.match('vrij', new Map([[name, value]]));
+    const id = json.url.split('/').at(-1);
+    expect(matched('naam_b_v', 'a')).toContain(id);
+    expect(matched('naam_b_v', 'other')).not.toContain(id);
   });
 
   it('keeps auth and callback when PATCH names only kanalen', async () => {

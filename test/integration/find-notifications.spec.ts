@@ -82,7 +82,12 @@ function modelOf(n: number, firstMs: number): Model {
       hoofdObject: `https://example.org/zaken/${Math.floor(n / 10)}`,
       resourceUrl: `https://example.org/"quoted"/${n}`,
       actie: n % 2 ? 'create' : 'update',
-      kenmerken: { objectType: `type-${n % 7}`, zone: n % 900 === 1 ? 'rare: "zone"' : 'hoofdObject' },
+      kenmerken: {
+        objectType: `type-${n % 7}`,
+        zone: n % 900 === 1 ? 'rare: "zone"' : 'hoofdObject',
+        ...(n % 800 === 11 && { puntX_y: 'letters' }),
+        ...(n % 800 === 12 && { puntXY: 'letters' }),
+      },
     },
     deliveries: [...own, ...(n % 1000 === 5 ? [to(seldom)] : [])],
   };
@@ -458,6 +463,17 @@ describe('finding notifications and deliveries', () => {
         deliveries: { delivered: 1 },
       },
     ]);
+  });
+
+  it.each<[string, number[]]>([
+    ['punt_x_y', [11, 12]], // it is sent as puntXY
+    ['puntX_y', [11]],
+    ['puntXY', [12]],
+  ])('finds the characteristic %s as it is sent, and as another spelling of its name is', async (name, rests) => {
+    const ids = all.filter((_, n) => rests.includes(n % 800)).map(({ id }) => id);
+    expect(await found('notification', { characteristics: [{ name, value: 'letters' }] }, 100)).toEqual(
+      ids.toReversed(),
+    );
   });
 
   it('compares names of characteristics in Postgres as it does where they are matched', async () => {
