@@ -17,7 +17,7 @@ import type { Channel } from './channel.js';
 import type { ChannelInput } from './channel-changes.js';
 import { ChannelsService } from './channels.service.js';
 import { DocumentationLinkCheck } from './documentation-link.service.js';
-import { kanaalSchema } from './kanaal.js';
+import { kanaalSchema, patchedKanaalSchema } from './kanaal.js';
 import { readKanaal, readKanaalFields } from './read-kanaal.js';
 
 /** A channel as the standard writes it. */
@@ -148,7 +148,7 @@ export class KanaalController {
     description: 'A field left out stays as it is; naam cannot be changed.',
     scopes: [scopes.publish],
     path: uuidPath,
-    body: kanaalSchema,
+    body: patchedKanaalSchema,
     status: 200,
     answer: kanaalSchema,
     problems: [404, 409],

@@ -10,8 +10,8 @@ export const kanaalSchema = z
     documentatieLink: z
       .string()
       .max(longestDocumentationLink)
-      .default('')
-      .describe('Page that describes the events and their characteristics. May be empty.'),
+      .describe('Page that describes the events and their characteristics. May be empty.')
+      .default(''),
     filters: z
       .array(
         z
@@ -21,11 +21,19 @@ export const kanaalSchema = z
           .describe('A name, such as `object_type`. camelCase and snake_case are the same name.'),
       )
       .max(mostFilters)
-      .default([])
-      .describe('Names of the characteristics a subscription can filter on. None: any name goes.'),
+      .describe('Names of the characteristics a subscription can filter on. None: any name goes.')
+      .default([]),
   })
   .meta({
     id: 'Kanaal',
     title: 'Kanaal',
     description: 'A channel to publish notificaties on, with the names that abonnementen can filter them on.',
   });
+
+const { documentatieLink, filters } = kanaalSchema.shape;
+
+/** The body of PATCH, by its name in the document of Open Notificaties: nothing is required, or has a default. */
+export const patchedKanaalSchema = kanaalSchema
+  .extend({ documentatieLink: documentatieLink.unwrap(), filters: filters.unwrap() })
+  .partial()
+  .meta({ id: 'PatchedKanaal', title: 'Changes of a kanaal', description: 'A field left out stays as it is.' });

@@ -18,7 +18,7 @@ import { FieldReader } from '../nrc/fields.js';
 import { apiPath } from '../nrc/nrc-dialect.js';
 import { NrcOperation } from '../nrc/nrc-operation.js';
 import { locationHeader, uuidPath } from '../nrc/resource.js';
-import { abonnementSchema } from './abonnement.js';
+import { abonnementSchema, patchedAbonnementSchema } from './abonnement.js';
 import { CallbackProbe } from './callback-probe.service.js';
 import { ProvedChanges } from './proved-changes.service.js';
 import { readAbonnement, readChanges } from './read-abonnement.js';
@@ -179,7 +179,7 @@ export class AbonnementController {
     description: 'Only for its creator. A field left out stays as it is, `auth` and kanalen included.',
     scopes: [scopes.consume],
     path: uuidPath,
-    body: abonnementSchema,
+    body: patchedAbonnementSchema,
     status: 200,
     answer: abonnementSchema,
     problems: [404, 409],

@@ -36,8 +36,8 @@ export const abonnementSchema = z
     kanalen: z
       .array(filterGroup)
       .max(mostEntries)
-      .default([])
-      .describe('Entries are alternatives; the same kanaal may occur several times.'),
+      .describe('Entries are alternatives; the same kanaal may occur several times.')
+      .default([]),
     // Null is one of the values, and not only `nullable`: OpenAPI 3.0 wants both where there is an `enum`.
     deliveryGuarantee: z
       .literal([...deliveryGuarantees, null])
@@ -64,4 +64,14 @@ export const abonnementSchema = z
     title: 'Abonnement',
     description:
       'A callback, and the notificaties it gets. CloudEvents are not supported: a `sendCloudevents` other than false, which Open Notificaties adds to the standard, is refused.',
+  });
+
+/** The body of PATCH, by its name in the document of Open Notificaties: nothing is required, or has a default. */
+export const patchedAbonnementSchema = abonnementSchema
+  .extend({ kanalen: abonnementSchema.shape.kanalen.unwrap() })
+  .partial()
+  .meta({
+    id: 'PatchedAbonnement',
+    title: 'Changes of an abonnement',
+    description: 'A field left out stays as it is.',
   });

@@ -317,6 +317,23 @@ describe('the server', () => {
       expect((await api.call(method, url, { body })).status).toBeLessThan(300);
     },
   );
+
+  it.each(operations.filter(({ method }) => method === 'PATCH'))(
+    '$operation.operationId accepts each field alone, as documented, and has no default for the others',
+    async ({ operation, method, path }) => {
+      const { url, body } = await validCall(operation, path);
+      const { schema } = operation.requestBody!.content['application/json']!;
+      const validate = validator(schema, 'request');
+      for (const some of [{}, ...Object.entries(body!).map(([name, value]) => ({ [name]: value as unknown }))]) {
+        validate(some);
+        expect(validate.errors ?? []).toEqual([]);
+        expect((await api.call(method, url, { body: some })).status).toBe(200);
+      }
+      const { $ref } = schema as { $ref: string };
+      const { properties } = nrcDocument.components.schemas[$ref.split('/').at(-1)!] as { properties: object };
+      expect(Object.values(properties).filter((property: object) => 'default' in property)).toEqual([]);
+    },
+  );
 });
 
 describe('keys', () => {
