@@ -95,7 +95,7 @@ export class CreationRequests {
   }
 
   private onceKey(key: string, { application, operation, input }: CreationRequest): OnceKey {
-    const requestHash = fingerprintOf(JSON.stringify(input));
+    const requestHash = fingerprintOf(JSON.stringify(input, byName));
     return { application, operation, key, requestHash, keepSeconds: this.config.settings.IDEMPOTENCY_KEY_TTL_SEC };
   }
 
@@ -125,3 +125,9 @@ export class CreationRequests {
     return { kind: 'replayed', id: before.id };
   }
 }
+
+/** For `JSON.stringify`: the order in which the members of an object came says nothing (RFC 8259 §4). */
+const byName = (_name: string, value: unknown): unknown =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)))
+    : value;

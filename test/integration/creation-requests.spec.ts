@@ -57,6 +57,23 @@ describe('a request that creates something under a key', () => {
     expect(done).toContainEqual({ kind: 'replayed', id: created });
   });
 
+  it('is the same with its members in another order, at any depth, and another one with another order of a list', async () => {
+    const [request, process] = [requestUnder(randomUUID()), startProcess()];
+    const channel = { channel: 'cases', filters: { kind: 'a', phase: 'b' } };
+    const first = await process.carryOut(request, asked({ rate: 5, channels: [channel, 'other'] }), create);
+    expect(first.kind).toBe('created');
+    const reordered = { filters: { phase: 'b', kind: 'a' }, channel: 'cases' };
+    const again = await startProcess().carryOut(request, asked({ channels: [reordered, 'other'], rate: 5 }), create);
+    expect(again.kind).toBe('replayed');
+    for (const other of [
+      { rate: 5, channels: ['other', channel] },
+      { rate: 5, channels: [{ ...channel, filters: { kind: 'b', phase: 'a' } }, 'other'] },
+    ])
+      await expect(startProcess().carryOut(request, asked(other), create)).rejects.toMatchObject({
+        code: 'idempotency-key-reused',
+      });
+  });
+
   it('leaves the key free where it fails', async () => {
     const [request, process] = [requestUnder(randomUUID()), startProcess()];
     const failing = (reserve: Reserve) =>
