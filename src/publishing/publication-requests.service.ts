@@ -74,7 +74,8 @@ export class PublicationRequests {
     const { notification } = read;
     const requestKey = named ? this.requestKey(named, notification, notBefore) : null;
     const asPublished = { request: requestKey, notBefore };
-    const soonPast = notBefore === null ? untilPast(notification, this.heartbeat.ledgerNow()) : null;
+    const now = this.heartbeat.ledgerNow();
+    const soonPast = notBefore === null || notBefore <= now ? untilPast(notification, now) : null;
     const sentFrom = soonPast === null ? asPublished : { ...asPublished, notBefore: soonPast, keepsPlace: true };
     const terms = this.terms(notification, sentFrom);
     const publication = this.publicationOf(asked, notification, terms);

@@ -78,11 +78,14 @@ describe.each(stacks)('a scheduled notification on the $name stack', (stack) => 
 describe.each(stacks)('a notification dated a moment ahead on the $name stack', (stack) => {
   beforeEach(() => prepare(stack));
 
-  it('is not sent before its date, which a receiver would refuse', async () => {
+  it.each([
+    ['', {}],
+    [', where its Deliver-After is past', { 'deliver-after': '2025-01-01T10:00:00Z' }],
+  ])('is not sent before its date, which a receiver would refuse%s', async (_, headers) => {
     const heraut = await start();
     await subscribe(heraut);
     const at = Date.now() + 450;
-    const id = await publishDated(heraut, new Date(at).toISOString());
+    const id = await publishDated(heraut, new Date(at).toISOString(), headers);
     await eventually(() => received().includes(id), 'it to arrive');
     expect(receiver.notifications[0]!.at).toBeGreaterThanOrEqual(at);
   });
