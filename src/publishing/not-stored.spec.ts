@@ -7,7 +7,8 @@ import { explainNotStored } from './not-stored.js';
 const logger = new Logger('test');
 logger.error = () => {};
 
-const detailOf = (error: unknown) => explainNotStored(error, { key: 'key' }, logger).message;
+const detailOf = (error: unknown, hasKey = false) =>
+  explainNotStored(error, { which: { notificationId: 'id' }, hasKey }, logger).message;
 const ofPostgres = (code: string, severity = 'ERROR') => Object.assign(new Error('no'), { code, severity });
 
 describe('a publisher whose notification was not stored', () => {
@@ -23,6 +24,8 @@ describe('a publisher whose notification was not stored', () => {
     ['its turn came too late', new DeadlinePassed()],
   ])('is told that it was not, where %s', (_, error) => {
     expect(detailOf(error)).toContain('was not stored');
+    const ofRepetition = detailOf(error, true);
+    expect(ofRepetition, 'an earlier one with its key may have been').toContain('may not have been stored');
   });
 
   it.each([

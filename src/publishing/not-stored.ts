@@ -11,15 +11,15 @@ const retryAfterSeconds = 2;
 /** `failed`: the ledger answered with an error, or the connection was lost. The others as in `BatcherRefusal`. */
 type Reason = BatcherRefusal['reason'] | 'failed';
 
-/**
- * The answer to a publisher when the ledger did not store a notification; the cause goes to the log.
- * @param which notification, for the log
- */
-export function explainNotStored(
-  error: unknown,
-  which: ({ notificationId: string } & Partial<TraceFields>) | { key: string },
-  logger: Logger,
-): ProblemError {
+interface NotStored {
+  /** The notification, for the log. */
+  which: ({ notificationId: string } & Partial<TraceFields>) | { key: string };
+  /** Then the request may have been carried out before, whatever became of this one. */
+  hasKey: boolean;
+}
+
+/** The answer to a publisher when the ledger did not store a notification; the cause goes to the log. */
+export function explainNotStored(error: unknown, { which, hasKey }: NotStored, logger: Logger): ProblemError {
   if (error instanceof ProblemError) return error;
   if (isDataError(error)) {
     logger.warn({ event: 'notification.refused', ...which, error });
@@ -32,7 +32,7 @@ export function explainNotStored(
   // Of thousands that are refused together, the error itself is told once by each answer (`request.failed`).
   logger.error({ event: 'notification.not-committed', ...which, reason });
   return new UnavailableProblem(
-    isCertain(error, reason)
+    !hasKey && isCertain(error, reason)
       ? 'The notification was not stored. Publish it again.'
       : 'The notification may not have been stored. Publish it again, under its Idempotency-Key if it has one.',
     retryAfterSeconds,

@@ -109,7 +109,8 @@ export class PublishService {
       return published;
     } catch (error) {
       commit?.end(undefined, 'not-stored');
-      throw explainNotStored(error, { notificationId: item.id, ...span?.logFields }, this.logger);
+      const which = { notificationId: item.id, ...span?.logFields };
+      throw explainNotStored(error, { which, hasKey: request !== null }, this.logger);
     }
   }
 
@@ -132,7 +133,7 @@ export class PublishService {
         return this.concludeRepeated(publication, before.id, before.isDuplicate);
       });
     } catch (error) {
-      throw explainNotStored(error, { key: request.key }, this.logger);
+      throw explainNotStored(error, { which: { key: request.key }, hasKey: true }, this.logger);
     }
   }
 

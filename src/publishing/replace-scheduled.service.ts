@@ -37,7 +37,8 @@ export class ReplaceScheduledService {
       }
       return replaced;
     } catch (error) {
-      throw explainNotStored(error, { key: publication.terms.request.key }, this.logger);
+      const which = { key: publication.terms.request.key };
+      throw explainNotStored(error, { which, hasKey: true }, this.logger);
     }
   }
 

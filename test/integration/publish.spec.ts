@@ -13,7 +13,7 @@ import type { HandedOut } from '../../src/ledger/delivery.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { timeOfId } from '../../src/ledger/partitions.js';
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
-import type { Publication, Terms } from '../../src/publishing/publication.js';
+import type { Publication, RequestedPublication, Terms } from '../../src/publishing/publication.js';
 import { PublishService } from '../../src/publishing/publish.service.js';
 import type { Enqueuer } from '../../src/queue/enqueuer.service.js';
 import { HandOver } from '../../src/queue/hand-over.service.js';
@@ -316,6 +316,21 @@ describe('publishing', () => {
     const refused = await publishing.publish(publication({ request })).catch((error: unknown) => error);
     happen = () => Promise.resolve();
     expect(refused).toBeInstanceOf(UnavailableProblem);
+  });
+
+  it.each<[string, string, (repeated: RequestedPublication) => Promise<unknown>]>([
+    ['why it was refused', 'find-once-keys', (repeated) => publishing.publish(repeated)],
+    ['whether it was', 'find-by-key', (repeated) => publishing.findRepeated(repeated, new Error('by its channel'))],
+  ])('does not call a repeated publication not stored where the ledger does not say %s', async (_, asked, repeat) => {
+    const request = requestKey();
+    const first = publication({ request });
+    await publishing.publish(first);
+    const tooLong = Object.assign(new Error('canceling statement'), { code: '57014', severity: 'ERROR' });
+    happen = (name) => (name === asked ? Promise.reject(tooLong) : Promise.resolve());
+    const refused = await repeat({ ...first, terms: { ...first.terms, request } }).catch((error: unknown) => error);
+    happen = () => Promise.resolve();
+    expect(refused).toBeInstanceOf(UnavailableProblem);
+    expect((refused as Error).message).toContain('may not have been stored');
   });
 
   it('matches again when the catalogue has changed', async () => {
