@@ -1,4 +1,4 @@
-import type { Postgres } from '../infra/postgres/postgres.js';
+import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { outdateDigests } from './digests.js';
 import type { InOrder } from './line-up.js';
@@ -9,6 +9,8 @@ import { onDay, perDay } from './per-day.js';
 export interface Replacement {
   /** Under which the scheduled notification was published, with the hash of the request that replaces it. */
   request: OnceKey;
+  /** The channel's key of the new content; null: it has none, or may be replaced in its turn. */
+  content: OnceKey | null;
   channel: string;
   body: string;
   /** W3C trace context; null: it has none. */
@@ -24,6 +26,8 @@ export interface Replacement {
 
 export type Replaced =
   | { kind: 'replaced'; notificationId: string }
+  /** The new content was published before, as `notificationId`: `withdrawnId` is not sent, and its key leads there. */
+  | { kind: 'duplicate'; notificationId: string; withdrawnId: string }
   /** It was, or may have been, handed out, was erased, or is past its retention: too late. */
   | { kind: 'sent' }
   /** The catalogue is at another version than the one it was matched with: match again. */
@@ -33,6 +37,21 @@ const lockKey = statement(
   'lock-once-key',
   `SELECT result_id, is_duplicate FROM once_key
    WHERE application = $application AND operation = $operation AND key = $key AND expires_at > now() FOR UPDATE`,
+);
+
+/**
+ * As `accept-on-terms` does: what is too old to be sent reserves nothing. A row that is in the way stays locked,
+ * although it is not changed.
+ */
+const reserveContent = statement(
+  'reserve-content',
+  `INSERT INTO once_key AS k (application, operation, key, result_id, expires_at)
+   SELECT $application, $operation, $key, $id, now() + $keep_seconds * interval '1 s'
+   WHERE coalesce(to_timestamp($expires_ms::float8 / 1000), 'infinity')
+     > GREATEST(to_timestamp($not_before_ms::float8 / 1000), now())
+   ON CONFLICT (application, operation, key) DO UPDATE SET
+     result_id = EXCLUDED.result_id, expires_at = EXCLUDED.expires_at
+   WHERE k.expires_at <= now()`,
 );
 
 /** For the length of the transaction the catalogue stays at the version found. */
@@ -85,6 +104,46 @@ const replace = perDay(
    FROM unnest($subscription_ids::uuid[]) AS delivery (subscription_id)`,
 );
 
+/** For the operator who finds a delivery cancelled. */
+export const replacedByDuplicate = 'its publisher replaced it with the content of another notification';
+
+/** As an erasure leaves it: whoever sends again, or fetches, what was accepted must not get the former text. */
+const withdraw = perDay(
+  'withdraw-notification',
+  (of) => `WITH cancelled AS (
+     UPDATE ${of('delivery')} SET
+       state = 'cancelled', generation = generation + 1, next_at = NULL, ended_at = now(), last_error = '${replacedByDuplicate}'
+     WHERE notification_id = $id AND state = 'waiting'
+   )
+   UPDATE ${of('notification')} SET body = NULL WHERE id = $id`,
+);
+
+const leadTo = statement(
+  'lead-key-to-first',
+  `UPDATE once_key SET
+     result_id = $first, is_duplicate = true, request_hash = $request_hash,
+     expires_at = GREATEST(expires_at, now() + $keep_seconds * interval '1 s')
+   WHERE application = $application AND operation = $operation AND key = $key`,
+);
+
+/**
+ * Reserves the content of a replacement for the notification that gets it.
+ * @returns the notification that has it already
+ */
+async function findFirst(
+  query: Query,
+  { content, notBefore, expiresAt }: Replacement,
+  id: string,
+): Promise<string | undefined> {
+  if (!content) return undefined;
+  const { application, operation, key, keepSeconds } = content;
+  const name = { application, operation, key };
+  const times = { keep_seconds: keepSeconds, not_before_ms: notBefore, expires_ms: expiresAt };
+  await query(reserveContent, { ...name, id, ...times });
+  const [reserved] = await query<{ result_id: string }>(lockKey, name);
+  return reserved && reserved.result_id !== id ? reserved.result_id : undefined;
+}
+
 /** Puts other content in the place of a scheduled notification, unless any of it was sent. */
 export function replaceScheduled(postgres: Postgres, version: number, replacement: Replacement): Promise<Replaced> {
   const { request, channel, body, traceParent, notBefore, expiresAt, subscriptionIds, inOrder } = replacement;
@@ -101,13 +160,18 @@ export function replaceScheduled(postgres: Postgres, version: number, replacemen
     // COMMIT after a statement that failed only rolls back.
     const locked = await onDay(query(lockScheduled(day), { id }), []);
     if (locked.length === 0) return { kind: 'sent' };
+    const first = await findFirst(query, replacement, id);
     await outdateDigests(query, [id]);
+    const repetition = { ...key, request_hash: request.requestHash, keep_seconds: request.keepSeconds };
+    if (first !== undefined) {
+      await query(withdraw(day), { id });
+      await query(leadTo, { ...repetition, first });
+      return { kind: 'duplicate', notificationId: first, withdrawnId: id };
+    }
     await query(deleteDeliveries(day), { id });
     await query(replace(day), {
-      ...key,
+      ...repetition,
       id,
-      request_hash: request.requestHash,
-      keep_seconds: request.keepSeconds,
       channel,
       body,
       trace_parent: traceParent,

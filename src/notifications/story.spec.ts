@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { KnownAttempt, KnownDelivery } from '../deliveries/delivery-reader.service.js';
+import { replacedByDuplicate } from '../ledger/replace-scheduled.js';
 import { storyOf, type AuditedAction, type StoryOfDelivery } from './story.js';
 
 const subscriptionId = '5c5d28f3-6d24-4fd9-b2f8-2b7e3e5f5a01';
@@ -183,6 +184,12 @@ describe('the story of a notification', () => {
   ])('says by whom it was cancelled, or why', (actions, end) => {
     const cancelled = delivery({ state: 'cancelled', endedAt: at(9) });
     expect(told({ delivery: cancelled, actions }).slice(2)).toEqual(end);
+  });
+
+  it('says of one that was replaced that this is why it was cancelled', () => {
+    const cancelled = delivery({ state: 'cancelled', endedAt: at(9), lastError: replacedByDuplicate });
+    const actions = [audited(10, 'subscription.deleted')];
+    expect(told({ delivery: cancelled, actions })).toContain(`9 cancelled ${replacedByDuplicate}`);
   });
 
   it('tells those of several deliveries in the order of time', () => {

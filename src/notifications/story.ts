@@ -1,4 +1,5 @@
 import type { KnownAttempt, KnownDelivery } from '../deliveries/delivery-reader.service.js';
+import { replacedByDuplicate } from '../ledger/replace-scheduled.js';
 
 /*
  * The story of a notification, told from the rows there are: of it, its deliveries and attempts, the audit log, and the
@@ -249,14 +250,16 @@ function ending({ delivery, actions, work }: StoryOfDelivery): StoryEvent[] {
       if (isNoted) return [];
       return work && work.kind !== 'replay'
         ? [event('cancelled', work.kind === 'close' ? null : endedAt, { by: work.client, reason: describeWork(work) })]
-        : [event('cancelled', endedAt, { reason: cancelledBecause(actions) })];
+        : [event('cancelled', endedAt, { reason: cancelledBecause(delivery, actions) })];
     }
     default:
       return [];
   }
 }
 
-const cancelledBecause = (actions: readonly AuditedAction[]): string =>
-  actions.some(({ action }) => action === 'subscription.deleted')
+function cancelledBecause({ lastError }: KnownDelivery, actions: readonly AuditedAction[]): string {
+  if (lastError === replacedByDuplicate) return lastError;
+  return actions.some(({ action }) => action === 'subscription.deleted')
     ? 'its subscription was deleted'
     : 'with others: what its subscription held was dropped, or deliveries were cancelled by selection';
+}

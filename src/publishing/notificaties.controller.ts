@@ -93,7 +93,7 @@ export class NotificatiesController {
 function answer(reply: FastifyReply, status: 200 | 201, { published, body }: CarriedOut): string {
   const { kind, id } = published;
   void reply.status(status).header('notification-id', id).header('content-type', 'application/json; charset=utf-8');
-  if (kind === 'duplicate' || (kind === 'replayed' && published.isDuplicate)) void reply.header('duplicate-of', id);
+  if (kind === 'duplicate' || (kind !== 'accepted' && published.isDuplicate)) void reply.header('duplicate-of', id);
   if (kind === 'replayed') void reply.header('idempotent-replayed', 'true');
   return body;
 }

@@ -35,7 +35,10 @@ type RequestName = Pick<OnceKey, 'application' | 'operation' | 'key'>;
 
 /** The outcome of a request: `body` is the exact text that receivers get. */
 export interface CarriedOut {
-  published: Exclude<Published, { kind: 'mismatch' }> | { kind: 'replaced'; id: string };
+  published:
+    | Exclude<Published, { kind: 'mismatch' }>
+    /** `isDuplicate`: with content that was published before, as notification `id`; the replaced one is not sent. */
+    | { kind: 'replaced'; id: string; isDuplicate: boolean };
   body: string;
 }
 
@@ -110,8 +113,10 @@ export class PublicationRequests {
     const published = await this.publishOrFind(publication);
     if (published.kind !== 'mismatch') return { published, body };
     const replaced = await this.replacing.replace(publication);
-    if (replaced.kind === 'replaced') return { published: { kind: 'replaced', id: replaced.notificationId }, body };
-    throw new ConflictProblem('notification-sent', 'The notification of this key was sent, with other content.');
+    if (replaced.kind === 'sent')
+      throw new ConflictProblem('notification-sent', 'The notification of this key was sent, with other content.');
+    const isDuplicate = replaced.kind === 'duplicate';
+    return { published: { kind: 'replaced', id: replaced.notificationId, isDuplicate }, body };
   }
 
   /**

@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { Tally } from '../activity/tally.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { replaceScheduled, type Replaced } from '../ledger/replace-scheduled.js';
@@ -17,11 +18,12 @@ export class ReplaceScheduledService {
     private readonly catalogue: Catalogue,
     private readonly subscriptions: SubscriptionDirectory,
     private readonly postgres: Postgres,
+    private readonly tally: Tally,
   ) {}
 
   /**
-   * Resolves once the new content is committed, or refused as `sent`: some delivery of the former content may have been
-   * handed out.
+   * Resolves once the new content is committed, or found to be a duplicate, or refused as `sent`: some delivery of the
+   * former content may have been handed out.
    * @param publication its key is that of the notification that it replaces
    * @throws {PermissionProblem} when its publisher may not publish any more
    * @throws {UnavailableProblem} when it could not be stored; the publisher should repeat
@@ -34,6 +36,11 @@ export class ReplaceScheduledService {
         const { notificationId } = replaced;
         publicationsCounted.inc({ channel, result: 'replaced' });
         this.logger.log({ event: 'notification.replaced', notificationId, channel, publisher, deliveries });
+      } else if (replaced.kind === 'duplicate') {
+        const { notificationId: duplicateOf, withdrawnId: notificationId } = replaced;
+        publicationsCounted.inc({ channel, result: 'duplicate' });
+        this.tally.duplicate(channel, publisher);
+        this.logger.log({ event: 'notification.duplicate', notificationId, duplicateOf, channel, publisher });
       }
       return replaced;
     } catch (error) {
@@ -52,11 +59,12 @@ export class ReplaceScheduledService {
       const { version } = this.catalogue;
       const refusal = publication.refusalNow();
       if (refusal) throw refusal;
-      const { expiresAt } = publication.termsNow?.() ?? publication.terms;
+      const { content, expiresAt } = publication.termsNow?.() ?? publication.terms;
       const subscriptionIds = this.subscriptions.match(channel, characteristics);
       const inOrder = inOrderOf(this.subscriptions, subscriptionIds, hoofdObject);
       const replacement = {
         request,
+        content,
         channel,
         body,
         traceParent: trace.traceParent ?? null,

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
@@ -372,6 +372,40 @@ describe('de-duplication', () => {
     expect(duplicateOf(published)).toBeNull();
     expect((await put({ actie: 'update' })).status).toBe(200);
     await becomes(idOf(published), 'delivered');
+  });
+
+  describe('where a PUT for now replaces one that was scheduled', () => {
+    let channel: TestChannel;
+    let put: (more: object, headers?: Record<string, string>) => Promise<ApiAnswer>;
+    let scheduled: ApiAnswer;
+
+    beforeEach(async () => {
+      channel = await newChannel({ deduplication: { fields: ['actie'] } });
+      const key = randomUUID();
+      put = (more, headers) => admin.api.put(`/notificaties/${key}`, notification(channel, more), { headers });
+      scheduled = await put({}, { 'deliver-after': new Date(Date.now() + 3_600_000).toISOString() });
+    });
+
+    it('counts its new content, which may not be replaced any more', async () => {
+      expect(duplicateOf(await put({ actie: 'update' }))).toBeNull();
+      expect(duplicateOf(await publish(channel, { actie: 'update' }))).toBe(idOf(scheduled));
+      await becomes(idOf(scheduled), 'delivered');
+      expect(ofChannel(channel)).toHaveLength(1);
+    });
+
+    it('sends neither content where the new one was published before, and says so however often it is asked', async () => {
+      const first = await publish(channel, { actie: 'update' });
+      const [second, third] = [await put({ actie: 'update' }), await put({ actie: 'update' })];
+      expect([second, third].map(({ status }) => status)).toEqual([200, 200]);
+      expect([second, third].map(duplicateOf)).toEqual([idOf(first), idOf(first)]);
+      expect([second, third].map(idOf)).toEqual([idOf(first), idOf(first)]);
+      expect([second, third].map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, 'true']);
+      expect(await deliveriesOf(idOf(scheduled))).toMatchObject([{ state: 'cancelled' }]);
+      const labels = `{channel="${channel.naam}",result="duplicate"}`;
+      expect(await counted('heraut_publications_total', labels)).toBe(1);
+      await becomes(idOf(first), 'delivered');
+      expect(ofChannel(channel)).toHaveLength(1);
+    });
   });
 });
 

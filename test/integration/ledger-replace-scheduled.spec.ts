@@ -44,6 +44,7 @@ describe.each(stacks)('replacing a scheduled notification on the $name stack', (
 
   const replacement = (key: string, more: Partial<Replacement> = {}): Replacement => ({
     request: putKey(key, 'other'),
+    content: null,
     channel: 'cases',
     body: '{"new":true}',
     traceParent: null,
@@ -187,6 +188,80 @@ describe.each(stacks)('replacing a scheduled notification on the $name stack', (
     expect(await accept(onTerms({ request, content }))).toEqual([{ kind: 'duplicate', notificationId: first.id }]);
     expect(await replace(replacement(request.key))).toEqual({ kind: 'sent' });
     expect(await statesOf(first)).toEqual(['waiting']);
+  });
+
+  describe('with content that is published once', () => {
+    it('has the next one with that content be a duplicate', async () => {
+      const { key, id } = await scheduled();
+      const content = contentKey();
+      expect(await replace(replacement(key, { content, notBefore: null }))).toEqual({
+        kind: 'replaced',
+        notificationId: id,
+      });
+      expect(await accept(onTerms({ content }))).toEqual([{ kind: 'duplicate', notificationId: id }]);
+    });
+
+    it('sends neither the former content nor the new one where that was published before', async () => {
+      await test.clear();
+      const content = contentKey();
+      const first = onTerms({ content });
+      await accept(first);
+      const { key, id } = await scheduled();
+      const duplicate = { kind: 'duplicate', notificationId: first.id, withdrawnId: id };
+      expect(await replace(replacement(key, { content, notBefore: null }))).toEqual(duplicate);
+      expect(await statesOf({ id })).toEqual(['cancelled', 'cancelled']);
+      expect(await test.sql('SELECT body FROM notification WHERE id = $1', [id])).toEqual([{ body: null }]);
+      expect(await accept(onTerms({ request: putKey(key, 'other') }))).toEqual([
+        { kind: 'repeated', requestHash: 'other', notificationId: first.id, isDuplicate: true },
+      ]);
+      expect(await replace(replacement(key, { content: contentKey() }))).toEqual({ kind: 'sent' });
+      expect(await accept(onTerms({ content }))).toEqual([{ kind: 'duplicate', notificationId: first.id }]);
+    });
+
+    it('is a first one again when the time of the former first one is over', async () => {
+      const content = contentKey();
+      await accept(onTerms({ content }));
+      await test.sql('UPDATE once_key SET expires_at = now() WHERE key = $1', [content.key]);
+      const { key, id } = await scheduled();
+      expect((await replace(replacement(key, { content, notBefore: null }))).kind).toBe('replaced');
+      expect(await accept(onTerms({ content }))).toEqual([{ kind: 'duplicate', notificationId: id }]);
+    });
+
+    it('is no first one where it is too old to be sent, and still a duplicate of one', async () => {
+      const [content, expiresAt] = [contentKey(), Date.now() - 60_000];
+      const tooOld = { content, notBefore: null, expiresAt };
+      expect((await replace(replacement((await scheduled()).key, tooOld))).kind).toBe('replaced');
+      const first = onTerms({ content });
+      expect(await accept(first)).toMatchObject([{ kind: 'accepted' }]);
+      expect(await replace(replacement((await scheduled()).key, tooOld))).toMatchObject({
+        kind: 'duplicate',
+        notificationId: first.id,
+      });
+    });
+
+    it('reserves nothing where it comes too late', async () => {
+      const [{ key, id }, content] = [await scheduled(), contentKey()];
+      await test.sql('UPDATE notification SET not_before = now() WHERE id = $1', [id]);
+      expect(await replace(replacement(key, { content }))).toEqual({ kind: 'sent' });
+      expect(await accept(onTerms({ content }))).toMatchObject([{ kind: 'accepted' }]);
+    });
+
+    it('is sent once when it is published at the same time', async () => {
+      for (let round = 0; round < 20; round++) {
+        const [{ key, id }, content] = [await scheduled(1), contentKey()];
+        const published = onTerms({ request: requestKey(), content });
+        const [replaced, [decision]] = await Promise.all([
+          replace(replacement(key, { content, notBefore: null })),
+          accept(published),
+        ]);
+        const first = replaced.kind === 'replaced' ? id : published.id;
+        expect([replaced, decision]).toMatchObject(
+          first === id
+            ? [{ kind: 'replaced' }, { kind: 'duplicate', notificationId: id }]
+            : [{ kind: 'duplicate', notificationId: published.id }, { kind: 'accepted' }],
+        );
+      }
+    });
   });
 
   it('says so when it was matched with an older catalogue', async () => {

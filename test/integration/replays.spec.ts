@@ -771,6 +771,7 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
         );
         const replacement: Replacement = {
           request: requestKey('k', { operation: 'put' }),
+          content: null,
           channel: 'cases',
           body: body('https://cases.example/2', 'b'),
           traceParent: null,
