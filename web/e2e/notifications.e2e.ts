@@ -130,6 +130,32 @@ test('a notification that is under way is shown as it is now, without being read
   await asTimePasses(page, () => expect(list(page).getByText('delivered')).toBeVisible(atOnce));
 });
 
+test('of a notification with more deliveries than are looked at it says how many its numbers are about', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const channel = await heraut.createChannel();
+  const subscribe = () => heraut.subscribe({ channel, url: receiver.url });
+  const subscriptions = [await subscribe()];
+  await heraut.publish(channel, { resource: 'letter' });
+  subscriptions.push(...(await Promise.all(Array.from({ length: 50 }, subscribe))));
+  const { id } = await heraut.publish(channel, { resource: 'permit' });
+  for (const subscription of subscriptions) await heraut.becomes('delivered', id, subscription);
+  const page = await open(`notifications?channel=${channel}`);
+  await expect(list(page).getByRole('row', { name: 'create permit' })).toContainText('50 deliveredof the first 50');
+  await expect(list(page).getByText('of the first 50')).toHaveCount(1);
+
+  await list(page).getByRole('link', { name: 'create permit' }).click();
+  const header = page.getByRole('status').filter({ hasText: 'delivered' });
+  await expect(header).toHaveText('50 deliveredof the 50 shown');
+  await expect(page.getByRole('tab', { name: 'Deliveries 51' })).toBeVisible();
+  await page.getByRole('button', { name: 'Show more' }).click();
+  await expect(header).toHaveText('51 delivered');
+  // The tests after this one have these pages as well.
+  await Promise.all(subscriptions.map((subscription) => heraut.unsubscribe(subscription)));
+});
+
 test('a list by state is as of when it was read; what was done to one of it shows on the way back, the rest when it is read again', async ({
   open,
   heraut,

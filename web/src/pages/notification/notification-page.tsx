@@ -1,4 +1,4 @@
-import { Badge, Code, Group, Skeleton, Tabs } from '@mantine/core';
+import { Badge, Code, Group, Skeleton, Tabs, Text } from '@mantine/core';
 import { useParams } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { ButtonLink } from '../../parts/links.tsx';
@@ -92,6 +92,11 @@ export function NotificationPage() {
           {counts.map(([each, ofIt]) => (
             <DeliveryStateBadge key={each} state={each} count={deliveries.length > 1 ? ofIt : undefined} />
           ))}
+          {whole.hasNextPage && (
+            <Text size="sm" c="dimmed">
+              {t('ofShown', { shown: format.number(deliveries.length) })}
+            </Text>
+          )}
         </Group>
       </PageHeader>
       {whole.error && <ProblemAlert error={whole.error} onRetry={tryAgain(whole)} />}

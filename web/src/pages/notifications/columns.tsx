@@ -21,6 +21,8 @@ const inOrder = namesOf<DeliveryState>({
   delivered: true,
 });
 const mostBadges = 2;
+/** The API looks at the first so many deliveries of each notification: the states of the others are not known here. */
+const mostCounted = 50;
 
 function States({ deliveries, t }: { deliveries: ListedNotification['deliveries']; t: ReturnType<SearchTexts> }) {
   const states = inOrder.filter((state) => deliveries[state] !== undefined);
@@ -30,7 +32,8 @@ function States({ deliveries, t }: { deliveries: ListedNotification['deliveries'
         {t('nobody')}
       </Text>
     );
-  return (
+  const counted = states.reduce((sum, state) => sum + deliveries[state]!, 0);
+  const badges = (
     <Group gap={4} wrap="nowrap">
       {states.slice(0, mostBadges).map((state) => (
         <DeliveryStateBadge
@@ -41,6 +44,15 @@ function States({ deliveries, t }: { deliveries: ListedNotification['deliveries'
       ))}
       {states.length > mostBadges && <Text size="xs">+{states.length - mostBadges}</Text>}
     </Group>
+  );
+  if (counted < mostCounted) return badges;
+  return (
+    <>
+      {badges}
+      <Text size="xs" c="dimmed">
+        {t('ofFirst', { most: mostCounted })}
+      </Text>
+    </>
   );
 }
 

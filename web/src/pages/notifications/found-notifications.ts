@@ -105,6 +105,7 @@ export function useNewer(query: Query, pages: InfiniteData<Page> | undefined) {
   };
 }
 
+/** By the deliveries that are counted: of others nothing is shown that could be brought up to date. */
 const isUnderWay = ({ deliveries }: ListedNotification): boolean =>
   Object.keys(deliveries).some((state) => !isEnded(state as DeliveryState));
 
