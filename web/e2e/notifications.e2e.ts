@@ -1,4 +1,4 @@
-import type { Page } from '@playwright/test';
+import type { Page, Response } from '@playwright/test';
 import { answer } from '../../test/support/receiver.js';
 import { TcpProxy } from '../../test/support/tcp-proxy.js';
 import { asTimePasses, atOnce, expect, lookAt, test } from './harness.js';
@@ -128,6 +128,46 @@ test('a notification that is under way is shown as it is now, without being read
   await expect(list(page).getByText('queued')).toBeVisible();
   deliver();
   await asTimePasses(page, () => expect(list(page).getByText('delivered')).toBeVisible(atOnce));
+});
+
+test('a row that is under way is shown as it is now however many came since, and is asked about until it has ended', async ({
+  open,
+  page,
+  heraut,
+  receiver,
+}) => {
+  await page.clock.install();
+  const channel = await heraut.createChannel();
+  const subscriptionId = await heraut.subscribe({ channel, url: receiver.url });
+  await heraut.api.call('PATCH', `/admin/v1/subscriptions/${subscriptionId}`, { body: { timeoutSeconds: 40 } });
+  const underWay = new Promise<() => void>((resolve) => {
+    receiver.next((_request, response) => resolve(() => response.writeHead(204).end()));
+  });
+  await heraut.publish(channel, { resource: 'permit' });
+  const deliver = await underWay;
+  let looksAtListed = 0;
+  page.on('request', (request) => {
+    if (/\/admin\/v1\/notifications\?.*acceptedTo=/.test(request.url())) looksAtListed += 1;
+  });
+  await open(`notifications?channel=${channel}`);
+  const row = list(page).getByRole('row', { name: 'create permit' });
+  await expect(row).toContainText('queued');
+  await heraut.publishMany(channel, 60);
+  const many = page.getByRole('button', { name: /more than 50 new notifications/ });
+  await asTimePasses(page, () => expect(many).toBeVisible(atOnce));
+  deliver();
+  await asTimePasses(page, () => expect(row.getByText('delivered')).toBeVisible(atOnce));
+
+  const isLook = (response: Response) => /\/admin\/v1\/notifications\?.*acceptedFrom=/.test(response.url());
+  await expect(async () => {
+    const before = looksAtListed;
+    for (let looks = 0; looks < 2; looks += 1) {
+      const look = page.waitForResponse(isLook);
+      await page.clock.fastForward(10_000);
+      await look;
+    }
+    expect(looksAtListed).toBe(before);
+  }).toPass();
 });
 
 test('of a notification with more deliveries than are looked at it says how many its numbers are about', async ({

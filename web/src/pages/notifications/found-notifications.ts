@@ -16,12 +16,17 @@ type Query = Record<string, string | string[]>;
 const pageLength = 100;
 /** New ones are looked for as often. */
 const lookEveryMs = 5_000;
-/** So many of the newest are read at each look: more new ones are not counted, and older ones stay as they were. */
+/**
+ * So many are read at each look: more new ones are not counted, and those of the list that are further down stay as
+ * they were.
+ */
 const mostLookedAt = 50;
 
 const keyOf = (query: Query) => [...foundListsKey, query];
 
-const ask = (query: Query, more: { limit: number; cursor?: string; acceptedFrom?: string }, signal: AbortSignal) =>
+type Part = { limit: number; cursor?: string; acceptedFrom?: string; acceptedTo?: string };
+
+const ask = (query: Query, more: Part, signal: AbortSignal) =>
   api.GET('/admin/v1/notifications', { params: { query: { ...query, ...more } }, signal });
 
 /**
@@ -74,7 +79,8 @@ export function useNewer(query: Query, pages: InfiniteData<Page> | undefined) {
   const [newest] = pages?.pages ?? [];
   const first = newest?.notifications;
   const known = useMemo(() => new Set(first?.map(({ id }) => id)), [first]);
-  const since = first?.slice(0, mostLookedAt).findLast(isUnderWay) ?? first?.[0];
+  const underWay = first?.slice(0, mostLookedAt).findLast(isUnderWay);
+  const since = underWay ?? first?.[0];
   const sinceAt = new Date(since ? Date.parse(since.acceptedAt) - 2_000 : (newest?.readAt ?? 0) - 5_000).toISOString();
   const { acceptedFrom, acceptedTo } = query;
   const isOver = typeof acceptedTo === 'string' && newest !== undefined && Date.parse(acceptedTo) < newest.now();
@@ -82,10 +88,18 @@ export function useNewer(query: Query, pages: InfiniteData<Page> | undefined) {
     queryKey: ['notifications', 'newer', query, first?.[0]?.id ?? newest?.readAt],
     queryFn: async ({ signal }) => {
       const from = typeof acceptedFrom === 'string' && acceptedFrom > sinceAt ? acceptedFrom : sinceAt;
-      const { notifications, nextCursor } = await answerOf(
-        ask(query, { limit: mostLookedAt, acceptedFrom: from }, signal),
-      );
-      client.setQueryData<InfiniteData<Page>>(keyOf(query), (listed) => listed && asTheyAreNow(listed, notifications));
+      const look = async (bounds: Omit<Part, 'limit'>) => {
+        const page = await answerOf(ask(query, { limit: mostLookedAt, ...bounds }, signal));
+        client.setQueryData<InfiniteData<Page>>(
+          keyOf(query),
+          (listed) => listed && asTheyAreNow(listed, page.notifications),
+        );
+        return page;
+      };
+      const { notifications, nextCursor } = await look({ acceptedFrom: from });
+      // The new ones alone fill it: those of the list are then read without them.
+      if (underWay && nextCursor !== null && notifications.every(({ id }) => id > underWay.id))
+        await look({ acceptedFrom: timeOf(underWay.id), acceptedTo: timeOf(first![0]!.id, 1) });
       return { ids: notifications.map(({ id }) => id), isMore: nextCursor !== null };
     },
     enabled: pages !== undefined && !isOver,
@@ -108,6 +122,10 @@ export function useNewer(query: Query, pages: InfiniteData<Page> | undefined) {
 /** By the deliveries that are counted: of others nothing is shown that could be brought up to date. */
 const isUnderWay = ({ deliveries }: ListedNotification): boolean =>
   Object.keys(deliveries).some((state) => !isEnded(state as DeliveryState));
+
+/** The time in an id, by which the API compares times of acceptance, and so many milliseconds later. */
+const timeOf = (id: string, later = 0): string =>
+  new Date(Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16) + later).toISOString();
 
 /**
  * Those of the first page; undefined where none of them has changed: a list that is set, to whatever, counts as read
