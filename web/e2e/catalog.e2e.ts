@@ -443,6 +443,23 @@ test('texts are erased by their main object, once they are counted', async ({ op
   await lookAt(page, 'settings-retention');
 });
 
+test('an erasure is found and confirmed, however many were asked for since', async ({ open, heraut }) => {
+  const channel = await heraut.createChannel();
+  const count = (mainObject: string) => heraut.api.call('POST', '/admin/v1/erasures', { body: { mainObject } });
+  const hoofdObject = `https://example.org/${randomUUID()}`;
+  for (let published = 0; published < 3; published += 1) await heraut.publish(channel, { hoofdObject });
+  await count(hoofdObject);
+  for (let later = 0; later < 50; later += 1) await count(`https://example.org/${randomUUID()}`);
+  const page = await open('settings?tab=retention');
+  await expect(page.getByText('a main object', { exact: true })).toHaveCount(50);
+  await page.getByRole('button', { name: 'Show more' }).click();
+  await page.getByRole('button', { name: 'Erase 3', exact: true }).click();
+  const asked = page.getByRole('dialog', { name: 'Erase the texts of 3 notifications?' });
+  await asked.getByLabel('Type 3 to confirm').fill('3');
+  await asked.getByRole('button', { name: 'Erase 3' }).click();
+  await expect(page.getByText(/Found 3 · Erased 3/)).toBeVisible();
+});
+
 test('a configuration is loaded, mended by line, compared, and applied as it was seen', async ({ open, heraut }) => {
   const name = await heraut.createChannel();
   const clientId = newName('archive');

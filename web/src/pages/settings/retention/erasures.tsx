@@ -1,5 +1,5 @@
 import { Anchor, Badge, Button, Group, Paper, Skeleton, Stack, Text, Title } from '@mantine/core';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { components } from '../../../../generated/admin-api.d.ts';
@@ -7,6 +7,7 @@ import { answerOf, api } from '../../../api/client.ts';
 import { untilItPasses } from '../../../api/queries.ts';
 import { useFormat } from '../../../i18n/format.ts';
 import { Confirm } from '../../../parts/confirm.tsx';
+import { tryAgain } from '../../../parts/next-page.ts';
 import { ProblemAlert } from '../../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../../parts/relative-time.tsx';
 import { useMay } from '../../../shell/session.tsx';
@@ -22,12 +23,20 @@ const colors = { counting: 'blue', counted: 'yellow', erasing: 'blue', ending: '
 export function Erasures() {
   const t = useRetentionTexts();
   const mayErase = useMay('administrator');
-  const { data, error, refetch } = useQuery({
+  const asked = useInfiniteQuery({
     queryKey: erasuresKey,
-    queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/erasures', { signal })),
-    refetchInterval: (query) =>
-      query.state.data?.erasures.some((erasure) => !finished.has(erasure.state)) ? 1_000 : untilItPasses(query),
+    queryFn: ({ pageParam, signal }) =>
+      answerOf(api.GET('/admin/v1/erasures', { params: { query: { cursor: pageParam } }, signal })),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
+    refetchInterval: (query) => {
+      const pages = query.state.data?.pages ?? [];
+      const isUnderWay = pages.some(({ erasures }) => erasures.some(({ state }) => !finished.has(state)));
+      // Every page that was read is read again: one a second.
+      return isUnderWay ? 1_000 * pages.length : untilItPasses(query);
+    },
   });
+  const erasures = asked.data?.pages.flatMap((page) => page.erasures);
   return (
     <Paper withBorder p="md">
       <Title order={2} mb="xs">
@@ -37,17 +46,24 @@ export function Erasures() {
         {t('erasuresHint')}
       </Text>
       {mayErase && <NewErasure />}
-      {error && <ProblemAlert error={error} onRetry={() => void refetch()} />}
-      {!data && !error && <Skeleton height={80} />}
-      {data?.erasures.length === 0 && (
+      {asked.error && <ProblemAlert error={asked.error} onRetry={tryAgain(asked)} />}
+      {!erasures && !asked.error && <Skeleton height={80} />}
+      {erasures?.length === 0 && (
         <Text size="sm" c="dimmed">
           {t('noErasures')}
         </Text>
       )}
       <Stack gap="sm">
-        {data?.erasures.map((erasure) => (
+        {erasures?.map((erasure) => (
           <ErasureRow key={erasure.id} erasure={erasure} mayErase={mayErase} />
         ))}
+        {asked.hasNextPage && (
+          <Group>
+            <Button variant="default" loading={asked.isFetchingNextPage} onClick={() => void asked.fetchNextPage()}>
+              {t('more')}
+            </Button>
+          </Group>
+        )}
       </Stack>
     </Paper>
   );
