@@ -1,13 +1,13 @@
-import { Button, Group, Modal, Stack, Text, TextInput } from '@mantine/core';
+import { Text, TextInput } from '@mantine/core';
 import { useState, type ReactNode } from 'react';
 import { defineTexts } from '../i18n/i18n.ts';
-import { AskUnderWay } from './leaving.tsx';
+import { FormDialog } from './form-dialog.tsx';
 import { ProblemAlert } from './problem-alert.tsx';
 
 const useTexts = defineTexts(
   'confirm',
-  { cancel: 'Cancel', type: 'Type {{word}} to confirm' },
-  { cancel: 'Annuleren', type: 'Typ {{word}} om te bevestigen' },
+  { type: 'Type {{word}} to confirm' },
+  { type: 'Typ {{word}} om te bevestigen' },
 );
 
 export interface ConfirmProps {
@@ -51,10 +51,6 @@ export function Confirm({
     setError(undefined);
     onClose();
   };
-  // It cannot be called back any more, and what became of it has to be seen.
-  const leave = () => {
-    if (!isBusy) close();
-  };
   const confirm = async () => {
     setBusy(true);
     setError(undefined);
@@ -68,41 +64,30 @@ export function Confirm({
     }
   };
   return (
-    <Modal opened={opened} onClose={leave} title={title} centered>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void confirm();
-        }}
-      >
-        <Stack gap="sm">
-          {typeof children === 'string' ? <Text size="sm">{children}</Text> : children}
-          {word !== undefined && (
-            <TextInput
-              label={t('type', { word })}
-              value={typed}
-              onChange={(event) => setTyped(event.currentTarget.value)}
-              autoComplete="off"
-              data-autofocus
-            />
-          )}
-          {error !== undefined && !isSaid(error) && <ProblemAlert error={error} />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={leave} disabled={isBusy}>
-              {t('cancel')}
-            </Button>
-            <Button
-              type="submit"
-              color={isDangerous ? 'red' : undefined}
-              loading={isBusy}
-              disabled={isMoot || (word !== undefined && typed.trim() !== word)}
-            >
-              {action}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-      <AskUnderWay isBusy={isBusy} />
-    </Modal>
+    <FormDialog
+      opened={opened}
+      onClose={close}
+      title={title}
+      centered
+      isBusy={isBusy}
+      onSubmit={() => void confirm()}
+      submit={{
+        text: action,
+        isReady: !isMoot && (word === undefined || typed.trim() === word),
+        color: isDangerous ? 'red' : undefined,
+      }}
+    >
+      {typeof children === 'string' ? <Text size="sm">{children}</Text> : children}
+      {word !== undefined && (
+        <TextInput
+          label={t('type', { word })}
+          value={typed}
+          onChange={(event) => setTyped(event.currentTarget.value)}
+          autoComplete="off"
+          data-autofocus
+        />
+      )}
+      {error !== undefined && !isSaid(error) && <ProblemAlert error={error} />}
+    </FormDialog>
   );
 }

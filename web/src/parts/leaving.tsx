@@ -62,6 +62,14 @@ export function AskUnderWay({ isBusy }: { isBusy: boolean }) {
   return <AskBeforeLeaving isBlocked={isBusy} title={t('underWay')} detail={t('underWayDetail')} />;
 }
 
+/**
+ * Closes a dialog unless something is under way: it cannot be called back any more, and what became of it has to be
+ * seen.
+ */
+export const unlessBusy = (isBusy: boolean, close: () => void) => (): void => {
+  if (!isBusy) close();
+};
+
 /** Asks before a page is left while it shows what is shown only once. */
 export function AskSecret({ isShown }: { isShown: boolean }) {
   const t = useTexts();

@@ -1,5 +1,6 @@
 import { Modal } from '@mantine/core';
 import { useState } from 'react';
+import { unlessBusy } from '../parts/leaving.tsx';
 import { useGoOn } from '../parts/use-go-on.ts';
 import { ActOnSelection, nothingTyped, type Typed } from './act-on-selection.tsx';
 import { useActTexts } from './act-texts.ts';
@@ -24,10 +25,7 @@ export function ActDialog({ act, onClose }: Props) {
   /** The input stays when the dialog is closed, and opened again for the same. */
   const [kept, setKept] = useState<{ act: string; typed: Typed }>();
   const asked = JSON.stringify(act);
-  // It cannot be called back any more, and what became of it has to be seen.
-  const leave = () => {
-    if (!isBusy) onClose();
-  };
+  const leave = unlessBusy(isBusy, onClose);
   return (
     <Modal
       opened={act !== undefined}

@@ -18,7 +18,7 @@ import { applicationsQuery } from '../parts/catalogue.ts';
 import { answerOf, api } from '../api/client.ts';
 import { defineTexts } from '../i18n/i18n.ts';
 import { errorOf } from '../parts/field-errors.ts';
-import { AskUnderWay } from '../parts/leaving.tsx';
+import { AskUnderWay, unlessBusy } from '../parts/leaving.tsx';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
 import { useOnce } from '../parts/use-once.ts';
 import {
@@ -127,10 +127,7 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
     event.preventDefault();
     create.mutate();
   };
-  // It cannot be called back any more, and what became of it has to be seen.
-  const leave = () => {
-    if (!create.isPending) onClose();
-  };
+  const leave = unlessBusy(create.isPending, onClose);
   // A name that is missing keeps it from being made, and has to be in sight.
   const isNameMissing = !areNamed(headers);
   const isMoreOpen = isMoreShown || isNameMissing;

@@ -23,10 +23,10 @@ import {
   removeApplication,
   writeApplication,
   type Application,
+  type ShownSecret,
 } from './applications.ts';
 import { Lately } from './lately.tsx';
 import { NewSecret } from './new-secret.tsx';
-import type { ShownSecret } from './secret-dialog.tsx';
 import { useApplicationTexts } from './texts.ts';
 
 interface Props {

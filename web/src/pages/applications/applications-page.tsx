@@ -10,13 +10,13 @@ import type { Column } from '../../parts/list-table.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
+import { SecretDialog } from '../../parts/secret-dialog.tsx';
 import { SearchedList } from '../../parts/searched-list.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
 import { useMay } from '../../shell/session.tsx';
 import { ApplicationDrawer } from './application-drawer.tsx';
-import type { Application } from './applications.ts';
+import type { Application, ShownSecret } from './applications.ts';
 import { NewApplication } from './new-application.tsx';
-import { SecretDialog, type ShownSecret } from './secret-dialog.tsx';
 import { useApplicationTexts } from './texts.ts';
 
 export function ApplicationsPage() {
@@ -147,7 +147,12 @@ export function ApplicationsPage() {
         onClose={() => set({ application: undefined })}
         onSecret={showSecret}
       />
-      <SecretDialog shown={secret} onClose={() => showSecret(undefined)} />
+      <SecretDialog
+        secret={secret?.secret ?? null}
+        title={t('newSecret', { name: secret?.clientId })}
+        detail={t('shownOnce')}
+        onClose={() => showSecret(undefined)}
+      />
     </>
   );
 }

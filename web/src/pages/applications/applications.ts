@@ -4,6 +4,12 @@ import { answerAndTagOf, answerOf, api } from '../../api/client.ts';
 export type Application = components['schemas']['Application'];
 type ApplicationChanges = components['schemas']['ApplicationChanges'];
 
+/** One that was made, as it is shown once. */
+export interface ShownSecret {
+  clientId: string;
+  secret: string;
+}
+
 export const applicationsKey = ['applications'] as const;
 export const applicationKey = (id: string) => ['applications', id] as const;
 

@@ -6,8 +6,7 @@ import { errorOf } from '../../parts/field-errors.ts';
 import { NewDialog } from '../../parts/new-dialog.tsx';
 import { useOnce } from '../../parts/use-once.ts';
 import { ApplicationFields, type ApplicationValues } from './application-fields.tsx';
-import { applicationsKey } from './applications.ts';
-import type { ShownSecret } from './secret-dialog.tsx';
+import { applicationsKey, type ShownSecret } from './applications.ts';
 import { useApplicationTexts } from './texts.ts';
 
 interface Props {

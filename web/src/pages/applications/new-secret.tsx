@@ -1,12 +1,11 @@
 import { PasswordInput, Stack, Text } from '@mantine/core';
-import { notifications } from '@mantine/notifications';
 import { useState } from 'react';
 import { ConfirmOver } from '../../drafts/confirm-over.tsx';
 import type { Tagged } from '../../drafts/use-resource-draft.ts';
 import { useFormat } from '../../i18n/format.ts';
-import { rotateSecret, writeApplication, type Application } from './applications.ts';
+import { told } from '../../parts/told.ts';
+import { rotateSecret, writeApplication, type Application, type ShownSecret } from './applications.ts';
 import { Lately } from './lately.tsx';
-import type { ShownSecret } from './secret-dialog.tsx';
 import { useApplicationTexts } from './texts.ts';
 
 interface Props {
@@ -29,10 +28,7 @@ export function NewSecret({ current: { data, tag }, onClose, onSecret, isOther, 
   const change = async () => {
     if (own === '') return onSecret(await rotateSecret(id, tag));
     await writeApplication(id, { secret: own }, tag);
-    notifications.show({
-      color: 'green',
-      message: t('secretSet', { name: clientId }),
-    });
+    told(t('secretSet', { name: clientId }));
   };
   return (
     <ConfirmOver

@@ -1,5 +1,4 @@
 import { Button, Skeleton, Stack, Text, TextInput, Title } from '@mantine/core';
-import { notifications } from '@mantine/notifications';
 import { TbSearch } from 'react-icons/tb';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -12,6 +11,7 @@ import { readListsAnew } from '../../parts/found-lists.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { useTypedText } from '../../parts/use-typed-text.ts';
+import { told } from '../../parts/told.ts';
 import { OpenEndpoints } from './open-endpoints.tsx';
 import { PacedSubscriptions } from './paced-subscriptions.tsx';
 import { useEndpointsTexts } from './texts.ts';
@@ -96,10 +96,7 @@ function ResetDialog({ endpoint, onClose }: { endpoint: OpenEndpoint | undefined
       }
     },
     onSuccess: (_, address) => {
-      notifications.show({
-        message: t('resetDone', { address }),
-        color: 'green',
-      });
+      told(t('resetDone', { address }));
     },
     onSettled: () => {
       readListsAnew(client);

@@ -1,9 +1,9 @@
-import { Alert, Button, Group, Modal, Skeleton, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Button, Group, Skeleton, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { AnchorLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
-import { AskUnderWay } from '../../parts/leaving.tsx';
+import { FormDialog } from '../../parts/form-dialog.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { useOnce } from '../../parts/use-once.ts';
 import { nameOfState, useWorkTexts } from '../../selection/work.tsx';
@@ -72,66 +72,59 @@ export function ReplayDialog({ id, subscriptionId, name, isDelivered = false, on
       setBusy(false);
     }
   };
-  // It cannot be called back any more, and what became of it has to be seen.
-  const leave = () => {
-    if (!isBusy) onClose();
-  };
   return (
-    <Modal opened onClose={leave} title={isDelivered ? t('againTitle') : t('replayTitle')} centered>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          void send();
-        }}
-      >
-        <Stack gap="sm">
-          {dryRun.isLoading && <Skeleton height={40} />}
-          {dryRun.error && <ProblemAlert error={dryRun.error} onRetry={() => void dryRun.refetch()} />}
-          {dryRun.data?.count === 0 && replayId === undefined && (
-            <Alert color="orange" variant="light">
-              {t('replayNone')}
-            </Alert>
-          )}
-          {dryRun.data && dryRun.data.count > 0 && (
-            <Text size="sm" className="anywhere">
-              {t(isDelivered ? 'againDelivered' : 'replayDetail', { url: name })}
-            </Text>
-          )}
-          {replayId === undefined && (
-            <TextInput
-              label={t('note')}
-              value={note}
-              maxLength={1000}
-              onChange={(event) => setNote(event.currentTarget.value)}
-            />
-          )}
-          {error !== undefined && <ProblemAlert error={error} isOnce />}
-          <div role="status">
-            {replayId !== undefined && (
-              <Text size="sm">
-                {replay.data
-                  ? t('progress', {
-                      state: work(nameOfState(replay.data.state)),
-                      done: replay.data.done,
-                      count: replay.data.count,
-                    })
-                  : t('replayed')}{' '}
-                <AnchorLink inherit to="/replays/$id" params={{ id: replayId }}>
-                  {t('toReplay')}
-                </AnchorLink>
-              </Text>
-            )}
-          </div>
-          {replayId === undefined && (
-            <Group justify="flex-end">
-              <Button type="submit" loading={isBusy} disabled={!dryRun.data || dryRun.data.count === 0}>
-                {t('replayAction')}
-              </Button>
-            </Group>
-          )}
-        </Stack>
-      </form>
-      <AskUnderWay isBusy={isBusy} />
-    </Modal>
+    <FormDialog
+      opened
+      onClose={onClose}
+      title={isDelivered ? t('againTitle') : t('replayTitle')}
+      centered
+      isBusy={isBusy}
+      onSubmit={() => void send()}
+    >
+      {dryRun.isLoading && <Skeleton height={40} />}
+      {dryRun.error && <ProblemAlert error={dryRun.error} onRetry={() => void dryRun.refetch()} />}
+      {dryRun.data?.count === 0 && replayId === undefined && (
+        <Alert color="orange" variant="light">
+          {t('replayNone')}
+        </Alert>
+      )}
+      {dryRun.data && dryRun.data.count > 0 && (
+        <Text size="sm" className="anywhere">
+          {t(isDelivered ? 'againDelivered' : 'replayDetail', { url: name })}
+        </Text>
+      )}
+      {replayId === undefined && (
+        <TextInput
+          label={t('note')}
+          value={note}
+          maxLength={1000}
+          onChange={(event) => setNote(event.currentTarget.value)}
+        />
+      )}
+      {error !== undefined && <ProblemAlert error={error} isOnce />}
+      <div role="status">
+        {replayId !== undefined && (
+          <Text size="sm">
+            {replay.data
+              ? t('progress', {
+                  state: work(nameOfState(replay.data.state)),
+                  done: replay.data.done,
+                  count: replay.data.count,
+                })
+              : t('replayed')}{' '}
+            <AnchorLink inherit to="/replays/$id" params={{ id: replayId }}>
+              {t('toReplay')}
+            </AnchorLink>
+          </Text>
+        )}
+      </div>
+      {replayId === undefined && (
+        <Group justify="flex-end">
+          <Button type="submit" loading={isBusy} disabled={!dryRun.data || dryRun.data.count === 0}>
+            {t('replayAction')}
+          </Button>
+        </Group>
+      )}
+    </FormDialog>
   );
 }

@@ -1,5 +1,4 @@
 import { Button, Text } from '@mantine/core';
-import { notifications } from '@mantine/notifications';
 import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
@@ -7,6 +6,7 @@ import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { told } from '../../parts/told.ts';
 import type { Replay } from '../../selection/selection.ts';
 import { leftOf, useWorkTexts } from '../../selection/work.tsx';
 import { useMay } from '../../shell/session.tsx';
@@ -26,7 +26,7 @@ export function Commands({ work }: { work: Replay }) {
   const done = (changed: Replay, title: string) => {
     client.setQueryData(['replay', work.id], changed);
     void client.invalidateQueries({ queryKey: ['replays'] });
-    notifications.show({ message: title, color: 'green' });
+    told(title);
   };
   const carryOut = async (verb: 'pause' | 'resume') => {
     setBusy(true);

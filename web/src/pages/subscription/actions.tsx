@@ -12,6 +12,7 @@ import { readListsAnew } from '../../parts/found-lists.ts';
 import { useMay } from '../../shell/session.tsx';
 import { subscriptionQuery, type Situation, type SubscriptionWithHeld } from '../../subscriptions/data.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { told } from '../../parts/told.ts';
 import { TestCall } from './test-call.tsx';
 import { useSubscriptionTexts } from './texts.ts';
 
@@ -57,29 +58,24 @@ export function Actions({ subscription, tag, situation, onDeleted }: Props) {
     ]);
   };
   const tell = (message: string, undo?: () => void) => {
-    const notice = notifications.show({
-      color: 'green',
-      withBorder: true,
-      // Long enough to read it, to find out that it was the wrong one, and to reach the button by keyboard.
-      ...(undo && { autoClose: 20_000 }),
-      message: undo ? (
-        <>
-          {message}{' '}
-          <Button
-            size="compact-xs"
-            variant="default"
-            onClick={() => {
-              notifications.hide(notice);
-              undo();
-            }}
-          >
-            {t('undo')}
-          </Button>
-        </>
-      ) : (
-        message
-      ),
-    });
+    if (!undo) return void told(message);
+    const withUndo = (
+      <>
+        {message}{' '}
+        <Button
+          size="compact-xs"
+          variant="default"
+          onClick={() => {
+            notifications.hide(notice);
+            undo();
+          }}
+        >
+          {t('undo')}
+        </Button>
+      </>
+    );
+    // Long enough to read it, to find out that it was the wrong one, and to reach the button by keyboard.
+    const notice = told(withUndo, { autoClose: 20_000 });
   };
   const failed = (error: unknown) =>
     notifications.show({

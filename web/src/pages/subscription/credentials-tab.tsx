@@ -21,9 +21,10 @@ import {
 import { AuthorizationFields, HeaderFields, IdentityFields } from '../../subscriptions/credentials-fields.tsx';
 import type { SubscriptionWithHeld } from '../../subscriptions/data.ts';
 import { DraftBar } from '../../drafts/draft-bar.tsx';
+import { told } from '../../parts/told.ts';
 import { nextKey } from '../../subscriptions/filter-drafts.ts';
 import { useSubscriptionTexts } from './texts.ts';
-import { useSubscriptionPartDraft, told } from './use-save.ts';
+import { useSubscriptionPartDraft } from './use-save.ts';
 
 type Choice = 'keep' | 'replace' | 'remove';
 

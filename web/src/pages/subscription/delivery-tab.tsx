@@ -4,8 +4,9 @@ import { NumberField } from '../../parts/number-field.tsx';
 import { useMay } from '../../shell/session.tsx';
 import type { SubscriptionChanges, SubscriptionWithHeld } from '../../subscriptions/data.ts';
 import { DraftBar } from '../../drafts/draft-bar.tsx';
+import { told } from '../../parts/told.ts';
 import { useSubscriptionTexts } from './texts.ts';
-import { useSubscriptionDraft, told } from './use-save.ts';
+import { useSubscriptionDraft } from './use-save.ts';
 
 const fieldsOf = (subscription: SubscriptionWithHeld) => ({
   callbackUrl: subscription.callbackUrl,

@@ -3,11 +3,12 @@ import { SendMissedLink } from '../../selection/send-missed-link.tsx';
 import { useMay } from '../../shell/session.tsx';
 import type { SubscriptionWithHeld } from '../../subscriptions/data.ts';
 import { DraftBar } from '../../drafts/draft-bar.tsx';
+import { told } from '../../parts/told.ts';
 import { isComplete, toChannels, toDrafts } from '../../subscriptions/filter-drafts.ts';
 import { FiltersEditor } from '../../subscriptions/filters-editor.tsx';
 import { FiltersPreview } from '../../subscriptions/filters-preview.tsx';
 import { useSubscriptionTexts } from './texts.ts';
-import { useSubscriptionDraft, told } from './use-save.ts';
+import { useSubscriptionDraft } from './use-save.ts';
 
 export function FiltersTab({ subscription, tag }: { subscription: SubscriptionWithHeld; tag: string | undefined }) {
   const t = useSubscriptionTexts();

@@ -11,8 +11,8 @@ import { ConfirmOver } from '../../drafts/confirm-over.tsx';
 import { DraftBar } from '../../drafts/draft-bar.tsx';
 import { IsGone } from '../../drafts/use-draft.ts';
 import { useResourceDraft } from '../../drafts/use-resource-draft.ts';
+import { told } from '../../parts/told.ts';
 import { useSubscriptionTexts } from './texts.ts';
-import { told } from './use-save.ts';
 
 type Policy = components['schemas']['SubscriptionRetryPolicy'];
 

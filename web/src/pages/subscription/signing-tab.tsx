@@ -10,10 +10,10 @@ import { CopyButton } from '../../parts/copy-button.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
+import { told } from '../../parts/told.ts';
 import { useMay } from '../../shell/session.tsx';
 import { SecretOnce } from '../../subscriptions/secret-once.tsx';
 import { useSubscriptionTexts } from './texts.ts';
-import { told } from './use-save.ts';
 
 type Key = components['schemas']['SigningKey'];
 type Asked = { to: 'make' } | { to: 'rotate' | 'end'; key: Key };

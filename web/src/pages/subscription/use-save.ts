@@ -1,4 +1,3 @@
-import { notifications } from '@mantine/notifications';
 import { answerAndTagOf, api } from '../../api/client.ts';
 import type { AsStored } from '../../drafts/draft.ts';
 import type { Draft } from '../../drafts/use-draft.ts';
@@ -56,5 +55,3 @@ export function useSubscriptionDraft<T>({ changes, ...part }: Changed<T>): Draft
       ),
   });
 }
-
-export const told = (message: string): string => notifications.show({ color: 'green', message, withBorder: true });
