@@ -21,6 +21,9 @@ export const repeated = (text: string, before: string[] | undefined): string[] =
 
 const units: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
+/** A date, or a date and a time with or without a zone. Without a time it is the beginning of that day. */
+const timeOfDay = /^(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?:Z|([+-]\d\d):?(\d\d))?)?$/i;
+
 /**
  * A time of a command line: ISO 8601, or how long ago it was (`30s`, `10m`, `2h`, `3d`).
  * @throws {InvalidArgumentError}
@@ -33,14 +36,20 @@ export const timeAhead = (text: string): string => timeFrom(text, 1);
 function timeFrom(text: string, direction: 1 | -1): string {
   const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
   if (count !== undefined) return new Date(Date.now() + direction * Number(count) * units[unit!]!).toISOString();
-  const time = /^\d{4}-\d\d-\d\d/.test(text) ? Date.parse(/\d\d:\d\d/.test(text) ? withZone(text) : text) : Number.NaN;
+  const time = parsed(text);
   if (!Number.isNaN(time)) return new Date(time).toISOString();
   const how = direction === 1 ? 'how long from now' : 'how long ago';
   throw new InvalidArgumentError(`It is a time such as 2026-11-22T08:00Z, or ${how}, such as 30s, 10m, 2h, 3d.`);
 }
 
-/** Times are UTC where they do not say otherwise, as all that is shown is. */
-const withZone = (text: string): string => (/(z|[+-]\d\d:?\d\d)$/i.test(text) ? text : `${text}Z`).replace(' ', 'T');
+/**
+ * UTC where it does not say otherwise, as all that is shown is. `Date.parse` takes much else, such as an hour of one
+ * digit, in the zone of this machine.
+ */
+function parsed(text: string): number {
+  const [, date, time = '00:00', hours, minutes] = timeOfDay.exec(text) ?? [];
+  return Date.parse(`${date}T${time}${hours === undefined ? 'Z' : `${hours}:${minutes}`}`);
+}
 
 /** @throws {InvalidArgumentError} */
 export const id = (text: string): string => {
