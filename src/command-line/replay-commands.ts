@@ -38,14 +38,20 @@ export function addReplayCommands(program: Command, session: Session): void {
 
   const starting = addEverythingFor(addSelectionOptions(replay.command('start')))
     .description('Sends again what failed or expired: says how much that is, asks, and shows how far it is.')
-    .option('--delivered', 'Also what has been delivered, where --state names it.')
+    .option('--delivered', 'Also what has been delivered: needs --state delivered.')
     .option('--rate <count>', 'So many a second, over all subscriptions.', positiveNumber)
     .option('--start-at <time>', 'Not before then: 10m, 2h from now, or a time.', timeAhead)
     .option('--stop-at <time>', 'Stops then, wherever it is.', timeAhead);
   addStartOptions(starting)
     .addHelpText('after', '\nCtrl-C pauses it, and says how to go on.')
     .action((options: ReplayOptions) => {
-      const { delivered = false, rate, startAt, stopAt } = options;
+      const { delivered = false, state = [], rate, startAt, stopAt } = options;
+      // The server would add it to the usual states, and everybody got everything a second time.
+      if (delivered && !state.includes('delivered'))
+        throw new CommandFailure(
+          exits.wrongUse,
+          'Say which states are meant: --state delivered, and others if wanted.',
+        );
       const body = { ratePerSecond: rate, startAt, stopAt };
       return start(session, options, { kind: 'replay', onlyMissed: !delivered, body });
     });

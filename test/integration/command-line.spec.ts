@@ -403,6 +403,20 @@ describe('the command line', () => {
       expect(notes).toContain('It has changed since you were asked. Nothing was done.');
     });
 
+    it('sends again what has been delivered only where its state is named as well', async () => {
+      const start = `replay start --subscription ${subscriptionId} --delivered --dry-run`;
+      for (const words of ['', ' --state failed --state expired', ` --everything-for ${subscriptionId}`])
+        expect(await heraut.run(start + words)).toMatchObject({
+          exit: 2,
+          out: '',
+          notes: expect.stringContaining('--state delivered'),
+        });
+      expect(await heraut.run(`${start} --state failed --state delivered`)).toMatchObject({
+        exit: 0,
+        out: expect.stringContaining('0 deliveries'),
+      });
+    });
+
     it('that means everything has to be told so', async () => {
       expect(await heraut.run('replay start --yes')).toMatchObject({
         exit: 2,
