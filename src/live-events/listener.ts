@@ -20,15 +20,11 @@ export class Listener {
   private missed = 0;
   private isBlocked = false;
 
-  /**
-   * @param after numbers above this one are told
-   * @param isResumed it has listened before: a gap since then is told
-   */
+  /** @param after numbers above this one are told */
   constructor(
     private readonly output: Writable,
     private readonly filter: EventFilter,
     after: bigint,
-    private readonly isResumed: boolean,
   ) {
     this.last = after;
     output.on('drain', () => this.drained());
@@ -45,7 +41,8 @@ export class Listener {
       if (id <= this.last) continue;
       this.last = id;
       if (event.event === recordingBegan) {
-        if (this.isResumed) this.tell({ event: 'events.missed', count: null, reason: 'not-recorded' });
+        // Not its own beginning, which is before its first number.
+        this.tell({ event: 'events.missed', count: null, reason: 'not-recorded' });
       } else if (event.event === 'events.missed' || fits(event, this.filter)) {
         this.send(textOf(event, row));
       }

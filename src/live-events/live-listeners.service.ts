@@ -99,7 +99,7 @@ export class LiveListeners implements OnModuleDestroy {
     // Of another database, or of this one before it was restored. To wait for that number would keep all listeners
     // waiting.
     const isAhead = isResumed && lastEventId > now;
-    const listener = new Listener(output, filter, isAhead ? now : (lastEventId ?? now), isResumed);
+    const listener = new Listener(output, filter, isAhead ? now : (lastEventId ?? now));
     this.joining.add(output);
     const ending = setTimeout(() => listener.end(), longestMs).unref();
     output.once('close', () => {

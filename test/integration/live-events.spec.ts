@@ -165,6 +165,25 @@ describe.each(stacks)('live events on the $name stack', (stack) => {
     }
   });
 
+  it('that nobody wrote while this process was cut off from Postgres are told to be missing', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+    try {
+      const ear = await hear();
+      await test.sql(`UPDATE live_listener SET expires_at = now() - interval '1 second'`);
+      const told = (count: number) => {
+        vi.advanceTimersByTime(1000); // every 15 s this process says again that somebody listens
+        return ear.told.length === count;
+      };
+      await eventually(() => told(1), 'the gap');
+      await writeEvents(test.postgres, ['{"event":"later"}']);
+      await eventually(() => told(2), 'what came after');
+      const missed = { event: 'events.missed', count: null, reason: 'not-recorded' };
+      expect(ear.told).toMatchObject([missed, { event: 'later' }]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it('that were swept before this process could read them are told to be missing', async () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     try {
