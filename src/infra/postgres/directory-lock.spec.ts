@@ -31,6 +31,7 @@ describe('the lock of the data directory', () => {
     await writeFile(
       program,
       `import { lockDirectory } from '${compiled}';
+      process.on('SIGUSR2', () => process.exit(1));
       try { lockDirectory(${JSON.stringify(directory)}); console.log('locked'); setInterval(() => {}, 60_000); }
       catch (error) { console.log(error.constructor.name + ' ' + error.message); }`,
     );
@@ -104,6 +105,22 @@ describe('the lock of the data directory', () => {
     lockDirectory(directory);
     expect(readFileSync(lockFile, 'utf8')).toContain(`"pid":${process.pid}`);
     expect(readdirSync(directory)).toEqual(['heraut.lock']);
+  });
+
+  it('is free, also for a process on another host, after its holder has ended by itself, whatever it had in hand', async () => {
+    const { child } = await lockElsewhere();
+    const ended = once(child, 'exit');
+    child.kill('SIGUSR2'); // it exits at once
+    expect(await ended).toEqual([1, null]);
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it('is left to another process that made it after somebody had deleted that of this one', async () => {
+    const unlock = lockDirectory(directory);
+    const other = JSON.stringify({ pid: 1, startedAt: '1', host: 'another-host' });
+    await writeFile(lockFile, other);
+    unlock();
+    expect(readFileSync(lockFile, 'utf8')).toBe(other);
   });
 
   it('goes to one of several processes that find it stale', async () => {

@@ -16,9 +16,14 @@ export class DataDirectoryInUse extends Error {
   }
 }
 
+/** Locks that this process holds: what each file says. */
+const held = new Map<string, string>();
+
 /**
  * Locks `DATA_DIR` for this process: PGlite itself lets two processes open one directory. The lock is a file with its
- * holder's pid and start time, so that a lock left by a killed process does not block the next start.
+ * holder's pid and start time, so that a lock left by a killed process does not block the next start. A new container
+ * has another host name, and cannot tell: a process that ends by itself, in whatever way, leaves none. The embedded
+ * database runs in its only thread, and has written its last by then.
  * @returns releases the lock
  * @throws {DataDirectoryInUse}
  */
@@ -26,14 +31,15 @@ export function lockDirectory(directory: string): () => void {
   makeDirectory(directory);
   const lock = join(directory, 'heraut.lock');
   const mine = `${lock}.${process.pid}`;
-  writeFileSync(mine, JSON.stringify({ pid: process.pid, startedAt: startOf(process.pid), host: hostname() }), {
-    mode: 0o600,
-  });
+  const text = JSON.stringify({ pid: process.pid, startedAt: startOf(process.pid), host: hostname() });
+  writeFileSync(mine, text, { mode: 0o600 });
   try {
     for (;;) {
       try {
         linkSync(mine, lock); // atomic: fails when the lock exists
-        return () => rmSync(lock, { force: true });
+        process.off('exit', releaseAll).on('exit', releaseAll);
+        held.set(lock, text);
+        return () => release(lock);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       }
@@ -43,6 +49,15 @@ export function lockDirectory(directory: string): () => void {
     unlinkSync(mine);
   }
 }
+
+/** Somebody who took this process for gone may have deleted the file, and another process have made its own. */
+function release(lock: string): void {
+  const text = held.get(lock);
+  held.delete(lock);
+  if (text !== undefined && read(lock) === text) rmSync(lock, { force: true });
+}
+
+const releaseAll = (): void => [...held.keys()].forEach(release);
 
 function removeIfStale(lock: string, directory: string): void {
   const text = read(lock);
