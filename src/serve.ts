@@ -1,4 +1,6 @@
 import 'reflect-metadata';
+import type { INestApplicationContext } from '@nestjs/common';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Settings } from './config/settings.js';
 import { createHeraut } from './create-heraut.js';
 import { endAfterCrash } from './end-after-crash.js';
@@ -20,7 +22,7 @@ const startGoesOnMs = 1000;
  * for another process to migrate, for up to an hour, and a server undoes what a connection that is gone had not
  * committed. From then on it may have deliveries in hand: it is closed in order when the start has ended, unless that
  * waits for somebody. The embedded database waits for nobody and is always closed in order, because one that is being
- * made would be left half made.
+ * made would be left half made. A start that fails is closed in order as well, for the same reasons.
  */
 export async function serve(
   settings: Settings,
@@ -65,14 +67,38 @@ export async function serve(
   supervised?.onSupervisorGone(() => stop('supervisor-gone'));
   if (isStopping) return;
   isStarting = true;
-  await app.init().catch((error: unknown) => {
-    throw app.get(Postgres).explain(error);
-  });
-  if (!isStopping) {
-    const listening = app.listen(settings.PORT, addressToListenOn(settings.HOST));
-    await orSayWhy(listening, { host: 'HOST', port: 'PORT' });
+  try {
+    await app.init().catch((error: unknown) => {
+      throw app.get(Postgres).explain(error);
+    });
+    if (!isStopping) {
+      const listening = app.listen(settings.PORT, addressToListenOn(settings.HOST));
+      await orSayWhy(listening, { host: 'HOST', port: 'PORT' });
+    }
+  } catch (error) {
+    isStopping = true; // a signal would end it with status 0
+    clearTimeout(limit);
+    await closeAfterFailure(app, logger);
+    throw error;
   }
   isStarting = false;
   if (isStopping) return close();
   logger.log({ event: 'process.listening', url: await app.getUrl(), roles: settings.ROLES });
+}
+
+/**
+ * Its parts may be at work already: deliveries in hand would be left without an outcome, and sent twice. The cause of
+ * the failure is what an operator has to see, so this ends in any case, and the process after it.
+ */
+async function closeAfterFailure(app: INestApplicationContext, logger: JsonLogger): Promise<void> {
+  logger.log({ event: 'process.stopping', reason: 'start-failed' });
+  const limit = new AbortController();
+  const tooLate = pause(longestShutdownMs, { event: 'process.stopped-late' }, { signal: limit.signal });
+  const trouble = await Promise.race([
+    app.close().catch((error: unknown) => ({ event: 'process.stop-failed', error })),
+    tooLate,
+  ]);
+  limit.abort();
+  if (trouble) logger.error(trouble);
+  await logger.flush();
 }

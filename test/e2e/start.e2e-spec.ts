@@ -12,7 +12,7 @@ import { queryOnce } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { TestLedger } from '../support/ledger.js';
 import { HerautProcess } from '../support/spawn-heraut.js';
-import { real } from '../support/stacks.js';
+import { embedded, real } from '../support/stacks.js';
 
 const programOf = (name: string) => fileURLToPath(new URL(`../../dist/${name}`, import.meta.url));
 const environment = (settings: Record<string, string>) => ({ PATH: process.env.PATH, PORT: '0', ...settings });
@@ -85,6 +85,54 @@ describe('a program that cannot start', () => {
     const { status, stderr } = run('dispatch-once.js', { ...prepared.settings, AMQP_URL: 'amqp://127.0.0.1:1' });
     expect(stderr).toMatch(/^RabbitMQ cannot be used: ECONNREFUSED: .*:1\. Is RabbitMQ running.* AMQP_URL.*\n$/);
     expect(status).toBe(1);
+    await prepared.release();
+  });
+});
+
+describe('a start that fails when its parts work already', () => {
+  const run = async (settings: Record<string, string>) => {
+    const child = spawn(process.execPath, ['--liftoff-only', programOf('main.js')], {
+      env: environment(settings),
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    let said = '';
+    child.stderr.on('data', (text: Buffer) => (said += text.toString()));
+    const [status] = (await once(child, 'close')) as [number | null];
+    return { status, said };
+  };
+
+  it.each([[{ ROLES: 'worker,dispatcher' }], [{ PROCESSES: '2' }]])(
+    'ends its work in order, so that nobody takes it for a worker that is alive: its port is in use (%j)',
+    async (settings) => {
+      const prepared = await real.prepare();
+      const busy = createServer().listen(0, '127.0.0.1');
+      await once(busy, 'listening');
+      const PORT = String((busy.address() as AddressInfo).port);
+      const { status, said } = await run({
+        PROCESSES: '1',
+        ...prepared.settings,
+        ...settings,
+        HOST: '127.0.0.1',
+        PORT,
+      });
+      expect([status, said]).toEqual([
+        1,
+        expect.stringMatching(/^(listen|bind) EADDRINUSE[^\n]* set PORT to [^\n]*\n$/),
+      ]);
+      const processes = `SELECT expires_at = '-infinity' AS has_ended FROM process`;
+      expect(await queryOnce(prepared.settings.DATABASE_URL!, processes)).toEqual([{ has_ended: true }]);
+      busy.close();
+      await prepared.release();
+    },
+  );
+
+  it('leaves no lock in DATA_DIR, which a container that starts anew could not know to be stale', async () => {
+    const prepared = await embedded.prepare();
+    const CONFIG_FILE = join(prepared.settings.DATA_DIR!, 'heraut.yaml');
+    await writeFile(CONFIG_FILE, 'channells: []');
+    const { status, said } = await run({ ...prepared.settings, CONFIG_FILE });
+    expect([status, said]).toEqual([1, expect.stringContaining('the configuration file is wrong')]);
+    expect(existsSync(join(prepared.settings.DATA_DIR!, 'heraut.lock'))).toBe(false);
     await prepared.release();
   });
 });
