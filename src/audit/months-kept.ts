@@ -1,9 +1,15 @@
 import type { Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
-import { detach, tablesBeside, whileDropping } from '../infra/postgres/detach-partitions.js';
+import {
+  detach,
+  tablesBeside,
+  whileDropping,
+  type DropConnection,
+  type Stage,
+} from '../infra/postgres/detach-partitions.js';
 import { isLockTimeout } from '../infra/postgres/postgres-errors.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { createMonth, endOfMonth, monthsBetween, type Month } from './months.js';
+import { attachMonth, createMonth, monthOf, monthsBetween, type Month } from './months.js';
 
 const dayMs = 86_400_000;
 /**
@@ -43,7 +49,10 @@ async function missingMonths(database: Pick<EntityManager, 'query'>): Promise<Mo
   return wanted.filter(({ name }) => !found.names.includes(name));
 }
 
-/** Drops the months that ended before the retention. Any number of processes may call it; one does the work. */
+/**
+ * Drops the months that ended before the retention, and puts back one that has begun to leave, where that was made
+ * longer since. Any number of processes may call it; one does the work.
+ */
 export async function dropExpiredMonths(
   postgres: Postgres,
   retentionDays: number,
@@ -51,19 +60,35 @@ export async function dropExpiredMonths(
   stopping: AbortSignal,
 ): Promise<void> {
   await whileDropping(postgres, dropping, async (connection) => {
-    const tables = await tablesBeside('audit_entry', connection);
-    const expired = tables.filter(({ name, nowMs }) => (endOfMonth(name) ?? Infinity) < nowMs - retentionDays * dayMs);
-    for (const { name, stage } of expired.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
+    for (const { month, stage, isExpired } of await monthsToLeave(connection, retentionDays)) {
       if (stopping.aborted) return;
+      const { name } = month;
       try {
         await detach(connection, { table: 'audit_entry', name }, stage, postgres.isEmbedded);
-        await connection.query(`DROP TABLE ${name}`);
+        await connection.query(isExpired ? `DROP TABLE ${name}` : attachMonth(month));
       } catch (error) {
         if (!isLockTimeout(error)) throw error;
         logger.log({ event: 'audit.month-in-use', partition: name });
         return; // a table has one partition on its way out at a time
       }
-      logger.log({ event: 'audit.month-dropped', partition: name });
+      logger.log({ event: isExpired ? 'audit.month-dropped' : 'audit.month-put-back', partition: name });
     }
   });
+}
+
+/** Those that have begun to leave first, then the oldest. */
+async function monthsToLeave(
+  connection: DropConnection,
+  retentionDays: number,
+): Promise<{ month: Month; stage: Stage; isExpired: boolean }[]> {
+  const hasBegun = ({ stage }: { stage: Stage }) => stage !== 'attached';
+  return (await tablesBeside('audit_entry', connection))
+    .flatMap(({ name, stage, nowMs }) => {
+      const month = monthOf(name);
+      return month ? [{ month, stage, isExpired: Date.parse(month.to) < nowMs - retentionDays * dayMs }] : [];
+    })
+    .filter((found) => found.isExpired || hasBegun(found))
+    .sort(
+      (one, other) => Number(hasBegun(other)) - Number(hasBegun(one)) || (one.month.name < other.month.name ? -1 : 1),
+    );
 }

@@ -19,18 +19,29 @@ export function monthsBetween(fromMs: number, toMs: number): Month[] {
 const startOfMonth = (ms: number, later = 0): number =>
   Date.UTC(new Date(ms).getUTCFullYear(), new Date(ms).getUTCMonth() + later);
 
+/** The month of a partition; undefined for a table that is none. */
+export function monthOf(name: string): Month | undefined {
+  const stamp = /^audit_entry_(\d{4})(\d\d)$/.exec(name);
+  if (!stamp) return undefined;
+  const start = Date.UTC(Number(stamp[1]), Number(stamp[2]) - 1);
+  return monthsBetween(start, start).find((month) => month.name === name);
+}
+
 /** The first moment after the month of a partition, in milliseconds since 1970; undefined for a table that is none. */
 export function endOfMonth(name: string): number | undefined {
-  const stamp = /^audit_entry_(\d{4})(\d\d)$/.exec(name);
-  return stamp ? Date.UTC(Number(stamp[1]), Number(stamp[2])) : undefined;
+  const month = monthOf(name);
+  return month && Date.parse(month.to);
 }
 
 /**
  * Attached after it is made, as the partitions of the ledger are. A trigger for TRUNCATE is not inherited, one for rows
  * is.
  */
-export const createMonth = ({ name, from, to }: Month): string =>
-  `CREATE TABLE ${name} (LIKE audit_entry INCLUDING DEFAULTS);
-   CREATE TRIGGER no_truncate BEFORE TRUNCATE ON ${name}
+export const createMonth = (month: Month): string =>
+  `CREATE TABLE ${month.name} (LIKE audit_entry INCLUDING DEFAULTS);
+   CREATE TRIGGER no_truncate BEFORE TRUNCATE ON ${month.name}
      FOR EACH STATEMENT EXECUTE FUNCTION refuse_to_change_audit_entry();
-   ALTER TABLE audit_entry ATTACH PARTITION ${name} FOR VALUES FROM ('${from}') TO ('${to}')`;
+   ${attachMonth(month)}`;
+
+export const attachMonth = ({ name, from, to }: Month): string =>
+  `ALTER TABLE audit_entry ATTACH PARTITION ${name} FOR VALUES FROM ('${from}') TO ('${to}')`;

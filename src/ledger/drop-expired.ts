@@ -21,16 +21,17 @@ import {
 /** The number is arbitrary. */
 const dropping = 727_274;
 
-export type DropOutcome = 'dropped' | 'kept-unfinished' | 'not-exported' | 'in-use';
+export type DropOutcome = 'dropped' | 'kept-unfinished' | 'not-exported' | 'in-use' | 'put-back';
 
 const lineOf: Readonly<Record<DropOutcome, { event: string }>> = {
   dropped: { event: 'ledger.day-dropped' },
   'kept-unfinished': { event: 'ledger.day-kept-unfinished' },
   'not-exported': { event: 'ledger.day-not-exported' },
   'in-use': { event: 'ledger.day-in-use' },
+  'put-back': { event: 'ledger.day-put-back' },
 };
 
-/** A day that is past its retention. */
+/** A day that is past its retention, or was when it began to leave. */
 export interface OldDay {
   /** In days since 1970, UTC. */
   day: number;
@@ -67,7 +68,8 @@ const deadLettersKept = 7;
  * Drops the days past retention in which every delivery has ended. A day with an unfinished delivery is kept whole, and
  * so is one in which a delivery became a dead letter within the last week, or within the retention if that is shorter:
  * an operator is to see it; and one that a replay which is running has yet to look at, or that has a notification
- * scheduled for later. Any number of processes may call it; one does the work, and nobody waits for it.
+ * scheduled for later. A day that has begun to leave and is not past retention any more, because that was made longer,
+ * is put back. Any number of processes may call it; one does the work, and nobody waits for it.
  */
 export async function dropExpired(
   postgres: Postgres,
@@ -78,18 +80,13 @@ export async function dropExpired(
 ): Promise<void> {
   const graceDays = Math.min(deadLettersKept, retentionDays);
   await whileDropping(postgres, dropping, async (connection) => {
-    for (const [ms, stages] of await expiredDays(connection, retentionDays)) {
+    for (const { ms, stages, isExpired } of await daysToLeave(connection, retentionDays)) {
       const partitions = partitionsBetween(ms, ms).filter(({ name }) => stages.has(name));
       const old = { day: ms / dayMs, partitions };
       const size = await sizeOf(connection, partitions);
-      const outcome = await dropDay(
-        connection,
-        old,
-        stages,
-        postgres.isEmbedded,
-        watcher && { watcher, size },
-        graceDays,
-      );
+      const outcome = isExpired
+        ? await dropDay(connection, old, stages, postgres.isEmbedded, watcher && { watcher, size }, graceDays)
+        : await putBack(connection, old, stages, postgres.isEmbedded);
       await watcher?.afterwards(old, outcome);
       logger.log({ ...lineOf[outcome], day: dateOf(old.day), ...(outcome === 'dropped' && size) });
       // A table has one partition on its way out at a time. The cause that keeps one day from being exported keeps the
@@ -118,15 +115,33 @@ async function sizeOf(connection: DropConnection, partitions: Partition[]): Prom
   };
 }
 
-/** The stages of the partitions of each day past retention, by name; the oldest day first. */
-async function expiredDays(connection: DropConnection, retentionDays: number): Promise<[number, Map<string, Stage>][]> {
-  const days = new Map<number, Map<string, Stage>>();
+interface LeavingDay {
+  /** UTC midnight. */
+  ms: number;
+  /** Of its partitions, by name. */
+  stages: Map<string, Stage>;
+  /** False: it has begun to leave, and is not past retention any more. */
+  isExpired: boolean;
+}
+
+/**
+ * Those that have begun to leave first: as long as a partition is half detached, no other one of its table can be. Then
+ * the oldest.
+ */
+async function daysToLeave(connection: DropConnection, retentionDays: number): Promise<LeavingDay[]> {
+  const days = new Map<number, LeavingDay>();
   for (const { name, stage, nowMs } of await tablesBeside('delivery', connection)) {
-    const day = dayOfPartition(name);
-    if (day === undefined || day + dayMs >= nowMs - retentionDays * dayMs) continue;
-    days.set(day, (days.get(day) ?? new Map<string, Stage>()).set(name, stage));
+    const ms = dayOfPartition(name);
+    if (ms === undefined) continue;
+    const isExpired = ms + dayMs < nowMs - retentionDays * dayMs;
+    const day = days.get(ms) ?? { ms, stages: new Map<string, Stage>(), isExpired };
+    day.stages.set(name, stage);
+    days.set(ms, day);
   }
-  return [...days].sort(([a], [b]) => a - b);
+  const hasBegun = ({ stages }: LeavingDay) => [...stages.values()].some((stage) => stage !== 'attached');
+  return [...days.values()]
+    .filter((day) => day.isExpired || hasBegun(day))
+    .sort((one, other) => Number(hasBegun(other)) - Number(hasBegun(one)) || one.ms - other.ms);
 }
 
 interface Watched {
@@ -161,9 +176,25 @@ async function dropDay(
   }
 }
 
+async function putBack(
+  connection: DropConnection,
+  { partitions }: OldDay,
+  stages: Map<string, Stage>,
+  isEmbedded: boolean,
+): Promise<DropOutcome> {
+  try {
+    await bringBack(connection, partitions, stages, isEmbedded);
+    return 'put-back';
+  } catch (error) {
+    if (isLockTimeout(error)) return 'in-use';
+    throw error;
+  }
+}
+
 /**
  * One that has begun to leave is needed again: an operator had a delivery of it sent, which cannot be handed out, or a
- * replay waits for it. In the order in which they are made: a delivery that is found has its notification.
+ * replay waits for it, or RETENTION_DAYS was raised. In the order in which they are made: a delivery that is found has
+ * its notification.
  */
 async function bringBack(
   connection: DropConnection,

@@ -186,4 +186,25 @@ describe.each(stacks)('the audit log on the $name stack', (stack) => {
     expect(events).toEqual(old.map(() => 'audit.month-dropped'));
     await note();
   });
+
+  it('puts a month back that has begun to leave when the retention was made longer', async () => {
+    const events: string[] = [];
+    const logger = { log: ({ event }: { event: string }) => void events.push(event) } as unknown as Logger;
+    const [month] = monthsBetween(Date.now() - 400 * dayMs, Date.now() - 400 * dayMs);
+    const drop = (days: number) => dropExpiredMonths(postgres, days, logger, new AbortController().signal);
+    await sql(createMonth(month!));
+    const subject = `thing/${randomUUID()}`;
+    await sql(`INSERT INTO audit_entry (at, action, subject, changed_secrets) VALUES ($1, 'a', $2, '{}')`, [
+      month!.from,
+      subject,
+    ]);
+    if (postgres.isEmbedded) await sql(`ALTER TABLE audit_entry DETACH PARTITION ${month!.name}`);
+    else await sql('UPDATE pg_inherits SET inhdetachpending = true WHERE inhrelid = $1::regclass', [month!.name]);
+    await drop(1000);
+    expect(await all({ subject }, 10)).toHaveLength(1);
+    await expect(sql(`DELETE FROM ${month!.name}`)).rejects.toThrow('The audit log is append-only');
+    await drop(300);
+    expect(await months()).not.toContain(month!.name);
+    expect(events).toEqual(['audit.month-put-back', 'audit.month-dropped']);
+  });
 });

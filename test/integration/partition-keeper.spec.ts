@@ -58,6 +58,14 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
     return at;
   }
 
+  /** As a process leaves it that dies, or gives up behind a backup. Embedded there is no half of the way. */
+  async function halfDetach(at: number): Promise<void> {
+    const [, delivery, attempt] = partitionsBetween(at, at).map(({ name }) => name);
+    await test.sql(`ALTER TABLE attempt DETACH PARTITION ${attempt}`);
+    if (test.postgres.isEmbedded) await test.sql(`ALTER TABLE delivery DETACH PARTITION ${delivery}`);
+    else await test.sql('UPDATE pg_inherits SET inhdetachpending = true WHERE inhrelid = $1::regclass', [delivery]);
+  }
+
   const running = new AbortController().signal;
   let events: string[] = [];
   const logger = { log: ({ event }: { event: string }) => void events.push(event) } as unknown as Logger;
@@ -193,15 +201,39 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
     const at = await makeDay(40);
     await addDelivery(at, 'waiting');
     const before = await days();
-    const [, delivery, attempt] = partitionsBetween(at, at).map(({ name }) => name);
-    await test.sql(`ALTER TABLE attempt DETACH PARTITION ${attempt}`);
-    if (test.postgres.isEmbedded) await test.sql(`ALTER TABLE delivery DETACH PARTITION ${delivery}`);
-    else await test.sql('UPDATE pg_inherits SET inhdetachpending = true WHERE inhrelid = $1::regclass', [delivery]);
+    await halfDetach(at);
     await drop();
     expect(await days()).toEqual(before);
     expect(await test.sql('SELECT FROM delivery')).toHaveLength(1);
     expect(events).toEqual(['ledger.day-kept-unfinished']);
   });
+
+  it('go back into their tables from wherever they are when their retention was made longer', async () => {
+    const [begun, detached] = [await makeDay(40), await makeDay(41)];
+    await addDelivery(begun, 'delivered');
+    const before = await days();
+    await halfDetach(begun);
+    for (const { table, name } of partitionsBetween(detached, detached))
+      await test.sql(`ALTER TABLE ${table} DETACH PARTITION ${name}`);
+    await dropExpired(test.postgres, 60, logger, running);
+    expect(await days()).toEqual(before);
+    expect(await test.sql('SELECT FROM delivery')).toHaveLength(1);
+    expect(events).toEqual(['ledger.day-put-back', 'ledger.day-put-back']);
+  });
+
+  it.each([
+    { retention: 30, events: ['ledger.day-dropped', 'ledger.day-dropped'], left: [] },
+    { retention: 41, events: ['ledger.day-put-back', 'ledger.day-dropped'], left: [-40, -40, -40] },
+  ])(
+    'are dropped after $retention days also while a later one is half detached, which leaves or goes back first',
+    async ({ retention, events: expected, left }) => {
+      await makeDay(45);
+      await halfDetach(await makeDay(40));
+      await dropExpired(test.postgres, retention, logger, running);
+      expect((await days()).filter((day) => day < -1)).toEqual(left);
+      expect(events).toEqual(expected);
+    },
+  );
 
   it('go back into their tables when a delivery was sent again, and has ended, since they were copied', async () => {
     const key = await addDelivery(await makeDay(40), 'failed');
