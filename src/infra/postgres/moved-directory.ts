@@ -12,7 +12,13 @@ const noteIn = (directory: string): string => join(directory, 'moved-to-postgres
  */
 export function noteMove(directory: string, to: string): () => void {
   const note = noteIn(directory);
-  writeFileSync(note, `moved to ${to} on ${new Date().toISOString()}\n`, { mode: 0o600, flush: true });
+  try {
+    writeFileSync(note, `moved to ${to} on ${new Date().toISOString()}\n`, { mode: 0o600, flush: true });
+  } catch (error) {
+    // On a full disk it is made all the same, empty, and would keep Heraut from being started here.
+    rmSync(note, { force: true });
+    throw error;
+  }
   return () => rmSync(note);
 }
 
