@@ -83,19 +83,21 @@ export class Upkeep {
         everyMs: minuteMs,
         run: overSinceLast((sinceMs, limit) => idempotency.sweep(sinceMs, limit)),
       },
-      {
+      // Of all that is swept by its time, those rest that nobody can make anew: a publisher's request that is repeated
+      // without its key, for example, is carried out again.
+      retaining({
         name: 'sweep-keys',
         everyMs: minuteMs,
         run: overSinceLast((sinceMs, limit) => sweepOnceKeys(postgres, sinceMs, limit)),
-      },
+      }),
       { name: 'sweep-processes', everyMs: minuteMs, run: () => heartbeat.sweep() },
       { name: 'held-too-long', everyMs: minuteMs, run: (stopping) => releaser.freeHeldTooLong(stopping) },
       { name: 'close-unused-endpoints', everyMs: minuteMs, run: () => unusedEndpoints.close() },
-      { name: 'erase-signing-keys', everyMs: minuteMs, run: (stopping) => signingKeys.eraseEnded(stopping) },
+      retaining({ name: 'erase-signing-keys', everyMs: minuteMs, run: (stopping) => signingKeys.eraseEnded(stopping) }),
       { name: 'sweep-sessions', everyMs: minuteMs, run: (stopping) => sweepSessions(postgres, stopping) },
       { name: 'sweep-progress', everyMs: minuteMs, run: () => sweepProgress(postgres) },
       { name: 'bring-replays-forward', everyMs: minuteMs, run: () => replays.bringForward() },
-      { name: 'sweep-replays', everyMs: hourMs, run: () => replays.sweep(auditDays) },
+      retaining({ name: 'sweep-replays', everyMs: hourMs, run: () => replays.sweep(auditDays) }),
       {
         name: 'sweep-live-events',
         everyMs: minuteMs,
@@ -124,7 +126,7 @@ export class Upkeep {
       retaining({ name: 'drop-partitions', everyMs: hourMs, run: (stopping) => days.dropExpired(stopping) }),
       retaining({ name: 'erase-old-bodies', everyMs: hourMs, run: (stopping) => bodies.eraseOld(stopping) }),
       { name: 'work-off-erasures', everyMs: secondMs, run: (stopping) => erasures.workOff(stopping) },
-      { name: 'sweep-erasures', everyMs: hourMs, run: () => erasures.sweep() },
+      retaining({ name: 'sweep-erasures', everyMs: hourMs, run: () => erasures.sweep() }),
       { name: 'make-audit-months', everyMs: hourMs, run: () => makeMonthsAhead(postgres) },
       retaining({
         name: 'drop-audit-months',

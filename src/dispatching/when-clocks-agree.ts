@@ -2,7 +2,7 @@ import type { Logger } from '@nestjs/common';
 import type { Clock } from '../infra/clock.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 
-/** Retention counts in days, and machines agree to the second. */
+/** Retention counts in days, an `Idempotency-Key` in hours, and machines agree to the second. */
 const mostApartMs = 24 * 3_600_000;
 
 /**

@@ -11,6 +11,9 @@ import { rowsTogether } from '../../src/ledger/walk-deliveries.js';
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { BodyRetention } from '../../src/retention/body-retention.service.js';
 import { DayDropper } from '../../src/retention/day-dropper.service.js';
+import type { ErasureWork } from '../../src/retention/erasure-work.service.js';
+import type { ReplayRunner } from '../../src/replays/replay-runner.service.js';
+import type { SigningKeys } from '../../src/subscriptions/signing-keys.service.js';
 import { insertNotifications } from '../support/insert-deliveries.js';
 import { eventually } from '../support/eventually.js';
 import type { TestLedger } from '../support/ledger.js';
@@ -132,11 +135,20 @@ describe.each(stacks)('the retention of bodies on the $name stack', (stack) => {
   });
 
   describe('by a clock of Postgres that is more than a day from its own', () => {
-    const retaining = ['drop-partitions', 'erase-old-bodies', 'drop-audit-months'];
+    const [swept, retained] = [
+      ['erase-signing-keys', 'sweep-replays', 'sweep-erasures'],
+      ['sweep-keys', 'drop-partitions', 'erase-old-bodies', 'drop-audit-months'],
+    ];
+    const retaining = [...swept, ...retained].toSorted();
+    let sweeps: string[] = [];
 
     /** As a dispatcher has them; of the others nothing is called. */
     function tasksOf(clock: Clock) {
       const none = undefined as never;
+      const sweep = (name: string) => () => Promise.resolve(sweeps.push(name));
+      const signingKeys = { eraseEnded: sweep('erase-signing-keys') } as unknown as SigningKeys;
+      const replays = { sweep: sweep('sweep-replays') } as unknown as ReplayRunner;
+      const erasures = { sweep: sweep('sweep-erasures') } as unknown as ErasureWork;
       const { postgres, config } = test;
       const heartbeat = new Heartbeat(postgres, config, clock);
       const bodies = new BodyRetention(postgres, heartbeat, clock, config);
@@ -148,9 +160,9 @@ describe.each(stacks)('the retention of bodies on the $name stack', (stack) => {
         none,
         none,
         none,
-        none,
-        none,
-        none,
+        signingKeys,
+        replays,
+        erasures,
         bodies,
         days,
         none,
@@ -168,9 +180,15 @@ describe.each(stacks)('the retention of bodies on the $name stack', (stack) => {
         await test.sql(
           "CREATE TABLE audit_entry_200001 PARTITION OF audit_entry FOR VALUES FROM ('2000-01-01') TO ('2000-02-01')",
         );
+        sweeps = [];
+        await test.sql(
+          `INSERT INTO once_key (application, operation, key, result_id, expires_at)
+           VALUES ('portal', 'publish', 'k', gen_random_uuid(), now() - interval '1 hour')`,
+        );
         const kept = async () => {
-          const [row] = await test.sql<{ month: boolean }>(
-            `SELECT to_regclass('audit_entry_200001') IS NOT NULL AS month`,
+          const [row] = await test.sql<{ month: boolean; requestKey: boolean }>(
+            `SELECT to_regclass('audit_entry_200001') IS NOT NULL AS month,
+               EXISTS (SELECT FROM once_key WHERE key = 'k') AS "requestKey"`,
           );
           const [day] = await retention.report(expired);
           return { ...row, body: (await retention.bodyOf(key)) !== null, isDropped: day?.dropped_at instanceof Date };
@@ -178,13 +196,16 @@ describe.each(stacks)('the retention of bodies on the $name stack', (stack) => {
         const warned = vi.spyOn(Logger.prototype, 'warn');
         const apart: Clock = { pause: systemClock.pause, now: () => systemClock.now() + aheadDays * dayMs };
         for (const { run } of tasksOf(apart)) await run(running);
-        expect(await kept()).toEqual({ month: true, body: true, isDropped: false });
+        expect(await kept()).toEqual({ month: true, requestKey: true, body: true, isDropped: false });
+        expect(sweeps).toEqual([]);
         expect(warned.mock.calls.map(([said]) => said)).toEqual(
-          retaining.map((task) => expect.objectContaining({ event: 'retention.clocks-apart', task })),
+          retaining.map(() => expect.objectContaining({ event: 'retention.clocks-apart' })),
         );
+        expect(warned.mock.calls.map(([{ task }]) => task).toSorted()).toEqual(retaining);
         warned.mockRestore();
         for (const { run } of tasksOf(systemClock)) await run(running);
-        expect(await kept()).toEqual({ month: false, body: false, isDropped: true });
+        expect(await kept()).toEqual({ month: false, requestKey: false, body: false, isDropped: true });
+        expect(sweeps).toEqual(swept);
       },
     );
   });
