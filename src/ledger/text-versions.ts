@@ -1,4 +1,4 @@
-import type { Postgres, Query } from '../infra/postgres/postgres.js';
+import type { Query } from '../infra/postgres/postgres.js';
 import { rowsOf } from '../infra/postgres/statement.js';
 import { perDay } from './per-day.js';
 
@@ -39,8 +39,19 @@ export const readVersions = perDay(
 );
 
 /** Of notifications of one day, those whose text is there. */
-export function readTextVersions(postgres: Postgres, day: number, ids: readonly string[]): Promise<ReadText[]> {
-  return ids.length === 0 ? Promise.resolve([]) : postgres.query<ReadText>(readVersions(day), { ids });
+export function readTextVersions(
+  connection: { query: Query },
+  day: number,
+  ids: readonly string[],
+): Promise<ReadText[]> {
+  return ids.length === 0 ? Promise.resolve([]) : connection.query<ReadText>(readVersions(day), { ids });
+}
+
+/** Whether no text of notifications of one day was erased or written anew since it was read. */
+export async function areAsRead(query: Query, day: number, texts: readonly TextVersion[]): Promise<boolean> {
+  const ids = texts.map(({ id }) => id);
+  const versions = new Map((await readTextVersions({ query }, day, ids)).map(({ id, version }) => [id, version]));
+  return texts.every(({ id, version }) => versions.get(id) === version);
 }
 
 // In the order of the ids, as they are erased: whoever takes several does not wait for one that waits for it.

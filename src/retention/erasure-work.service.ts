@@ -15,7 +15,7 @@ import { outdateDigests } from '../ledger/digests.js';
 import { eraseAnswers, eraseAnswersOf, eraseKeys, eraseTexts, type Erased } from '../ledger/erase-bodies.js';
 import { dayOfId, lowestId } from '../ledger/partitions.js';
 import { onEachDay } from '../ledger/per-day.js';
-import { readTextVersions, type TextVersion } from '../ledger/text-versions.js';
+import { areAsRead, readTextVersions, type TextVersion } from '../ledger/text-versions.js';
 import { walkDeliveries } from '../ledger/walk-deliveries.js';
 import { stepThrough, type WalkStep } from './erasure-walk.js';
 import {
@@ -47,6 +47,9 @@ const mostGone = 1000;
 const sealedTogether = 64;
 /** A worker that finds it does not send. The ledger, where the delivery is cancelled, does not take it. */
 const erasedSeal: SealedOutcome = ['failed'];
+
+/** Another text is in the place of one by which a notification was found. */
+class TextReplaced extends Error {}
 
 /**
  * Works off what operators had erased. Each step notes how far it came, so it goes on where it was after any restart,
@@ -128,14 +131,15 @@ export class ErasureWork {
    * In several transactions: what was found may have any number of deliveries. The texts go with the last of them, so a
    * step that does not come so far finds them again.
    */
-  private async eraseFound(
-    id: string,
-    claimed: ClaimedRow,
-    { ids, day, isOver, reached }: WalkStep,
-    stopping: AbortSignal,
-  ): Promise<boolean> {
-    const texts = await readTextVersions(this.postgres, day, ids);
-    if (!(await this.cancel(id, day, ids, stopping))) return false;
+  private async eraseFound(id: string, claimed: ClaimedRow, step: WalkStep, stopping: AbortSignal): Promise<boolean> {
+    const { ids, day, isOver, reached } = step;
+    const texts = step.texts ?? (await readTextVersions(this.postgres, day, ids));
+    try {
+      if (!(await this.cancel(id, step, stopping))) return false;
+    } catch (error) {
+      if (error instanceof TextReplaced) return true; // the step is made again
+      throw error;
+    }
     const unfinished = await eraseAnswers(this.postgres, day, ids, { stopping });
     if (!unfinished) return false;
     // An operator retried one while this was on its way: the step is made again, and cancels it too.
@@ -167,11 +171,17 @@ export class ErasureWork {
     return stepThrough(query, mainObject!, reached, { days, limit });
   }
 
-  /** @returns false: it was stopped before all were cancelled */
-  private cancel(id: string, day: number, ids: readonly string[], stopping: AbortSignal): Promise<boolean> {
+  /**
+   * @returns false: it was stopped before all were cancelled
+   * @throws {TextReplaced} the publisher of a scheduled one has replaced it
+   */
+  private cancel(id: string, { day, ids, texts }: WalkStep, stopping: AbortSignal): Promise<boolean> {
     const look = (values: Values) =>
       this.postgres.transaction(async (query) => {
         const { reached, found } = await cancelNext(query, day, values);
+        // A publisher that replaces it locks its deliveries: it has committed before this has them, or makes new ones
+        // afterwards.
+        if (texts && !(await areAsRead(query, day, texts))) throw new TextReplaced();
         const cancelled = found.filter(({ isCancelled }) => isCancelled).length;
         if (found.length > 0)
           await query(addUnsettled, { id, settled_within: this.settledWithin, ...unsettled.bind(found) });

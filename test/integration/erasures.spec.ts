@@ -11,13 +11,15 @@ import type { Values } from '../../src/infra/postgres/statement.js';
 import { cancelNext, type CancelledByErasure } from '../../src/ledger/cancel-erased.js';
 import type { DeliveryState } from '../../src/ledger/delivery.js';
 import { attachPartition, dayOfId, lowestIdAt, partitionsBetween } from '../../src/ledger/partitions.js';
+import { replaceScheduled } from '../../src/ledger/replace-scheduled.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import { rowsTogether, walkDeliveries } from '../../src/ledger/walk-deliveries.js';
 import { ErasureWork } from '../../src/retention/erasure-work.service.js';
 import { stepThrough } from '../../src/retention/erasure-walk.js';
 import { Erasures } from '../../src/retention/erasures.service.js';
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
-import type { TestLedger } from '../support/ledger.js';
+import { newNotification, type TestLedger } from '../support/ledger.js';
+import { onTerms, requestKey } from '../support/once-keys.js';
 import { large, mebibyte, running, waysOfSendingAgain, TestRetention } from '../support/retention.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
@@ -135,6 +137,37 @@ describe.each(stacks)('erasures on the $name stack', (stack) => {
       expect(await retention.bodyOf(key)).toBeNull();
       expect(await retention.bodyOf(other)).toBeNull();
     });
+
+    it.each([
+      { about: mainObject, state: 'cancelled', erased: 1 },
+      { about: 'https://zaken.example.org/zaken/2', state: 'waiting', erased: 0 },
+    ])(
+      'about a main object leaves $state what its publisher replaces meanwhile with a text about $about',
+      async ({ about: hoofdObject, state, erased }) => {
+        const request = requestKey(randomUUID(), { operation: 'put' });
+        const [notBefore, channel] = [Date.now() + 60_000, 'cases'];
+        const item = onTerms({ ...newNotification(1), body: about(mainObject), request, notBefore });
+        await test.acceptAll([item]);
+        const { id } = await erasures.aboutMainObject(mainObject);
+        await workOff();
+        await erasures.confirm(id, 1);
+        const subscriptionId = randomUUID();
+        const replacement = {
+          ...{ request, channel, body: about(hoofdObject), traceParent: null, notBefore, expiresAt: null },
+          ...{ subscriptionIds: [subscriptionId], inOrder: null },
+        };
+        const version = await test.catalogueVersion();
+        const replace = async () =>
+          expect((await replaceScheduled(test.postgres, version, replacement)).kind).toBe('replaced');
+        await workOn(retention.onceFound(replace)).workOff(running);
+        await settleAll();
+        await workOff();
+        expect(await erasures.get(id)).toMatchObject({ state: 'done', erased, cancelled: erased });
+        const key = { notificationId: item.id, subscriptionId };
+        expect(await test.row(key)).toMatchObject({ state });
+        expect(await retention.bodyOf(key)).toBe(erased === 1 ? null : about(hoofdObject));
+      },
+    );
 
     it('seals each key under which a delivery may be sent that was sent again after it was cancelled', async () => {
       const key = await retention.add(Date.now(), 'queued');

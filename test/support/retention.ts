@@ -187,6 +187,28 @@ export class TestRetention {
     return Object.create(postgres, { query: { value: query } }) as typeof postgres;
   }
 
+  /** As `test.postgres`, but once, when an erasure has found notifications about its main object, `doIt` comes. */
+  onceFound(doIt: () => Promise<unknown>): TestLedger['postgres'] {
+    const { postgres } = this.test;
+    let [hasFound, isDone] = [false, false];
+    const transaction = async <R>(work: (query: Query) => Promise<R>): Promise<R> => {
+      const result = await postgres.transaction((query) =>
+        work(async <Row>(statement: Statement, values?: Values) => {
+          const rows = await query<Row>(statement, values);
+          if (statement.name === 'notifications-about')
+            hasFound ||= (rows as { ids: string[] }[]).some(({ ids }) => ids.length > 0);
+          return rows;
+        }),
+      );
+      if (hasFound && !isDone) {
+        isDone = true;
+        await doIt();
+      }
+      return result;
+    };
+    return Object.create(postgres, { transaction: { value: transaction } }) as typeof postgres;
+  }
+
   /** `doIt` comes between a step's look and its last transaction. */
   eraseOldWhile(doIt: () => Promise<unknown>): Promise<void> {
     return this.eraseOld(running, undefined, this.withMeanwhile(doIt));
