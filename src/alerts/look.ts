@@ -9,6 +9,7 @@ import {
 } from '../ledger/oldest-unfinished.js';
 import { lowestId } from '../ledger/partitions.js';
 import { hours } from '../activity/activity-rows.js';
+import { isDead } from '../ledger/delivery.js';
 import { errorWithoutAnswer } from '../ledger/erase-bodies.js';
 import { aliveNow } from '../liveness/heartbeat.service.js';
 import { mostCounted } from './alert-rules.js';
@@ -63,7 +64,6 @@ export interface Due {
   count: number;
 }
 
-const deadStates = `state IN ('failed', 'expired', 'unknown')`;
 const deadOrder = 'subscription_id, state, notification_id';
 
 /**
@@ -74,11 +74,11 @@ const deadOrder = 'subscription_id, state, notification_id';
 export const findDead = statement(
   'alert-dead-letters',
   `WITH RECURSIVE dead AS (
-     (SELECT subscription_id, 1 AS nr FROM delivery WHERE ${deadStates} AND subscription_id > $after
+     (SELECT subscription_id, 1 AS nr FROM delivery WHERE ${isDead()} AND subscription_id > $after
       ORDER BY ${deadOrder} LIMIT 1)
      UNION ALL
      SELECT next.subscription_id, dead.nr + 1 FROM dead CROSS JOIN LATERAL (
-       SELECT subscription_id FROM delivery WHERE ${deadStates} AND subscription_id > dead.subscription_id
+       SELECT subscription_id FROM delivery WHERE ${isDead()} AND subscription_id > dead.subscription_id
        ORDER BY ${deadOrder} LIMIT 1
      ) next
      WHERE dead.nr < $most
@@ -89,7 +89,7 @@ export const findDead = statement(
    ) AS reason
    FROM dead CROSS JOIN LATERAL (
      SELECT count(*)::int AS count, min(notification_id::text) AS oldest, max(notification_id::text) AS newest FROM (
-       SELECT notification_id FROM delivery WHERE ${deadStates} AND subscription_id = dead.subscription_id
+       SELECT notification_id FROM delivery WHERE ${isDead()} AND subscription_id = dead.subscription_id
        ORDER BY ${deadOrder} LIMIT $most_counted
      ) first
    ) counted

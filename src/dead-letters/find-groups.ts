@@ -1,5 +1,5 @@
 import { errorClassInSql, type ErrorClass } from '../deliveries/error-class.js';
-import { deadStates } from '../ledger/delivery.js';
+import { isDead } from '../ledger/delivery.js';
 import { perDay } from '../ledger/per-day.js';
 import type { DeadState } from '../operational-events/operational-events.service.js';
 
@@ -7,8 +7,6 @@ import type { DeadState } from '../operational-events/operational-events.service
  * Dead letters are grouped day by day, through the index that has them by subscription and state. First which
  * subscriptions there are, one step of the index for each; then what those died of, a limited number of rows at a time.
  */
-
-const areDead = `state IN (${deadStates.map((state) => `'${state}'`).join(', ')})`;
 
 export interface HeadRow {
   subscription_id: string;
@@ -23,11 +21,11 @@ export const findHeads = perDay(
   'dead-letter-heads',
   (of) => `
   WITH RECURSIVE head AS (
-    (SELECT subscription_id, state FROM ${of('delivery')} WHERE ${areDead} ORDER BY subscription_id, state LIMIT 1)
+    (SELECT subscription_id, state FROM ${of('delivery')} WHERE ${isDead()} ORDER BY subscription_id, state LIMIT 1)
     UNION ALL
     SELECT next.* FROM head CROSS JOIN LATERAL (
       SELECT subscription_id, state FROM ${of('delivery')}
-      WHERE ${areDead} AND (subscription_id, state) > (head.subscription_id, head.state)
+      WHERE ${isDead()} AND (subscription_id, state) > (head.subscription_id, head.state)
       ORDER BY subscription_id, state LIMIT 1
     ) AS next
   )
@@ -65,7 +63,7 @@ const walk = (name: string, ofChannels: boolean) =>
     WITH walked AS MATERIALIZED (
       SELECT row_number() OVER () AS nr, r.*, ${errorClassInSql} AS error_class FROM (
         SELECT notification_id, state, last_status, last_error, ended_at, replay_id FROM ${of('delivery')}
-        WHERE subscription_id = head.subscription_id AND state = head.state AND ${areDead}
+        WHERE subscription_id = head.subscription_id AND state = head.state AND ${isDead()}
           AND notification_id >= $from AND notification_id < head.before
         ORDER BY notification_id DESC LIMIT $each
       ) AS r

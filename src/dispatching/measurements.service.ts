@@ -11,7 +11,7 @@ import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { DeliveryQueue, lanes, type Lane } from '../queue/delivery-queue.js';
 import { readProgress } from '../queue/progress-reports.js';
 import { measureUnfinished } from '../replays/measure-unfinished.js';
-import { replayKinds, unfinishedStates } from '../replays/replay.js';
+import { openReplayStates, replayKinds } from '../replays/replay.js';
 import {
   backlogGauge,
   deadGauge,
@@ -117,7 +117,7 @@ export class Measurements {
     const unfinished = await measureUnfinished(this.postgres);
     for (const kind of replayKinds) {
       const ofKind = unfinished.filter((each) => each.kind === kind);
-      for (const state of unfinishedStates)
+      for (const state of openReplayStates)
         replaysGauge.set({ kind, state }, ofKind.find((each) => each.state === state)?.replays ?? 0);
       for (const progress of ['done', 'left'] as const)
         replayDeliveriesGauge.set(

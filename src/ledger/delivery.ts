@@ -23,6 +23,12 @@ export type DeliveryState = (typeof deliveryStates)[number];
 /** Those of a dead letter. */
 export const deadStates = ['failed', 'expired', 'unknown'] as const satisfies readonly (DeadState & DeliveryState)[];
 
+/**
+ * Of a row of `delivery`, or of its alias. The partial indexes of dead letters have this condition, and serve no other.
+ */
+export const isDead = (alias?: string): string =>
+  `${alias === undefined ? '' : `${alias}.`}state IN (${deadStates.map((state) => `'${state}'`).join(', ')})`;
+
 /** Why a delivery is held; each reason has one owner that releases it (docs/life-cycle.md). */
 export const heldReasons = ['endpoint-busy', 'endpoint-parked', 'paused', 'rate', 'order'] as const;
 export type HeldReason = (typeof heldReasons)[number];

@@ -8,6 +8,7 @@ import {
 } from '../infra/postgres/detach-partitions.js';
 import { isLockTimeout } from '../infra/postgres/postgres-errors.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
+import { isDead } from './delivery.js';
 import {
   attachPartition,
   dateOf,
@@ -278,7 +279,7 @@ async function isStillNeeded(connection: DropConnection, partitions: Partition[]
     "state = 'sending'",
     // Ended, but others about the same object still wait for its turn to be passed on.
     'turn_nr <= 0 AND ended_at IS NOT NULL',
-    `state IN ('failed', 'expired', 'unknown') AND ended_at > now() - ${graceDays} * interval '1 day'`,
+    `${isDead()} AND ended_at > now() - ${graceDays} * interval '1 day'`,
   ].map((condition) => `EXISTS (SELECT FROM ${deliveries.name} WHERE ${condition})`);
   looks.push(`EXISTS (${scheduledIn(notifications.name)})`, `EXISTS (${replayYetToCome(deliveries)})`);
   const [found] = (await connection.query(`SELECT ${looks.join(' OR ')} AS yes`)) as [{ yes: boolean }];

@@ -1,5 +1,6 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
+import { deadStates, isDead } from './delivery.js';
 
 /** Of what ended or failed last, and of what is held: so many deliveries, or subscriptions, are looked at. */
 const sampled = 1000;
@@ -28,7 +29,7 @@ const most = (source: string): string =>
 export const candidatesItems = statement(
   'troubled-candidates',
   `SELECT DISTINCT subscription_id FROM (
-     ${most(`(${['failed', 'expired', 'unknown'].map(newest).join(' UNION ALL ')})`)}
+     ${most(`(${deadStates.map(newest).join(' UNION ALL ')})`)}
      UNION ALL
      ${most(`(SELECT subscription_id FROM (
        SELECT subscription_id, failures FROM delivery WHERE state = 'waiting' ORDER BY next_at LIMIT $sampled
@@ -48,7 +49,7 @@ const upTo = (condition: string): string =>
 export const countTroubledItems = statement(
   'count-troubled',
   `SELECT subscription_id, ${upTo("d.state BETWEEN 'waiting' AND 'held' AND d.subscription_id IS NOT NULL")} AS unsent,
-     ${upTo("d.state IN ('failed', 'expired', 'unknown')")} AS dead
+     ${upTo(isDead('d'))} AS dead
    FROM unnest($subscriptions::uuid[]) AS s (subscription_id)`,
 );
 

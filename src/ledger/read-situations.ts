@@ -1,5 +1,6 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
+import { isDead } from './delivery.js';
 import { dayMs, lowestIdAt, timeOfId } from './partitions.js';
 
 /** Of each subscription, no more are counted. */
@@ -32,7 +33,7 @@ const upTo = (condition: string): string =>
 const newest = (state: string, rows: number): string =>
   `(SELECT notification_id, last_error, last_status, failures FROM delivery d
     WHERE d.subscription_id = s.id AND d.state = '${state}' AND d.notification_id >= $since::uuid
-      ${state === 'waiting' ? "AND d.state BETWEEN 'waiting' AND 'held'" : "AND d.state IN ('failed', 'expired', 'unknown')"}
+      AND ${state === 'waiting' ? "d.state BETWEEN 'waiting' AND 'held'" : isDead('d')}
     ORDER BY d.notification_id DESC LIMIT ${rows})`;
 
 /*
@@ -42,7 +43,7 @@ const newest = (state: string, rows: number): string =>
 export const situationsItems = statement(
   'read-situations',
   `SELECT s.id, held.count AS held, held.oldest, waiting.count AS waiting,
-     ${upTo("d.state IN ('failed', 'expired', 'unknown') AND d.notification_id >= $since::uuid")} AS dead,
+     ${upTo(`${isDead('d')} AND d.notification_id >= $since::uuid`)} AS dead,
      failure.notification_id AS failed_id, failure.last_error, failure.last_status
    FROM unnest($subscriptions::uuid[]) AS s (id)
    CROSS JOIN LATERAL (

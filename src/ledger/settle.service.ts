@@ -6,6 +6,7 @@ import { rowsOf } from '../infra/postgres/statement.js';
 import { OperationalEvents, type DeadState } from '../operational-events/operational-events.service.js';
 import {
   inHandBounds,
+  isDead,
   keyOf,
   nameOf,
   notificationIdOf,
@@ -127,7 +128,7 @@ export const settleResults = perDay(
         AND (r.state = 'delivered' AND d.state <> 'delivered' OR d.generation = r.generation AND d.state = r.from_state)
       RETURNING d.notification_id, d.subscription_id, d.state, d.last_error
     )
-    SELECT notification_id, subscription_id, state, last_error FROM changed WHERE state IN ('failed', 'expired', 'unknown')`,
+    SELECT notification_id, subscription_id, state, last_error FROM changed WHERE ${isDead()}`,
 );
 
 interface DeadRow extends KeyRow {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { alertOutput } from '../alerts/alerts-io.js';
 import { heldReasons } from '../ledger/delivery.js';
-import { replayKinds, unfinishedStates } from '../replays/replay.js';
+import { openReplayStates, replayKinds } from '../replays/replay.js';
 import { countsShape } from './activity-io.js';
 import { processOutput } from './process-output.js';
 
@@ -124,7 +124,7 @@ export const overviewOutput = z
       .array(
         z.strictObject({
           kind: z.enum(replayKinds),
-          state: z.enum(unfinishedStates),
+          state: z.enum(openReplayStates),
           replays: z.int(),
           done: z.int().describe('Deliveries.'),
           left: z.int().describe('Deliveries that were counted when it was made.'),

@@ -1,13 +1,13 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
-import type { ReplayKind, unfinishedStates } from './replay.js';
+import type { ReplayKind, openReplayStates } from './replay.js';
 
 /** No more are looked at: an operator makes each. */
 const mostUnfinished = 1000;
 
 export interface Unfinished {
   kind: ReplayKind;
-  state: (typeof unfinishedStates)[number];
+  state: (typeof openReplayStates)[number];
   replays: number;
   /** Deliveries that were sent again, cancelled or closed, and those that were passed over. */
   done: number;

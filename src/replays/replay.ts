@@ -1,5 +1,5 @@
 import type { Selection } from '../deliveries/selection.js';
-import type { DeliveryKey, DeliveryState } from '../ledger/delivery.js';
+import { deadStates, type DeliveryKey, type DeliveryState } from '../ledger/delivery.js';
 
 /**
  * The treatment of the deliveries of a selection: they are sent again, cancelled, or, where they are dead letters,
@@ -11,7 +11,7 @@ export type ReplayKind = (typeof replayKinds)[number];
 export const replayStates = ['scheduled', 'running', 'paused', 'done', 'cancelled', 'stopped'] as const;
 export type ReplayState = (typeof replayStates)[number];
 /** It goes on, or may. */
-export const unfinishedStates = ['scheduled', 'running', 'paused'] as const satisfies readonly ReplayState[];
+export const openReplayStates = ['scheduled', 'running', 'paused'] as const satisfies readonly ReplayState[];
 
 /** Why one ended before it had looked at everything, without an operator. */
 export const stopReasons = ['stop-time', 'subscription-deleted', 'subscription-disabled'] as const;
@@ -61,12 +61,12 @@ export interface Replay extends Meant {
 export const statesOf: Record<ReplayKind, { allowed: readonly DeliveryState[]; usual: readonly DeliveryState[] }> = {
   // It is not known whether one that is `unknown` arrived, and one that is `cancelled` is not wanted: neither is sent
   // unasked.
-  replay: { allowed: ['failed', 'expired', 'unknown', 'cancelled', 'delivered'], usual: ['failed', 'expired'] },
+  replay: { allowed: [...deadStates, 'cancelled', 'delivered'], usual: ['failed', 'expired'] },
   cancel: {
     allowed: ['queued', 'waiting', 'held', 'sending'],
     usual: ['queued', 'waiting', 'held', 'sending'],
   },
-  close: { allowed: ['failed', 'expired', 'unknown'], usual: ['failed', 'expired', 'unknown'] },
+  close: { allowed: deadStates, usual: deadStates },
 };
 
 /** @param onlyMissed notifications that have been delivered are not meant */

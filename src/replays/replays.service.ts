@@ -13,7 +13,7 @@ import { highestId, idAfter, idBefore, lowestId, lowestIdAt, timeOfId } from '..
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { MeantCounter, type Range } from './count-meant.service.js';
-import { meantBy, unfinishedStates, type Replay, type ReplayKind, type ReplayState } from './replay.js';
+import { meantBy, openReplayStates, type Replay, type ReplayKind, type ReplayState } from './replay.js';
 import {
   endReplay,
   findReplay,
@@ -45,7 +45,7 @@ export interface Wanted {
   note: string | undefined;
 }
 
-const unfinished: ReadonlySet<ReplayState> = new Set(unfinishedStates);
+const open: ReadonlySet<ReplayState> = new Set(openReplayStates);
 
 /** The operations of operators on replays. A dispatcher carries them out: `ReplayRunner`. */
 @Injectable()
@@ -168,8 +168,7 @@ export class Replays {
     return this.postgres.transaction(async (query) => {
       const [found] = await query<ReplayRow>(lockReplay, { id });
       if (!found) throw notFound();
-      if (!unfinished.has(found.state))
-        throw new ConflictProblem('replay-ended', `It has ended: it is ${found.state}.`);
+      if (!open.has(found.state)) throw new ConflictProblem('replay-ended', `It has ended: it is ${found.state}.`);
       if (!applies(found.state)) return replayOf(found);
       const [row] = await query<ReplayRow>(statement, { id, ...values });
       const replay = replayOf(row!);
