@@ -9,7 +9,7 @@ import {
 } from '../ledger/oldest-unfinished.js';
 import { lowestId } from '../ledger/partitions.js';
 import { hours } from '../activity/activity-rows.js';
-import { isDead } from '../ledger/delivery.js';
+import { deadStates, isDead, type DeliveryState } from '../ledger/delivery.js';
 import { errorWithoutAnswer } from '../ledger/erase-bodies.js';
 import { aliveNow } from '../liveness/heartbeat.service.js';
 import { mostCounted } from './alert-rules.js';
@@ -66,6 +66,11 @@ export interface Due {
 
 const deadOrder = 'subscription_id, state, notification_id';
 
+const newestOf = (state: DeliveryState): string =>
+  `(SELECT d.notification_id, ${errorWithoutAnswer('d')} AS reason FROM delivery d
+      WHERE ${isDead('d')} AND d.state = '${state}' AND d.subscription_id = dead.subscription_id
+      ORDER BY d.notification_id DESC LIMIT 1)`;
+
 /**
  * The subscriptions that have dead letters, in the order of their ids: from each to the next by one look into the index
  * `delivery_dead`, however many dead letters there are. Deleted ones are among them, and those
@@ -83,16 +88,16 @@ export const findDead = statement(
      ) next
      WHERE dead.nr < $most
    )
-   SELECT dead.subscription_id, counted.count, counted.oldest, counted.newest, (
-     SELECT ${errorWithoutAnswer('d')} FROM delivery d
-     WHERE d.notification_id = counted.newest::uuid AND d.subscription_id = dead.subscription_id LIMIT 1
-   ) AS reason
+   SELECT dead.subscription_id, counted.count, counted.oldest, newest.notification_id AS newest, newest.reason
    FROM dead CROSS JOIN LATERAL (
-     SELECT count(*)::int AS count, min(notification_id::text) AS oldest, max(notification_id::text) AS newest FROM (
+     SELECT count(*)::int AS count, min(notification_id::text) AS oldest FROM (
        SELECT notification_id FROM delivery WHERE ${isDead()} AND subscription_id = dead.subscription_id
        ORDER BY ${deadOrder} LIMIT $most_counted
      ) first
-   ) counted
+   ) counted CROSS JOIN LATERAL (
+     SELECT notification_id, reason FROM (${deadStates.map(newestOf).join(' UNION ALL ')}) newest_of_each
+     ORDER BY notification_id DESC LIMIT 1
+   ) newest
    ORDER BY dead.subscription_id`,
 );
 

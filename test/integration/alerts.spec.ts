@@ -221,6 +221,29 @@ describe('alerts', () => {
     expect(open[0]).toMatchObject({ rule: 'dead-letters', what: expect.stringContaining('40 deliveries') });
   });
 
+  it('name the newest dead letter, and why it died, however many there are and in whichever state', async () => {
+    const id = await subscription();
+    await die([id], 150);
+    const dieToo = async (state: 'expired' | 'unknown', error: string) => {
+      const [newest] = await insertDeliveries(sql, {
+        notifications: 1,
+        subscriptionIds: [id],
+        state,
+        columns: { last_error: `'${error}'`, ended_at: 'now()' },
+      });
+      await roundAndSend();
+      expect(await list()).toMatchObject([
+        { rule: 'dead-letters', what: expect.stringMatching(new RegExp(`100 or more [^]*${newest}[^]*${error}`)) },
+      ]);
+    };
+    await dieToo('unknown', 'ECONNRESET');
+    await dieToo('expired', 'ETIMEDOUT');
+    await die([id]);
+    await roundAndSend();
+    const [newest] = await sql<{ id: string }>('SELECT max(notification_id::text) AS id FROM delivery');
+    expect((await list())[0]!.what).toMatch(new RegExp(`${newest!.id}[^]*HTTP 503`));
+  });
+
   it('keep the status that a receiver answered, and nothing else of its answer, which goes from the ledger before they do', async () => {
     const [dead, failing] = [await subscription({ alertEmail: 'owner@example.org' }), await subscription()];
     await die([dead]);
