@@ -123,15 +123,31 @@ export async function readDead(query: Query, after: string | undefined): Promise
 /** Subscriptions that one round looks at for failing ones. With more of them, several rounds do it. */
 const mostTriedAt = 100;
 
+/** Of each, so many of those that wait are looked at for some that have failed. */
+const mostLookedAt = 1000;
+
 const unsent = `state BETWEEN 'waiting' AND 'held' AND subscription_id IS NOT NULL`;
 
+/** As `lowestIdAt`. */
+const lowestId = (time: string): string =>
+  `(lpad(to_hex((extract(epoch FROM ${time}) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid`;
+
+/** Of those that have failed, the oldest: among all that wait, or among what was accepted since the last success. */
+const triedOf = (more = ''): string =>
+  `(SELECT * FROM (
+         SELECT notification_id, attempts, failures, last_error, last_status FROM delivery
+         WHERE ${unsent} AND state = 'waiting' AND subscription_id = unsent.subscription_id ${more}
+         ORDER BY subscription_id, state, notification_id LIMIT $most_looked_at
+       ) looked_at WHERE failures > 0 LIMIT $most_counted)`;
+
 /**
- * Subscriptions of which a delivery has failed for some time and none has succeeded since, in the order of their ids;
- * and the last one that was looked at, where there may be others behind it (`at_end`). From each to the next by one
- * look into the index `delivery_unsent`, however many of its deliveries are held or wait. Of those that wait, the
- * oldest are looked at: a receiver that refuses all calls has refused these too, unless they are scheduled for later.
- * That something was delivered is known from what is counted: a process that was killed may have taken ten seconds of
- * that along.
+ * Subscriptions of which a delivery has failed for some time, and first failed after the last one that succeeded, in
+ * the order of their ids; and the last one that was looked at, where there may be others behind it (`at_end`). From
+ * each to the next by one look into the index `delivery_unsent`, however many of its deliveries are held or wait. Of
+ * those that wait, the oldest are looked at, and the oldest that were accepted since the last success: a receiver that
+ * has refused all calls since then has refused these, whatever it refused before, and however many are scheduled for
+ * later. That something was delivered is known from what is counted: a process that was killed may have taken ten
+ * seconds of that along.
  */
 export const findFailing = statement(
   'alert-subscriptions-failing',
@@ -147,24 +163,24 @@ export const findFailing = statement(
    )
    SELECT unsent.subscription_id, unsent.nr = $most AS at_end, failing.count, failing.since, failing.reason
    FROM unsent LEFT JOIN LATERAL (
-     SELECT count(*) OVER ()::int AS count, first.started_at AS since, ${errorWithoutAnswer('tried')} AS reason
+     SELECT last_delivered_at, ${lowestId('last_delivered_at')} AS lowest_id FROM activity
+     WHERE bucket_seconds = ${hours.seconds} AND kind = 'subscription' AND id = unsent.subscription_id::text
+       AND last_delivered_at IS NOT NULL
+     ORDER BY at DESC LIMIT 1
+   ) success ON true LEFT JOIN LATERAL (
+     SELECT least(count(*) OVER (), $most_counted)::int AS count, first.started_at AS since,
+       ${errorWithoutAnswer('tried')} AS reason
      FROM (
-       SELECT notification_id, attempts, failures, last_error, last_status FROM delivery
-       WHERE ${unsent} AND state = 'waiting' AND subscription_id = unsent.subscription_id
-       ORDER BY subscription_id, state, notification_id LIMIT $most_counted
+       ${triedOf()} UNION ${triedOf('AND notification_id >= success.lowest_id')}
      ) tried CROSS JOIN LATERAL (
        SELECT started_at FROM attempt
        WHERE notification_id = tried.notification_id AND subscription_id = unsent.subscription_id
          AND number > tried.attempts - tried.failures
        ORDER BY number LIMIT 1
      ) first
-     WHERE tried.failures > 0
+     WHERE first.started_at > coalesce(success.last_delivered_at, '-infinity')
      ORDER BY since LIMIT 1
-   ) failing ON failing.since <= now() - $after_seconds * interval '1 s' AND NOT EXISTS (
-     SELECT FROM activity
-     WHERE bucket_seconds = ${hours.seconds} AND kind = 'subscription' AND id = unsent.subscription_id::text
-       AND at > failing.since - ${hours.seconds} * interval '1 s' AND last_delivered_at > failing.since
-   )
+   ) failing ON failing.since <= now() - $after_seconds * interval '1 s'
    WHERE failing.since IS NOT NULL OR unsent.nr = $most
    ORDER BY unsent.subscription_id`,
 );
@@ -185,6 +201,7 @@ export async function readFailing(
     after: after ?? lowestId,
     after_seconds: afterSeconds,
     most: mostTriedAt,
+    most_looked_at: mostLookedAt,
     most_counted: mostCounted,
   });
   const found = rows.flatMap(({ subscription_id: subscriptionId, count, since, reason }) =>

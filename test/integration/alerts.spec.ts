@@ -151,14 +151,21 @@ describe('alerts', () => {
   }
 
   /**
-   * A delivery that waits after so many failures, each a minute after the one before.
-   * @param before attempts that it had before it was sent again, hours ago
+   * Deliveries that wait after so many failures, each a minute after the one before.
+   * @param more attempts that they had before they were sent again, hours ago; how many they are; when their
+   * notifications were accepted
    */
-  async function fail(subscriptionId: string, failures: number, firstTryAgo: string, before = 0): Promise<void> {
-    const id = uuidv7();
-    await insertNotifications(sql, [id], { channel });
+  async function fail(
+    subscriptionId: string,
+    failures: number,
+    firstTryAgo: string,
+    { before = 0, count = 1, acceptedHoursAgo = 0 } = {},
+  ): Promise<void> {
+    const msecs = Date.now() - acceptedHoursAgo * 3_600_000;
+    const ids = Array.from({ length: count }, () => uuidv7({ msecs }));
+    await insertNotifications(sql, ids, { channel });
     await insertDeliveries(sql, {
-      notifications: [id],
+      notifications: ids,
       subscriptionIds: [subscriptionId],
       state: 'waiting',
       columns: {
@@ -171,10 +178,10 @@ describe('alerts', () => {
     });
     await sql(
       `INSERT INTO attempt (notification_id, subscription_id, generation, number, started_at, duration_ms, status)
-       SELECT $1, $2, 1, nr, CASE WHEN nr <= $5 THEN now() - interval '5 hours'
+       SELECT id, $2, 1, nr, CASE WHEN nr <= $5 THEN now() - interval '5 hours'
          ELSE now() - $4::interval + (nr - $5 - 1) * interval '1 minute' END, 5, 401
-       FROM generate_series(1, $5::int + $3::int) AS nr`,
-      [id, subscriptionId, failures, firstTryAgo, before],
+       FROM unnest($1::uuid[]) AS id, generate_series(1, $5::int + $3::int) AS nr`,
+      [ids, subscriptionId, failures, firstTryAgo, before],
     );
   }
 
@@ -327,9 +334,39 @@ describe('alerts', () => {
     expect((await list('?state=open')).map(({ rule }) => rule)).toEqual([]);
   });
 
+  it('tell of a receiver that refuses everything, though it refused one or hundreds before, while others arrived', async () => {
+    const [few, many, well] = await Promise.all([subscription(), subscription(), subscription()]);
+    for (const id of [few, well]) await fail(id, 4, '3 hours', { acceptedHoursAgo: 3 });
+    await fail(many, 4, '3 hours', { acceptedHoursAgo: 3, count: 150 });
+    for (const id of [few, many]) await delivered(id, '2 hours');
+    await delivered(well, '5 minutes');
+    for (const id of [few, many]) await fail(id, 3, '61 minutes', { acceptedHoursAgo: 1.1, count: 2 });
+    for (const id of [few, many, well]) await fail(id, 1, '2 minutes');
+    await roundAndSend();
+    expect((await list()).map(({ rule, subject }) => `${rule} ${subject}`).sort()).toEqual(
+      [few, many].map((id) => `subscription-failing subscription/${id}`).sort(),
+    );
+    expect(mailbox.received[0]!.text).toContain('3 deliveries wait for another try');
+    for (const id of [few, many]) await delivered(id, '1 minute');
+    await roundAndSend();
+    expect(await list('?state=open')).toEqual([]);
+  });
+
+  it.each([
+    ['hundreds are scheduled for later that were accepted before', 500, undefined],
+    ['any number of them was accepted before its last success', 1100, '2 hours'],
+  ])('tell of a receiver that refuses everything, where %s', async (_, count, lastSuccess) => {
+    const id = await subscription();
+    await fail(id, 0, '0 minutes', { acceptedHoursAgo: 3, count });
+    if (lastSuccess !== undefined) await delivered(id, lastSuccess);
+    await fail(id, 2, '61 minutes', { acceptedHoursAgo: 1.1 });
+    await roundAndSend();
+    expect(await list()).toMatchObject([{ rule: 'subscription-failing', subject: `subscription/${id}` }]);
+  });
+
   it('do not take a delivery for failing since it was accepted, where an operator had it sent again', async () => {
     const id = await subscription();
-    await fail(id, 1, '1 minute', 4);
+    await fail(id, 1, '1 minute', { before: 4 });
     await rounds.run(0);
     expect(await list()).toEqual([]);
   });
