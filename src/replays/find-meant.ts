@@ -64,9 +64,35 @@ export async function findOnDay(query: Query, day: number, meant: Meant, within:
 }
 
 /**
- * The same for all that the subscription would have got. To send what is found, `keepContents` comes before, in the
- * same transaction.
+ * The same for all that the subscription would have got, to be sent in this transaction. First little more is looked at
+ * than may be found, since each notification has its body read for it; where few are meant, twice as much each time.
+ * Where bodies are large it ends early, as `findMissedOnDay` does.
  */
+export async function findMissedToSend(
+  query: Query,
+  day: number,
+  meant: Meant,
+  subscription: Subscription,
+  bounds: Bounds & { limit: number },
+): Promise<Finding> {
+  const found: Found[] = [];
+  let walked = 0;
+  let { after } = bounds;
+  for (let next = 2 * bounds.limit + 50; ; next *= 2) {
+    const scan = Math.min(next, bounds.scan - walked);
+    const part = { ...bounds, after, scan, limit: bounds.limit - found.length };
+    await keepContents(query, day, part);
+    const finding = await findMissedOnDay(query, day, meant, subscription, part);
+    found.push(...finding.found);
+    walked += finding.walked;
+    const { reached } = finding;
+    const isEnough = found.length === bounds.limit || finding.walked < scan || walked === bounds.scan;
+    if (!reached || isEnough) return { found, walked, reached };
+    after = reached;
+  }
+}
+
+/** The same, to be counted. */
 export async function findMissedOnDay(
   query: Query,
   day: number,
@@ -99,8 +125,8 @@ export async function findMissedOnDay(
   return { found, walked, reached: reachedBy(found, bounds, isEnd, last) };
 }
 
-/** Of the notifications that `findMissedOnDay` will look at. */
-export async function keepContents(query: Query, day: number, { after, before, scan }: Bounds): Promise<void> {
+/** Of the notifications that `findMissedOnDay` will look at: what is sent is as it was found. */
+async function keepContents(query: Query, day: number, { after, before, scan }: Bounds): Promise<void> {
   await query(keepScheduled(day), { after_notification: after.notificationId, before, scan });
 }
 

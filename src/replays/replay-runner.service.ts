@@ -11,7 +11,7 @@ import { dayMs, lowestId, lowestIdAt } from '../ledger/partitions.js';
 import { sendAgain, type SentAgain } from '../ledger/send-again.js';
 import { publishingLimits, type PublishingLimits } from '../publishing/publishing-limits.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
-import { daysWithin, findMissedOnDay, findOnDay, keepContents, type Found } from './find-meant.js';
+import { daysWithin, findMissedToSend, findOnDay, type Found } from './find-meant.js';
 import { creditNow, nextStepMs } from './pace.js';
 import type { Replay, Skipped, SkipReason, StopReason } from './replay.js';
 import {
@@ -188,11 +188,10 @@ export class ReplayRunner {
     for (const { day, isAway } of ahead.slice(0, mostDays)) {
       const bounds = { after: progress.after, before, scan, limit: limit - progress.found };
       const { everythingFor } = replay.selection;
-      if (everythingFor !== undefined) await keepContents(query, day, bounds);
       const { found, walked, reached } =
         everythingFor === undefined
           ? await findOnDay(query, day, replay, bounds)
-          : await findMissedOnDay(query, day, replay, this.subscriptions.find(everythingFor)!, bounds);
+          : await findMissedToSend(query, day, replay, this.subscriptions.find(everythingFor)!, bounds);
       // Nothing of it is handed out: all that this sends until the day is back would go out then at once, whatever the
       // rate.
       if (isAway && replay.kind === 'replay' && found.length > 0) return { ...progress, pauseMs: awayPauseMs };

@@ -822,12 +822,8 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       expect(await sql('SELECT FROM turn')).toEqual([]);
     });
 
-    it('looks at few notifications with large bodies at a time, and comes to the end of them', async () => {
-      const id = await newSubscription({ channels: [{ channel: 'cases', filters: { zaak_type: 'a' } }] });
-      const ids = await notifications(20, { channel: 'cases' });
-      await sql(`UPDATE notification SET body = jsonb_set($1::jsonb, '{data}', to_jsonb(repeat('x', 1000000)))`, [
-        body('https://cases.example/1', 'a'),
-      ]);
+    /** @returns how many notifications each look was at, made by a runner with that `postgres` */
+    function asking() {
       const asked: number[] = [];
       const postgres = Object.create(test.postgres) as Postgres;
       postgres.transaction = <T>(work: (query: Query) => Promise<T>) =>
@@ -838,6 +834,16 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
             return rows as never[];
           }),
         );
+      return { asked, postgres };
+    }
+
+    it('looks at few notifications with large bodies at a time, and comes to the end of them', async () => {
+      const id = await newSubscription({ channels: [{ channel: 'cases', filters: { zaak_type: 'a' } }] });
+      const ids = await notifications(20, { channel: 'cases' });
+      await sql(`UPDATE notification SET body = jsonb_set($1::jsonb, '{data}', to_jsonb(repeat('x', 1000000)))`, [
+        body('https://cases.example/1', 'a'),
+      ]);
+      const { asked, postgres } = asking();
       const acceptedTo = new Date((await test.now()) - hourMs / 120).toISOString();
       const replay = await create({ everythingFor: id, acceptedTo });
       expect(replay).toMatchObject({ counted: 20, isCountWhole: true });
@@ -846,6 +852,38 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       expect(await now(replay)).toMatchObject({ state: 'done', done: 20 });
       const rows = await sql<{ id: string }>('SELECT notification_id AS id FROM delivery ORDER BY 1');
       expect(rows.map((row) => row.id)).toEqual(ids);
+    });
+
+    it('looks at little more than its rate lets it send, and at more where few are meant', async () => {
+      const [all, one] = [
+        await newSubscription({ channels: [{ channel: 'cases', filters: {} }] }),
+        await newSubscription({ channels: [{ channel: 'cases', filters: { zaak_type: 'b' } }] }),
+      ];
+      await notifications(600, { channel: 'cases', body: body('https://cases.example/1', 'a'), agoMs: hourMs / 30 });
+      const [last] = await notifications(1, { channel: 'cases', body: body('https://cases.example/1', 'b') });
+      const acceptedTo = new Date((await test.now()) - hourMs / 120).toISOString();
+      const step = async (everythingFor: string) => {
+        const { asked, postgres } = asking();
+        const replay = await create({ everythingFor, acceptedTo }, { ratePerSecond: 1 });
+        await run();
+        await sql(`UPDATE replay SET next_step_at = now(), credited_at = now() - interval '1 s' WHERE id = $1`, [
+          replay.id,
+        ]);
+        await newRunner(postgres).stepAll(running);
+        expect((await now(replay)).done).toBe(1);
+        await sql('DELETE FROM replay');
+        return asked;
+      };
+      const ofAll = await step(all);
+      expect(ofAll.filter((walked) => walked > 0)).toHaveLength(1);
+      expect(Math.max(...ofAll)).toBeLessThan(60);
+      const ofOne = await step(one);
+      expect(ofOne.reduce((sum, walked) => sum + walked, 0)).toBe(601);
+      // Two days, where midnight has just passed.
+      expect(ofOne.length).toBeLessThan(8);
+      expect(await sql('SELECT notification_id AS id FROM delivery WHERE subscription_id = $1', [one])).toEqual([
+        { id: last },
+      ]);
     });
 
     it('sends one notification alone, whether there was a delivery or not', async () => {
