@@ -22,7 +22,9 @@ interface CountLimits {
 const usual: CountLimits = { deliveries: 2_000_000, notifications: 200_000, ms: 4000 };
 
 /** Rows of one statement. */
-const together = { deliveries: 50_000, notifications: 2000 };
+const together = { deliveries: 50_000, notifications: 5000 };
+/** So many notifications whose bodies are not read, because they are erased or of another channel, count as one. */
+const withoutBody = 10;
 const sampleLength = 20;
 
 export interface Range {
@@ -79,7 +81,7 @@ export class MeantCounter {
         );
         const read = await onDay(page, undefined);
         if (!read) break;
-        const { walked, reached, counted: row } = read;
+        const { cost, reached, counted: row } = read;
         counted.count += row.count;
         counted.notifications +=
           row.notifications - (row.first_matched !== null && row.first_matched === lastMatched ? 1 : 0);
@@ -88,7 +90,7 @@ export class MeantCounter {
           counted.bySubscription.set(id, (counted.bySubscription.get(id) ?? 0) + count);
         for (const [notificationId, subscriptionId] of row.sample)
           if (counted.sample.length < sampleLength) counted.sample.push({ notificationId, subscriptionId });
-        left -= walked;
+        left -= cost;
         if (!reached) break;
         from = reached;
       }
@@ -106,7 +108,9 @@ export class MeantCounter {
   }
 }
 
-interface Page extends Pick<Finding, 'walked' | 'reached'> {
+interface Page extends Pick<Finding, 'reached'> {
+  /** Of the rows that may be looked at. */
+  cost: number;
   counted: Pick<
     CountedRow,
     'count' | 'notifications' | 'first_matched' | 'last_matched' | 'by_subscription' | 'sample'
@@ -119,7 +123,7 @@ async function counting(query: Query, day: number, meant: Meant, bounds: Bounds)
   const [row] = await query<CountedRow>(statements[routeFor(meant)](day), values);
   const { walked, last_notification: lastId, last_subscription: lastSubscription } = row!;
   const last = { notificationId: lastId!, subscriptionId: lastSubscription! };
-  return { walked, reached: walked < bounds.scan ? undefined : last, counted: row! };
+  return { cost: walked, reached: walked < bounds.scan ? undefined : last, counted: row! };
 }
 
 async function missed(
@@ -129,9 +133,9 @@ async function missed(
   subscription: Subscription,
   bounds: Bounds,
 ): Promise<Page> {
-  const { found, walked, reached } = await findMissedOnDay(query, day, meant, subscription, bounds);
+  const { found, walked, reached, withBody } = await findMissedOnDay(query, day, meant, subscription, bounds);
   return {
-    walked,
+    cost: withBody + Math.ceil((walked - withBody) / withoutBody),
     reached,
     counted: {
       count: found.length,

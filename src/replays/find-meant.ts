@@ -36,6 +36,11 @@ export interface Finding {
   reached: DeliveryKey | undefined;
 }
 
+export interface FindingMissed extends Finding {
+  /** Of the rows, those whose bodies were read. */
+  withBody: number;
+}
+
 /** The days that may have deliveries between the bounds. */
 export const daysWithin = (
   days: readonly LedgerDay[],
@@ -99,7 +104,7 @@ export async function findMissedOnDay(
   { selection, states }: Meant,
   subscription: Subscription,
   bounds: Bounds,
-): Promise<Finding> {
+): Promise<FindingMissed> {
   const channels = subscription.channels.map(({ channel }) => channel);
   const rows = await query<NotificationRow>(findNotifications(day), {
     channels: selection.channels ? channels.filter((channel) => selection.channels!.includes(channel)) : channels,
@@ -114,15 +119,16 @@ export async function findMissedOnDay(
     const { notification_id: notificationId, channel, characteristics, main_object: mainObject, state } = row;
     if (notificationId === null || found.length === bounds.limit) break;
     if (state !== null && !states.includes(state)) continue;
-    // Of one that is erased nobody can tell; it is counted, and passed over.
-    if (!row.is_erased && !matches({ channel, characteristics: characteristics ?? {} })) continue;
     const isNew = state === null;
+    // Of one that is erased nobody can tell whether it fits. A delivery of it is counted, and passed over.
+    if (row.is_erased ? isNew : !matches({ channel, characteristics: characteristics ?? {} })) continue;
     const objectKey = isNew && mainObject !== null ? objectKeyFor(subscription, mainObject) : null;
     found.push({ notificationId, subscriptionId: subscription.id, isNew, objectKey, isErased: row.is_erased });
   }
   const { walked, is_end: isEnd, last_notification: lastId } = rows[0]!;
   const last = { notificationId: lastId!, subscriptionId: lowestId };
-  return { found, walked, reached: reachedBy(found, bounds, isEnd, last) };
+  const withBody = rows.filter((row) => row.notification_id !== null && !row.is_erased).length;
+  return { found, walked, reached: reachedBy(found, bounds, isEnd, last), withBody };
 }
 
 /** Of the notifications that `findMissedOnDay` will look at: what is sent is as it was found. */

@@ -886,6 +886,35 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       ]);
     });
 
+    it('means nothing whose body is erased, but dead letters of it, and its dry run comes past those', async () => {
+      const id = await newSubscription({ channels: [{ channel: 'cases', filters: { zaak_type: 'a' } }] });
+      const fits = { channel: 'cases', body: body('https://cases.example/1', 'a') };
+      const erased = await notifications(100, { ...fits, agoMs: hourMs / 15 });
+      await sql('UPDATE notification SET body = NULL');
+      await dead(erased.slice(0, 1), id);
+      await dead(erased.slice(1, 2), id, {}, 'delivered');
+      await notifications(20, { channel: 'people', agoMs: hourMs / 20 });
+      const kept = await notifications(10, { ...fits, agoMs: hourMs / 30 });
+      const acceptedTo = new Date((await test.now()) - hourMs / 120).toISOString();
+      const selection = { everythingFor: id, acceptedTo };
+      const range = {
+        after: { notificationId: lowestIdAt(0), subscriptionId: lowestSubscription },
+        before: lowestIdAt(await test.now()),
+      };
+      const limits = { deliveries: 0, notifications: 30, ms: 60_000 };
+      const meant = meantBy('replay', selection, true);
+      expect(await counter.count(meant, range, directory.find(id), limits)).toMatchObject({
+        count: 11,
+        searchedTo: undefined,
+      });
+      const replay = await create(selection);
+      expect(await run()).toBe(10);
+      expect(await now(replay)).toMatchObject({ counted: 11, found: 11, done: 10, skipped: { bodyErased: 1 } });
+      const rows = await sql<{ id: string }>(`SELECT notification_id AS id FROM delivery WHERE state = 'waiting'`);
+      expect(rows.map((row) => row.id).sort()).toEqual(kept);
+      expect((await replays.dryRun('replay', selection, true)).count).toBe(1);
+    });
+
     it('sends one notification alone, whether there was a delivery or not', async () => {
       const ids = await notifications(3, { channel: 'cases', body: body('https://cases.example/1', 'a') });
       const [id, other] = [
