@@ -129,7 +129,7 @@ const mostLookedAt = 1000;
 const unsent = `state BETWEEN 'waiting' AND 'held' AND subscription_id IS NOT NULL`;
 
 /** As `lowestIdAt`. */
-const lowestId = (time: string): string =>
+const lowestIdInSql = (time: string): string =>
   `(lpad(to_hex((extract(epoch FROM ${time}) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid`;
 
 /** Of those that have failed, the oldest: among all that wait, or among what was accepted since the last success. */
@@ -163,7 +163,7 @@ export const findFailing = statement(
    )
    SELECT unsent.subscription_id, unsent.nr = $most AS at_end, failing.count, failing.since, failing.reason
    FROM unsent LEFT JOIN LATERAL (
-     SELECT last_delivered_at, ${lowestId('last_delivered_at')} AS lowest_id FROM activity
+     SELECT last_delivered_at, ${lowestIdInSql('last_delivered_at')} AS lowest_id FROM activity
      WHERE bucket_seconds = ${hours.seconds} AND kind = 'subscription' AND id = unsent.subscription_id::text
        AND last_delivered_at IS NOT NULL
      ORDER BY at DESC LIMIT 1

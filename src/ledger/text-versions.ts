@@ -39,12 +39,8 @@ export const readVersions = perDay(
 );
 
 /** Of notifications of one day, those whose text is there. */
-export function readTextVersions(
-  connection: { query: Query },
-  day: number,
-  ids: readonly string[],
-): Promise<ReadText[]> {
-  return ids.length === 0 ? Promise.resolve([]) : connection.query<ReadText>(readVersions(day), { ids });
+export function readTextVersions(ledger: { query: Query }, day: number, ids: readonly string[]): Promise<ReadText[]> {
+  return ids.length === 0 ? Promise.resolve([]) : ledger.query<ReadText>(readVersions(day), { ids });
 }
 
 /** Whether no text of notifications of one day was erased or written anew since it was read. */

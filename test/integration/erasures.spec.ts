@@ -153,7 +153,15 @@ describe.each(stacks)('erasures on the $name stack', (stack) => {
         await erasures.confirm(id, 1);
         const subscriptionId = randomUUID();
         const replacement = {
-          ...{ request, channel, body: about(hoofdObject), traceParent: null, notBefore, expiresAt: null },
+          ...{
+            request,
+            content: null,
+            channel,
+            body: about(hoofdObject),
+            traceParent: null,
+            notBefore,
+            expiresAt: null,
+          },
           ...{ subscriptionIds: [subscriptionId], inOrder: null },
         };
         const version = await test.catalogueVersion();

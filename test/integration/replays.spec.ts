@@ -898,7 +898,7 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       const acceptedTo = new Date((await test.now()) - hourMs / 120).toISOString();
       const selection = { everythingFor: id, acceptedTo };
       const range = {
-        after: { notificationId: lowestIdAt(0), subscriptionId: lowestSubscription },
+        after: { notificationId: lowestIdAt(0), subscriptionId: lowestId },
         before: lowestIdAt(await test.now()),
       };
       const limits = { deliveries: 0, notifications: 30, ms: 60_000 };
