@@ -3,6 +3,7 @@ import { AuditLog } from '../audit/audit-log.js';
 import { AdminController } from '../auth/auth.decorators.js';
 import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { NeedsUserRole } from '../auth/user-roles.js';
+import { Catalogue } from '../catalogue/catalogue.service.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { ConflictProblem, MaybeDoneProblem, NotFoundProblem, UnavailableProblem } from '../infra/http/problem.js';
@@ -16,6 +17,9 @@ import { dayOfId } from '../ledger/partitions.js';
 import { cancel } from '../ledger/cancel.js';
 import type { AlsoThen } from '../ledger/change-state.js';
 import { retryNow } from '../ledger/retry-now.js';
+import { stateOf } from '../ledger/state-of.js';
+import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
+import { stateOf as stateOfSubscription } from '../subscriptions/subscription-state.js';
 import { AttemptStates, type AttemptState } from '../delivery/attempt-states.js';
 import { deliveriesQuery } from './deliveries-query.js';
 import { boundedDescription, criteriaOf } from './search-query.js';
@@ -43,6 +47,8 @@ export class DeliveriesController {
     private readonly reader: DeliveryReader,
     private readonly postgres: Postgres,
     private readonly attemptStates: AttemptStates,
+    private readonly catalogue: Catalogue,
+    private readonly subscriptions: SubscriptionDirectory,
   ) {}
 
   @Get()
@@ -88,7 +94,7 @@ export class DeliveriesController {
     answer: deliveryOutput,
     problems: {
       ...unknownDelivery,
-      409: '`delivery-delivered`: it has arrived already. `body-erased`: there is nothing left to send.',
+      409: '`delivery-delivered`: it has arrived already. `body-erased`: there is nothing left to send. `subscription-deleted`, `subscription-disabled`: there is nobody to send it to. Nothing was done.',
     },
   })
   async retry(
@@ -97,6 +103,7 @@ export class DeliveriesController {
   ): Promise<ReturnType<typeof deliveryToShow>> {
     const key = { notificationId, subscriptionId };
     await this.refuseAway(key);
+    await this.refuseInVain(key);
     const result = await retryNow(this.postgres, key, noteAs('delivery.retried', key));
     if (result === 'not-found') throw noSuchDelivery();
     if (result === 'delivered') throw new ConflictProblem('delivery-delivered', 'The delivery has arrived already.');
@@ -148,6 +155,16 @@ export class DeliveriesController {
     const delivery = await readBack(() => this.reader.find(key));
     if (!delivery) throw new MaybeDoneProblem(new Error('The day of the delivery left while it was changed.'));
     return delivery;
+  }
+
+  /** A worker would end it again without a call, and write over the reason for which it had ended. */
+  private async refuseInVain(key: DeliveryKey): Promise<void> {
+    await this.catalogue.refresh(); // another process may have changed the subscription a moment ago
+    const subscription = stateOfSubscription(this.subscriptions.find(key.subscriptionId));
+    if (subscription === 'active' || subscription === 'paused') return;
+    const state = await stateOf(this.postgres, key);
+    if (state === undefined || state === 'delivered') return; // the retry itself is refused, for that
+    throw new ConflictProblem(`subscription-${subscription}`, `The subscription is ${subscription}. Nothing was done.`);
   }
 
   /**

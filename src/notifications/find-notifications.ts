@@ -47,7 +47,8 @@ export const countDeliveries = statement(
 
 export const subscriptionsOf = statement(
   'read-subscriptions-of-deliveries',
-  `SELECT id, owner_client_id, callback_url FROM subscription WHERE id = ANY ($ids::uuid[])`,
+  `SELECT id, owner_client_id, callback_url, disabled_at, paused_at, deleted_at IS NOT NULL AS is_deleted
+   FROM subscription WHERE id = ANY ($ids::uuid[])`,
 );
 
 /** Replays that sent deliveries again, cancelled or closed them, with others. One that ended long ago is missing. */

@@ -3,6 +3,7 @@ import { toCursor as toDeliveryCursor } from '../deliveries/delivery-cursor.js';
 import { attemptOutput, attemptToShow, deliveryOutput, deliveryToShow } from '../deliveries/delivery-output.js';
 import { pageEnd } from '../deliveries/search-query.js';
 import { deliveryStates } from '../ledger/delivery.js';
+import { subscriptionStates } from '../subscriptions/subscription-state.js';
 import { mostListed } from './find-notifications.js';
 import { toCursor } from './notification-cursor.js';
 import type {
@@ -60,6 +61,9 @@ const shownDeliveryOutput = z
       .string()
       .nullable()
       .describe('Of its subscription, as it is now; null: there is no such subscription.'),
+    subscription: z
+      .enum(subscriptionStates)
+      .describe('How its subscription is now: to one that is disabled or deleted nothing is sent again.'),
     attempts: z.array(attemptOutput).describe('The latest 20; `GET /admin/v1/deliveries/…` has all.'),
   })
   .meta({ id: 'DeliveryOfNotification' });
@@ -152,6 +156,7 @@ const shownToShow = ({ delivery, attempts, subscription }: ShownDelivery): z.out
   ...deliveryToShow(delivery),
   owner: subscription?.owner ?? null,
   callbackUrl: subscription?.callbackUrl ?? null,
+  subscription: subscription?.state ?? 'deleted',
   attempts: attempts.map(attemptToShow),
 });
 

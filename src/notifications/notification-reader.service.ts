@@ -7,6 +7,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import type { DeliveryKey, DeliveryState } from '../ledger/delivery.js';
 import { lowestId } from '../ledger/partitions.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
+import { stateOf, type SubscriptionState } from '../subscriptions/subscription-state.js';
 import * as statements from './find-notifications.js';
 import { storyOf, type AuditedAction, type StoryEvent, type StoryOfDelivery, type WorkOnMany } from './story.js';
 
@@ -42,8 +43,8 @@ export interface ShownDelivery {
   delivery: KnownDelivery;
   /** The latest of them. */
   attempts: KnownAttempt[];
-  /** Null: there is no such subscription. */
-  subscription: { owner: string; callbackUrl: string } | null;
+  /** Null: there is no such subscription. One that was deleted lately is there, and says so. */
+  subscription: { owner: string; callbackUrl: string; state: SubscriptionState } | null;
 }
 
 /** All that is known of one notification, with some of its deliveries. */
@@ -142,14 +143,14 @@ export class NotificationReader {
     const ids = deliveries.map(({ subscriptionId }) => subscriptionId);
     const [attempts, rows] = await Promise.all([
       this.deliveries.attemptsOfEach(deliveries, mostAttempts),
-      this.postgres.queryAside<{ id: string; owner_client_id: string; callback_url: string }>(
-        statements.subscriptionsOf,
-        { ids },
-      ),
+      this.postgres.queryAside<SubscriptionRow>(statements.subscriptionsOf, { ids }),
     ]);
     const attemptsOf = groupedBy(attempts, ({ key }) => key.subscriptionId);
     const subscriptions = new Map(
-      rows.map((row) => [row.id, { owner: row.owner_client_id, callbackUrl: row.callback_url }]),
+      rows.map((row) => {
+        const state = stateOf(row.is_deleted ? undefined : { disabledAt: row.disabled_at, pausedAt: row.paused_at });
+        return [row.id, { owner: row.owner_client_id, callbackUrl: row.callback_url, state }];
+      }),
     );
     return deliveries.map((delivery) => ({
       delivery,
@@ -207,6 +208,15 @@ interface ContentRow {
   action: string | null;
   characteristics: Record<string, string> | null;
   deliveries: Partial<Record<DeliveryState, number>>;
+}
+
+interface SubscriptionRow {
+  id: string;
+  owner_client_id: string;
+  callback_url: string;
+  disabled_at: Date | null;
+  paused_at: Date | null;
+  is_deleted: boolean;
 }
 
 interface ActionRow {

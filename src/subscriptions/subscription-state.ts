@@ -5,5 +5,5 @@ export const subscriptionStates = ['active', 'paused', 'disabled', 'deleted'] as
 export type SubscriptionState = (typeof subscriptionStates)[number];
 
 /** @param subscription undefined: there is none any more */
-export const stateOf = (subscription: Subscription | undefined): SubscriptionState =>
+export const stateOf = (subscription: Pick<Subscription, 'disabledAt' | 'pausedAt'> | undefined): SubscriptionState =>
   !subscription ? 'deleted' : subscription.disabledAt ? 'disabled' : subscription.pausedAt ? 'paused' : 'active';

@@ -613,7 +613,7 @@ const calls: Record<string, () => Promise<Call>> = {
     };
   },
   delivery_retry: async () => {
-    const id = await delivery('failed');
+    const id = await delivery('failed', (await subscription()).id);
     return {
       method: 'POST',
       path: `/admin/v1/deliveries/${id}/retry`,

@@ -370,6 +370,28 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     expect(cancelled).toMatchObject({ status: 409, json: { code: 'delivery-ended' } });
   });
 
+  it('refuses to retry what nobody is there for, and leaves it the dead letter that it was', async () => {
+    await admin.put(`/admin/v1/subscriptions/${subscriptionId}/retry-policy`, { maxRetries: 0 });
+    receiver.next(answer(503));
+    const notificationId = await publish();
+    const dead = await becomes(notificationId, 'failed');
+    const refusal = async () => {
+      const { status, json } = await admin.post(`${pathOf(notificationId)}/retry`);
+      return [status, json.code];
+    };
+    const shown = async () => (await admin.get(`/admin/v1/notifications/${notificationId}`)).json.deliveries;
+    receiver.next(answer(410));
+    await publish();
+    const subscription = `/admin/v1/subscriptions/${subscriptionId}`;
+    await eventually(async () => (await admin.get(subscription)).json.disabledAt, 'the subscription to be disabled');
+    expect(await refusal()).toEqual([409, 'subscription-disabled']);
+    expect(await shown()).toMatchObject([{ subscription: 'disabled' }]);
+    await admin.api.delete(`/abonnement/${subscriptionId}`);
+    expect(await refusal()).toEqual([409, 'subscription-deleted']);
+    expect(await shown()).toMatchObject([{ subscription: 'deleted' }]);
+    expect((await admin.get(pathOf(notificationId))).json).toEqual(dead);
+  });
+
   it('cancels the unfinished deliveries of a subscription that is deleted', async () => {
     receiver.next(answer(500));
     const notificationId = await publish();

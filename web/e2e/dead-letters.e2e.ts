@@ -213,6 +213,29 @@ test('one that may have arrived is sent again only when that is confirmed', asyn
   await heraut.becomes('delivered', id, subscriptionId);
 });
 
+test('nothing is offered to be sent again where its subscription is disabled or deleted', async ({ open, heraut }) => {
+  const failing = await broken(heraut, 1);
+  const { subscriptionId } = failing;
+  failing.receiver.next(answer(410));
+  await heraut.publish(failing.channel);
+  const subscription = async () => (await heraut.api.call('GET', `/admin/v1/subscriptions/${subscriptionId}`)).body;
+  await expect.poll(subscription).toMatchObject({ disabledAt: expect.any(String) });
+  const page = await open(`dead-letters?subscription=${subscriptionId}`);
+  const group = page.getByRole('group', { name: 'answered 5xx' });
+  await group.getByRole('button', { name: /^Show the dead letters/ }).click();
+  const [id] = failing.notificationIds;
+  await expect(group.getByRole('button', { name: `Send again: ${id}` })).toBeDisabled();
+  await open(`notifications/${id}`);
+  const deliveries = page.getByRole('list', { name: 'Deliveries' });
+  await expect(deliveries.getByText('disabled')).toBeVisible();
+  await expect(deliveries.getByRole('button', { name: 'Send again' })).toHaveCount(0);
+  await heraut.unsubscribe(subscriptionId);
+  await page.reload();
+  await expect(deliveries.getByText('deleted')).toBeVisible();
+  await expect(deliveries.getByRole('button', { name: 'Send again' })).toHaveCount(0);
+  await failing.receiver.stop();
+});
+
 test('a group is sent again after a dry run, at a rate, and its page shows how far it is', async ({ open, heraut }) => {
   const failing = await broken(heraut, 3);
   failing.receiver.always(protectedReceiver);

@@ -28,12 +28,14 @@ const isDead = ({ state }: Delivery): boolean => deadStates.some((each) => each 
 interface Props {
   group: Group;
   label: string;
+  /** Its subscription is there, and gets deliveries. */
+  isSendable: boolean;
   criteria: Criteria;
   choice: Choice;
 }
 
 /** The single dead letters of a group. */
-export function LettersOfGroup({ group, label, criteria, choice }: Props) {
+export function LettersOfGroup({ group, label, isSendable, criteria, choice }: Props) {
   const t = useDeadLettersTexts();
   const format = useFormat();
   const may = useMay('operator');
@@ -167,7 +169,7 @@ export function LettersOfGroup({ group, label, criteria, choice }: Props) {
           <Button
             size="compact-xs"
             variant="default"
-            disabled={!may}
+            disabled={!may || !isSendable}
             loading={underWay.some((each) => isSame(each, row))}
             aria-label={t('sendOneAgain', { id: row.notificationId })}
             onClick={() => (row.state === 'unknown' ? setAsked(row) : send(row))}

@@ -161,7 +161,13 @@ function GroupRow({ group, receiver, criteria, choice, isOpen, onToggle, onAct }
       </div>
       {isOpen && (
         <div className={classes.letters}>
-          <LettersOfGroup group={key} label={`${receiver}: ${error}`} criteria={criteria} choice={choice} />
+          <LettersOfGroup
+            group={key}
+            label={`${receiver}: ${error}`}
+            isSendable={isSendable}
+            criteria={criteria}
+            choice={choice}
+          />
         </div>
       )}
     </div>

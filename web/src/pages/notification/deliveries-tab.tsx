@@ -11,6 +11,7 @@ import { usePlainError } from '../../parts/plain-error.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { allOf, useUrlState } from '../../parts/url-state.ts';
+import { SubscriptionState } from '../../selection/dry-run-result.tsx';
 import { useMay } from '../../shell/session.tsx';
 import { AllDeliveries } from './all-deliveries.tsx';
 import { DeliveryDetail } from './delivery-detail.tsx';
@@ -84,7 +85,7 @@ interface RowProps {
 
 function DeliveryRow({ id, delivery, isOpen, onToggle }: RowProps) {
   const t = useNotificationTexts();
-  const { subscriptionId, callbackUrl, owner, state } = delivery;
+  const { subscriptionId, callbackUrl, owner, subscription, state } = delivery;
   const name = callbackUrl ?? t('deleted');
   const detail = `attempts-${subscriptionId}`;
   return (
@@ -107,7 +108,8 @@ function DeliveryRow({ id, delivery, isOpen, onToggle }: RowProps) {
         <div className={classes.who}>
           <AnchorLink size="sm" to="/subscriptions/$id" params={{ id: subscriptionId }}>
             <bdi>{name}</bdi>
-          </AnchorLink>
+          </AnchorLink>{' '}
+          {callbackUrl !== null && <SubscriptionState state={subscription} />}
           <Text size="xs" c="dimmed" component="div">
             {owner !== null && <bdi>{owner} · </bdi>}
             <WhatNow delivery={delivery} t={t} />
@@ -168,7 +170,7 @@ function Actions({ id, delivery, name }: { id: string; delivery: ShownDelivery; 
   const [asks, setAsks] = useState<'cancel' | 'again' | 'replay'>();
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
-  const { subscriptionId, state } = delivery;
+  const { subscriptionId, subscription, state } = delivery;
   const path = { notificationId: id, subscriptionId };
   const tell = (message: string) => notifications.show({ message });
   const retry = async () => {
@@ -194,8 +196,9 @@ function Actions({ id, delivery, name }: { id: string; delivery: ShownDelivery; 
     }
   };
   if (!may) return null;
-  const canRetry = state === 'waiting' || state === 'held';
-  const canSendAgain = ['failed', 'expired', 'cancelled', 'unknown', 'delivered'].includes(state);
+  const isSendable = subscription !== 'deleted' && subscription !== 'disabled';
+  const canRetry = isSendable && (state === 'waiting' || state === 'held');
+  const canSendAgain = isSendable && ['failed', 'expired', 'cancelled', 'unknown', 'delivered'].includes(state);
   return (
     <div className={classes.actions}>
       <Group gap="xs" wrap="nowrap">
