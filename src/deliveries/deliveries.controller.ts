@@ -94,7 +94,7 @@ export class DeliveriesController {
     answer: deliveryOutput,
     problems: {
       ...unknownDelivery,
-      409: '`delivery-delivered`: it has arrived already. `body-erased`: there is nothing left to send. `subscription-deleted`, `subscription-disabled`: there is nobody to send it to. Nothing was done.',
+      409: '`delivery-delivered`: it has arrived already. `body-erased`: there is nothing left to send. `subscription-deleted`, `subscription-disabled`: there is nobody to send it to. `subscription-paused`: it has not ended, and is held until the subscription is resumed. `delivery-in-line`: an earlier one about the same object goes first. Nothing was done.',
     },
   })
   async retry(
@@ -107,6 +107,8 @@ export class DeliveriesController {
     const result = await retryNow(this.postgres, key, noteAs('delivery.retried', key));
     if (result === 'not-found') throw noSuchDelivery();
     if (result === 'delivered') throw new ConflictProblem('delivery-delivered', 'The delivery has arrived already.');
+    if (result === 'in-line')
+      throw new ConflictProblem('delivery-in-line', 'An earlier delivery about the same object goes first.');
     if (result === 'erased') throw new ConflictProblem('body-erased', 'The body of the notification was erased.');
     return deliveryToShow(await this.findChanged(key));
   }
@@ -157,13 +159,17 @@ export class DeliveriesController {
     return delivery;
   }
 
-  /** A worker would end it again without a call, and write over the reason for which it had ended. */
+  /**
+   * A worker would end it again without a call, and write over the reason for which it had ended, or hold it again. One
+   * that has ended is sent again also where the subscription is paused: when that is resumed.
+   */
   private async refuseInVain(key: DeliveryKey): Promise<void> {
     await this.catalogue.refresh(); // another process may have changed the subscription a moment ago
     const subscription = stateOfSubscription(this.subscriptions.find(key.subscriptionId));
-    if (subscription === 'active' || subscription === 'paused') return;
-    const state = await stateOf(this.postgres, key);
+    if (subscription === 'active') return;
+    const state = (await stateOf(this.postgres, key))?.state;
     if (state === undefined || state === 'delivered') return; // the retry itself is refused, for that
+    if (subscription === 'paused' && state !== 'waiting' && state !== 'held') return;
     throw new ConflictProblem(`subscription-${subscription}`, `The subscription is ${subscription}. Nothing was done.`);
   }
 

@@ -37,12 +37,13 @@ export async function retryNow(
   postgres: Postgres,
   key: DeliveryKey,
   also?: AlsoThen,
-): Promise<'retried' | 'not-found' | 'delivered' | 'erased'> {
+): Promise<'retried' | 'not-found' | 'delivered' | 'erased' | 'in-line'> {
   const first: ChangeOptions['first'] = (query, day) => renewTextVersions(query, day, [key.notificationId]);
   if (await changeState(postgres, key, retryOne, { also, first })) return 'retried';
-  const state = await stateOf(postgres, key);
-  // Queued or being sent: what was asked for is about to happen. In line: it will, when it is its turn.
-  if (state === undefined) return 'not-found';
-  if (state === 'delivered') return 'delivered';
-  return mayBeRetried.has(state) ? 'erased' : 'retried';
+  const found = await stateOf(postgres, key);
+  if (found === undefined) return 'not-found';
+  if (found.state === 'delivered') return 'delivered';
+  if (found.heldFor === 'order') return 'in-line';
+  // Queued or being sent: what was asked for is about to happen.
+  return mayBeRetried.has(found.state) ? 'erased' : 'retried';
 }

@@ -392,6 +392,32 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     expect((await admin.get(pathOf(notificationId))).json).toEqual(dead);
   });
 
+  it('refuses to retry what would only be held again, and sends it when that is over', async () => {
+    const subscription = `/admin/v1/subscriptions/${subscriptionId}`;
+    await admin.put(`${subscription}/retry-policy`, { backoffFactor: 600 });
+    await admin.patch(subscription, { ordering: 'per-object' });
+    const refusal = async (notificationId: string) => {
+      const { status, json } = await admin.post(`${pathOf(notificationId)}/retry`);
+      return [status, json.code];
+    };
+    receiver.next(answer(500));
+    const first = await publish();
+    await becomes(first, 'waiting');
+    const second = await publish();
+    expect(await becomes(second, 'held')).toMatchObject({ heldFor: 'order' });
+    expect(await refusal(second)).toEqual([409, 'delivery-in-line']);
+    await admin.post(`${subscription}/pause`);
+    expect(await refusal(first)).toEqual([409, 'subscription-paused']);
+    expect(await becomes(first, 'waiting')).toMatchObject({ generation: 1 });
+    // One that has ended is held, and goes when the subscription is resumed.
+    await admin.post(`${pathOf(first)}/cancel`);
+    expect((await admin.post(`${pathOf(first)}/retry`)).status).toBe(202);
+    expect(await becomes(first, 'held')).toMatchObject({ heldFor: expect.stringMatching(/^(paused|order)$/) });
+    await admin.post(`${subscription}/resume`);
+    await becomes(first, 'delivered');
+    await becomes(second, 'delivered');
+  });
+
   it('cancels the unfinished deliveries of a subscription that is deleted', async () => {
     receiver.next(answer(500));
     const notificationId = await publish();

@@ -433,7 +433,7 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
   it('leaves in line one that an operator retries there', async () => {
     anew();
     const [, second] = [await accept('a'), await accept('a')];
-    expect(await retryNow(test.postgres, second)).toBe('retried');
+    expect(await retryNow(test.postgres, second)).toBe('in-line');
     expect(await stateOf(second)).toBe('held for order');
   });
 

@@ -53,6 +53,33 @@ test('a notification is followed, retried, cancelled and sent again where it sta
   await expect(page.getByRole('list', { name: 'Deliveries' }).getByText('cancelled')).toBeVisible();
 });
 
+test('no try is offered where it would only be held again', async ({ open, heraut, receiver }) => {
+  const channel = await heraut.createChannel();
+  const path = `/admin/v1/subscriptions/${await heraut.subscribe({ channel, url: receiver.url })}`;
+  const subscription = path.split('/').at(-1)!;
+  await heraut.api.call('PUT', `${path}/retry-policy`, { body: { backoffFactor: 600 } });
+  await heraut.api.call('PATCH', path, { body: { ordering: 'per-object' } });
+  receiver.next(answer(500));
+  const first = await heraut.publish(channel);
+  await heraut.becomes('waiting', first.id, subscription);
+  const second = await heraut.publish(channel);
+  await heraut.becomes('held', second.id, subscription);
+  const page = await open(`notifications/${second.id}`);
+  const deliveries = page.getByRole('list', { name: 'Deliveries' });
+  const [tryNow, cancel] = ['Try now', 'Cancel'].map((name) => deliveries.getByRole('button', { name, exact: true }));
+  await expect(deliveries.getByText('an earlier one about the same object goes first')).toBeVisible();
+  await expect(cancel!).toBeVisible();
+  await expect(tryNow!).toHaveCount(0);
+  await open(`notifications/${first.id}`);
+  await expect(tryNow!).toBeVisible();
+  // The page that was read before the pause is told so, and the delivery stays as it is.
+  await heraut.api.call('POST', `${path}/pause`);
+  await tryNow!.click();
+  await expect(deliveries.getByRole('alert')).toContainText('paused');
+  await expect(tryNow!).toHaveCount(0);
+  expect(await heraut.delivery(first.id, subscription)).toMatchObject({ state: 'waiting' });
+});
+
 test('a notification is sent again to all who missed it, and to nobody else', async ({ open, heraut, receiver }) => {
   const channel = await heraut.createChannel();
   const failing = await Receiver.start();

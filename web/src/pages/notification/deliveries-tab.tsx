@@ -170,12 +170,12 @@ function Actions({ id, delivery, name }: { id: string; delivery: ShownDelivery; 
   const [asks, setAsks] = useState<'cancel' | 'again' | 'replay'>();
   const [isBusy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
-  const { subscriptionId, subscription, state } = delivery;
+  const { subscriptionId, subscription, state, heldFor } = delivery;
   const path = { notificationId: id, subscriptionId };
   const tell = (message: string) => notifications.show({ message });
   const retry = async () => {
     await answerOf(api.POST('/admin/v1/deliveries/{notificationId}/{subscriptionId}/retry', { params: { path } }));
-    tell(t('retried'));
+    tell(t(!isEnded(state) ? 'retried' : subscription === 'paused' ? 'sentAgainLater' : 'sentAgain'));
     await refresh();
   };
   const cancel = async () => {
@@ -197,7 +197,9 @@ function Actions({ id, delivery, name }: { id: string; delivery: ShownDelivery; 
   };
   if (!may) return null;
   const isSendable = subscription !== 'deleted' && subscription !== 'disabled';
-  const canRetry = isSendable && (state === 'waiting' || state === 'held');
+  // Otherwise it would only be held again.
+  const mayGoNow = isSendable && subscription !== 'paused' && heldFor !== 'order';
+  const canRetry = mayGoNow && (state === 'waiting' || state === 'held');
   const canSendAgain = isSendable && ['failed', 'expired', 'cancelled', 'unknown', 'delivered'].includes(state);
   return (
     <div className={classes.actions}>
