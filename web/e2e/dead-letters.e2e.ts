@@ -386,6 +386,38 @@ test('what another operator did in between is explained, and the new count is of
   await asTimePasses(page, () => expect(none).toBeVisible(atOnce));
 });
 
+test('what dies after the count is neither closed nor sent again', async ({ open, page, heraut }) => {
+  const failing = await broken(heraut, 1);
+  const dies = async () => {
+    const { id } = await heraut.publish(failing.channel);
+    await heraut.becomes('failed', id, failing.subscriptionId);
+    return id;
+  };
+  const list = `dead-letters?channel=${failing.channel}`;
+  await open(list);
+  await page.getByRole('button', { name: 'Close all' }).click();
+  const closing = page.getByRole('dialog', { name: 'Close dead letters' });
+  await closing.getByRole('textbox', { name: 'Reason' }).fill('sent by hand');
+  await expect(closing.getByRole('button', { name: 'Close 1', exact: true })).toBeEnabled();
+  const later = await dies();
+  await closing.getByRole('button', { name: 'Close 1', exact: true }).click();
+  await expect(page.getByText('1 of 1')).toBeVisible();
+  await heraut.becomes('cancelled', failing.notificationIds[0]!, failing.subscriptionId);
+  expect((await heraut.delivery(later, failing.subscriptionId)).state).toBe('failed');
+
+  await open(list);
+  await page.getByRole('button', { name: 'Send all again' }).click();
+  const sending = page.getByRole('dialog', { name: 'Send again' });
+  await expect(sending.getByRole('button', { name: 'Send 1 again' })).toBeEnabled();
+  const last = await dies();
+  failing.receiver.always(protectedReceiver);
+  await sending.getByRole('button', { name: 'Send 1 again' }).click();
+  await expect(page.getByText('1 of 1')).toBeVisible();
+  await heraut.becomes('delivered', later, failing.subscriptionId);
+  expect((await heraut.delivery(last, failing.subscriptionId)).state).toBe('failed');
+  await failing.receiver.stop();
+});
+
 test('a list of many stays small in the document, and reaches its end; no more is selected than an address can name', async ({
   open,
   heraut,

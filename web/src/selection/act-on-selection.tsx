@@ -37,9 +37,6 @@ const textsOf = {
   cancel: { action: 'cancelThem', hint: 'cancelHint' },
 } as const satisfies Record<Replay['kind'], object>;
 
-/** The request without its count: it may be counted anew before it is tried again, and is the same nevertheless. */
-const withoutCount = (body: object): string => JSON.stringify({ ...body, confirm: undefined });
-
 interface Props {
   kind: Replay['kind'];
   selection: Selection;
@@ -106,24 +103,27 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
   };
   const create = (confirm: number, asOf: string): Promise<Replay> => {
     const said = note.trim() || undefined;
+    const meant = untilCounted(selection, asOf);
+    // The same one after it was counted anew.
+    const asked = (body: object) => JSON.stringify({ ...body, selection, confirm: undefined });
     if (kind === 'cancel') {
-      const body = { selection: untilCounted(selection, asOf), confirm, note: said };
+      const body = { selection: meant, confirm, note: said };
       return once(
         body,
         (sent, header) => answerOf(api.POST('/admin/v1/deliveries/cancel', { params: { header }, body: sent })),
-        withoutCount({ ...body, selection }),
+        asked(body),
       );
     }
     if (kind === 'close') {
-      const body = { selection, confirm, note: note.trim() };
+      const body = { selection: meant, confirm, note: note.trim() };
       return once(
         body,
         (sent, header) => answerOf(api.POST('/admin/v1/deliveries/close', { params: { header }, body: sent })),
-        withoutCount(body),
+        asked(body),
       );
     }
     const body = {
-      selection,
+      selection: meant,
       onlyMissed: !isWithDelivered,
       ratePerSecond: Number(rate),
       startAt,
@@ -134,7 +134,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
     return once(
       body,
       (sent, header) => answerOf(api.POST('/admin/v1/replays', { params: { header }, body: sent })),
-      withoutCount(body),
+      asked(body),
     );
   };
 
