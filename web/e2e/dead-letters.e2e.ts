@@ -418,6 +418,31 @@ test('what dies after the count is neither closed nor sent again', async ({ open
   await failing.receiver.stop();
 });
 
+test('what one replay sent in vain is closed as that, and the page of the work leads to the replay', async ({
+  open,
+  page,
+  heraut,
+}) => {
+  const failing = await broken(heraut, 1);
+  await open(`dead-letters?subscription=${failing.subscriptionId}`);
+  await page.getByRole('button', { name: 'Send all again' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Send 1 again' }).click();
+  await expect(page.getByText('1 of 1')).toBeVisible();
+  const replay = page.url().split('/').at(-1)!;
+  await heraut.becomes('failed', failing.notificationIds[0]!, failing.subscriptionId);
+  await open(`dead-letters?replay=${replay}`);
+  await page.getByRole('button', { name: 'Close all' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Close dead letters' });
+  await dialog.getByRole('textbox', { name: 'Reason' }).fill('they have it from us');
+  await dialog.getByRole('button', { name: 'Close 1', exact: true }).click();
+  await expect(page).not.toHaveURL(new RegExp(replay));
+  await expect(page.getByRole('main').getByRole('link', { name: replay })).toBeVisible();
+  await page.getByRole('link', { name: 'Replays' }).click();
+  const works = page.getByRole('table', { name: 'Replays, the newest first' });
+  await expect(works.getByText(`Sent again by …${replay.slice(-12)}`)).toBeVisible();
+  await failing.receiver.stop();
+});
+
 test('a list of many stays small in the document, and reaches its end; no more is selected than an address can name', async ({
   open,
   heraut,

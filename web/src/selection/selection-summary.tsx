@@ -52,6 +52,15 @@ export function SelectionSummary({ selection }: { selection: Selection }) {
     const count = selection.deliveries.length;
     rows.push([t('deliveries'), t('deliveryCount', { count, shown: format.number(count) })]);
   }
+  if (selection.replay) {
+    const id = selection.replay;
+    const link = (
+      <AnchorLink inherit ff="monospace" to="/replays/$id" params={{ id }}>
+        {id}
+      </AnchorLink>
+    );
+    rows.push([t('replay'), link]);
+  }
   if (channels) rows.push([t('channels'), channels.join(', ')]);
   if (acceptedFrom) rows.push([t('acceptedFrom'), format.time(acceptedFrom)]);
   if (acceptedTo) rows.push([t('acceptedTo'), format.time(acceptedTo)]);

@@ -34,6 +34,7 @@ export function useShortSelection({ groups, deliveries, everythingFor, ...select
       : groups && t('groupCount', { count: groups.length, shown: format.number(groups.length) }),
     deliveries && t('deliveryCount', { count: deliveries.length, shown: format.number(deliveries.length) }),
     ofNotification,
+    selection.replay && `${t('replay')} …${selection.replay.slice(-12)}`,
     selection.channels?.join(', '),
     selection.errorClasses?.map((each) => errorName(each)).join(', '),
     !groups && selection.states?.map((each) => stateName(each)).join(', '),
