@@ -81,19 +81,27 @@ export async function dropExpired(
 ): Promise<void> {
   const graceDays = Math.min(deadLettersKept, retentionDays);
   await whileDropping(postgres, dropping, async (connection) => {
+    let failure: unknown;
     for (const { ms, stages, isExpired } of await daysToLeave(connection, retentionDays)) {
       const partitions = partitionsBetween(ms, ms).filter(({ name }) => stages.has(name));
       const old = { day: ms / dayMs, partitions };
-      const size = await sizeOf(connection, partitions);
-      const outcome = isExpired
-        ? await dropDay(connection, old, stages, postgres.isEmbedded, watcher && { watcher, size }, graceDays)
-        : await putBack(connection, old, stages, postgres.isEmbedded);
-      await watcher?.afterwards(old, outcome);
-      logger.log({ ...lineOf[outcome], day: dateOf(old.day), ...(outcome === 'dropped' && size) });
-      // A table has one partition on its way out at a time. The cause that keeps one day from being exported keeps the
-      // next one too.
-      if (outcome === 'in-use' || outcome === 'not-exported' || stopping.aborted) return;
+      try {
+        const size = await sizeOf(connection, partitions);
+        const outcome = isExpired
+          ? await dropDay(connection, old, stages, postgres.isEmbedded, watcher && { watcher, size }, graceDays)
+          : await putBack(connection, old, stages, postgres.isEmbedded);
+        await watcher?.afterwards(old, outcome);
+        logger.log({ ...lineOf[outcome], day: dateOf(old.day), ...(outcome === 'dropped' && size) });
+        // A table has one partition on its way out at a time. The cause that keeps one day from being exported keeps the
+        // next one too.
+        if (outcome === 'in-use' || outcome === 'not-exported') break;
+      } catch (error) {
+        // One that cannot be put back, because its columns are not those of its table any more, keeps no other.
+        failure ??= error;
+      }
+      if (stopping.aborted) break;
     }
+    if (failure !== undefined) throw failure;
   });
 }
 

@@ -235,6 +235,16 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
     },
   );
 
+  it('are dropped also while one cannot be put back, which is told', async () => {
+    const [due, stuck] = [await makeDay(45), await makeDay(40)];
+    const [, delivery] = partitionsBetween(stuck, stuck).map(({ name }) => name);
+    await test.sql(`ALTER TABLE delivery DETACH PARTITION ${delivery}; ALTER TABLE ${delivery} ADD COLUMN former int`);
+    await addDelivery(due, 'delivered');
+    await expect(dropExpired(test.postgres, 41, logger, running)).rejects.toThrow('former');
+    expect((await days()).filter((day) => day < -1)).toEqual([-40, -40]);
+    expect(events).toEqual(['ledger.day-dropped']);
+  });
+
   it('go back into their tables when a delivery was sent again, and has ended, since they were copied', async () => {
     const key = await addDelivery(await makeDay(40), 'failed');
     const before = await days();
