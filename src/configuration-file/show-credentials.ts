@@ -1,4 +1,4 @@
-import { certificatesIn } from '../credentials/check-tls.js';
+import { certificatesIn } from '../credentials/certificates-in.js';
 import type { CredentialParts } from '../credentials/credentials.js';
 import type { TlsIdentity } from '../outbound/outbound.service.js';
 import type { Shown } from './fields-that-differ.js';

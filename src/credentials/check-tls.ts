@@ -1,10 +1,9 @@
-import { createPrivateKey, KeyObject, X509Certificate } from 'node:crypto';
+import { KeyObject, type X509Certificate } from 'node:crypto';
 import { createSecureContext } from 'node:tls';
 import type { InvalidParam } from '../infra/http/problem.js';
 import type { TlsIdentity } from '../outbound/outbound.service.js';
-import { whyUnusable } from './usable-key.js';
-
-const blocks = /-----BEGIN ([A-Z0-9 ]+)-----[\s\S]+?-----END \1-----/g;
+import { certificatesIn } from './certificates-in.js';
+import { readKey } from './usable-key.js';
 
 /**
  * Faults of a TLS identity, by its fields; empty: it can be used.
@@ -30,7 +29,7 @@ export function checkTls({ certificate, key, authority }: TlsIdentity, nowMs: nu
 const noCertificate = (name: string) => ({
   name,
   code: 'invalid-certificate',
-  reason: 'Not one or more certificates in PEM.',
+  reason: 'Not one or more certificates in PEM, with keys on curves that have names.',
 });
 const missing = (name: string, reason: string) => ({ name, code: 'required', reason });
 const hasEnded = ({ validTo }: X509Certificate, nowMs: number) => Date.parse(validTo) <= nowMs;
@@ -52,21 +51,6 @@ function refusedByTls({ certificate, key, authority }: TlsIdentity): InvalidPara
   }
 }
 
-/** A chain has three or four; more cost time that grows with their square. */
-const mostBlocks = 20;
-const blocksIn = (pem: string) => (pem.split('-----BEGIN ').length > mostBlocks + 1 ? [] : [...pem.matchAll(blocks)]);
-
-/** In their order, a receiver's own first. Null: there are none, or there is something else among them. */
-export function certificatesIn(pem: string): X509Certificate[] | null {
-  const found = blocksIn(pem);
-  if (found.length === 0 || found.some(([, type]) => type !== 'CERTIFICATE')) return null;
-  try {
-    return found.map(([block]) => new X509Certificate(block));
-  } catch {
-    return null; // the reason is OpenSSL's, and of no use to a caller
-  }
-}
-
 type Refused = Pick<InvalidParam, 'code' | 'reason'>;
 
 const isKey = (key: KeyObject | Refused | undefined): key is KeyObject => key instanceof KeyObject;
@@ -79,13 +63,7 @@ const encryptedKey: Refused = {
 
 function privateKeyIn(pem: string): KeyObject | Refused {
   if (/BEGIN ENCRYPTED PRIVATE KEY|Proc-Type: 4,ENCRYPTED/.test(pem)) return encryptedKey;
-  if (blocksIn(pem).filter(([, type]) => type?.endsWith('PRIVATE KEY')).length !== 1) return noKey;
-  let key: KeyObject;
-  try {
-    key = createPrivateKey(pem);
-  } catch {
-    return noKey; // the reason is OpenSSL's, and of no use to a caller
-  }
-  const unusable = whyUnusable(key);
-  return unusable === undefined ? key : { code: 'unusable-key', reason: `It cannot be used: ${unusable}.` };
+  const key = readKey(pem);
+  if (key === undefined) return noKey;
+  return typeof key === 'string' ? { code: 'unusable-key', reason: `It cannot be used: ${key}.` } : key;
 }

@@ -4,8 +4,9 @@ import { checkInput } from '../infra/http/check-input.js';
 import { storable } from '../infra/http/input-parts.js';
 import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
 import type { TlsIdentity } from '../outbound/outbound.service.js';
+import { certificatesIn } from './certificates-in.js';
 import { checkHeaders, headerValue } from './check-headers.js';
-import { certificatesIn, checkTls } from './check-tls.js';
+import { checkTls } from './check-tls.js';
 import { clientAuthentications, type CredentialParts, type Credentials } from './credentials.js';
 
 export const maxAuthLength = 16_384;

@@ -1,5 +1,6 @@
-import { createHash, X509Certificate } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { TlsIdentity } from '../outbound/outbound.service.js';
+import { certificatesIn } from './certificates-in.js';
 
 /** A token of the Notificaties API's own kind, made by this side for each delivery. */
 export interface ZgwAuthorization {
@@ -33,7 +34,7 @@ export type Authorization = { readonly kind: 'verbatim' } | ZgwAuthorization | O
 export interface NamedIdentity extends TlsIdentity {
   /** The same for the same PEM texts, and for no others. */
   readonly id: string;
-  /** Milliseconds since 1970 at which its certificate ends; null: it has none. */
+  /** Milliseconds since 1970 at which its certificate ends; null: it has none that is read. */
   readonly expiresAt: number | null;
 }
 
@@ -88,6 +89,6 @@ function named(identity: TlsIdentity): NamedIdentity {
   const id = createHash('sha256')
     .update(JSON.stringify([certificate, key, authority]))
     .digest('base64url');
-  const expiresAt = certificate === undefined ? null : Date.parse(new X509Certificate(certificate).validTo);
-  return { ...identity, id, expiresAt };
+  const [own] = (certificate !== undefined && certificatesIn(certificate)) || [];
+  return { ...identity, id, expiresAt: own ? Date.parse(own.validTo) : null };
 }

@@ -1,5 +1,6 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { makeCertificate } from '../../test/support/certificates.js';
 import { longKey } from '../../test/support/long-key.js';
 import { whyKeyUnusable, whyUnusable } from './usable-key.js';
 
@@ -32,5 +33,12 @@ describe('the key of a client certificate', () => {
     expect(whyKeyUnusable({ certificate: 'x', key: longKey(8192) })).toContain('it is RSA of 8192 bits');
     expect(whyKeyUnusable({ certificate: 'x', key: 'y' })).toBeUndefined();
     expect(whyKeyUnusable({ authority: 'x' })).toBeUndefined();
+  });
+
+  it('is not looked at alone: certificates that were stored before may be as slow to read', () => {
+    const keys = generateKeyPairSync('ec', { namedCurve: 'P-256', paramEncoding: 'explicit' });
+    const { certificate, key } = makeCertificate('described', { keys });
+    expect(whyKeyUnusable({ authority: certificate })).toBe('a certificate has a key on a curve without a name');
+    expect(whyKeyUnusable({ certificate, key })).toBe('a certificate has a key on a curve without a name');
   });
 });

@@ -1,5 +1,8 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import type { TlsIdentity } from '../outbound/outbound.service.js';
+import { hasDescribedCurve } from './certificates-in.js';
+import { algorithmIds, algorithmOfPrivateKey, tags } from './key-algorithm.js';
+import { blocksIn } from './pem.js';
 
 /**
  * A signature is made at each new connection, and while it is made the process does nothing else. With 4096 bits that
@@ -30,6 +33,34 @@ export function whyUnusable({ asymmetricKeyType, asymmetricKeyDetails }: KeyObje
   }
 }
 
+/**
+ * The one private key in a text. It is parsed only where its algorithm takes no time for that: of DSA, of
+ * Diffie-Hellman and of curves that are described rather than named, OpenSSL calculates for seconds while it parses.
+ * @returns undefined: there is none, or more than one; a text: why it cannot be used
+ */
+export function readKey(pem: string): KeyObject | string | undefined {
+  const blocks = blocksIn(pem);
+  const [block, another] = blocks.filter(({ label }) => label.endsWith('PRIVATE KEY'));
+  if (!block || another || !blocks.every((each) => each === block || besides.has(each.label))) return undefined;
+  const algorithm = algorithmOfPrivateKey(block);
+  if (!algorithm) return undefined;
+  if (!parsed.has(algorithm.id)) return `it is of another kind, and may be ${usable}`;
+  if (algorithm.id === algorithmIds.ec && algorithm.parameters !== tags.name)
+    return `it is EC on a curve without a name, and may be ${usable}`;
+  let key: KeyObject;
+  try {
+    key = createPrivateKey(pem);
+  } catch {
+    return undefined; // the reason is OpenSSL's, and of no use to a caller
+  }
+  return whyUnusable(key) ?? key;
+}
+
+/** Stand beside keys in files that tools write, and are not read there. */
+const besides: ReadonlySet<string> = new Set(['EC PARAMETERS', 'CERTIFICATE']);
+const { rsa, rsaPss, ec, ed25519, ed448, x25519, x448 } = algorithmIds;
+const parsed: ReadonlySet<string> = new Set([rsa, rsaPss, ec, ed25519, ed448, x25519, x448]);
+
 /** To parse a key takes half a millisecond: not at every call. */
 const known = new WeakMap<TlsIdentity, { reason: string | undefined }>();
 
@@ -40,14 +71,11 @@ export function whyKeyUnusable(identity: TlsIdentity): string | undefined {
   return found.reason;
 }
 
-function reasonOf({ key }: TlsIdentity): string | undefined {
-  if (key === undefined) return undefined;
-  let parsed: KeyObject;
-  try {
-    parsed = createPrivateKey(key);
-  } catch {
-    return undefined; // TLS refuses it as well, and says why
+function reasonOf({ certificate, key, authority }: TlsIdentity): string | undefined {
+  for (const pem of [certificate, authority]) {
+    if (pem !== undefined && hasDescribedCurve(pem)) return 'a certificate has a key on a curve without a name';
   }
-  const reason = whyUnusable(parsed);
-  return reason && `the key of the client certificate cannot be used: ${reason}`;
+  // One that cannot be read TLS refuses as well, and says why.
+  const reason = key === undefined ? undefined : readKey(key);
+  return typeof reason === 'string' ? `the key of the client certificate cannot be used: ${reason}` : undefined;
 }

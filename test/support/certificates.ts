@@ -14,6 +14,8 @@ export interface CertificateOptions {
   hosts?: string[];
   validFrom?: Date;
   validTo?: Date;
+  /** In place of a new one on P-256, which it signs with. */
+  keys?: { publicKey: KeyObject; privateKey: KeyObject };
 }
 
 type Made = Certificate & { name: string; keyObject: KeyObject };
@@ -23,7 +25,7 @@ export function makeCertificate(name: string, options: CertificateOptions = {}):
   const { by, hosts = [] } = options;
   const validFrom = options.validFrom ?? new Date(Date.now() - 86_400_000);
   const validTo = options.validTo ?? new Date(Date.now() + 86_400_000);
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const { privateKey, publicKey } = options.keys ?? generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const algorithm = sequence(oid('2a8648ce3d040302')); // ecdsa-with-SHA256
   const extensions = [
     ...(by ? [] : [sequence(oid('551d13'), boolean(true), octets(sequence(boolean(true))))]), // basicConstraints: CA
