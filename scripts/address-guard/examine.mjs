@@ -126,7 +126,7 @@ export async function examine(program) {
     if (way === 'token endpoint') return void (await authorizations.of({ auth: '', credentials: tokenOf(url) }));
     if (way === 'documentation link') {
       const check = new program.DocumentationLinkCheck({ settings }, outbound);
-      return unlessInvalid(check.check(url, 'documentationLink'));
+      return unlessInvalid(check.check(url, 'documentationLink', { clientId: 'anybody' }));
     }
     const client = new program.HttpWebhookClient(outbound);
     const mayRepeat = way !== 'delivery on its own connection';

@@ -1,6 +1,7 @@
 import { Body, Delete, Get, Headers, Param, Patch, Post, Query } from '@nestjs/common';
 import type * as z from 'zod';
-import { AdminController } from '../auth/auth.decorators.js';
+import type { Application } from '../auth/application.js';
+import { AdminController, CurrentApplication } from '../auth/auth.decorators.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { requireMatch } from '../infra/http/if-match.js';
@@ -64,10 +65,10 @@ export class ChannelsController {
     hasEntityTag: true,
     problems: overRoom,
   })
-  async create(@Body() body: unknown): Promise<Shown> {
+  async create(@Body() body: unknown, @CurrentApplication() caller: Application): Promise<Shown> {
     const { documentationLink = '', filters = [], ...input } = checkInput(newChannelInput, body);
     refuseUnknown({ ...input, filters }, { filters: [], deduplication: null });
-    await this.documentation.check(documentationLink, 'documentationLink');
+    await this.documentation.check(documentationLink, 'documentationLink', caller);
     return channelToShow(await this.channels.create({ ...input, documentationLink, filters }, 'name'));
   }
 
@@ -102,12 +103,13 @@ export class ChannelsController {
     @Param('channelId', ResourceId) channelId: string,
     @Headers('if-match') ifMatch: string | undefined,
     @Body() body: unknown,
+    @CurrentApplication() caller: Application,
   ): Promise<Shown> {
     const changes = checkInput(channelChangesInput, body);
     const { documentationLink } = changes;
     const channel = await this.channels.get(channelId);
     if (documentationLink !== undefined && documentationLink !== channel.documentationLink)
-      await this.documentation.check(documentationLink, 'documentationLink');
+      await this.documentation.check(documentationLink, 'documentationLink', caller);
     const mustFit = (before: Channel) => {
       requireMatch(ifMatch, channelToShow(before));
       refuseUnknown(changes, before);

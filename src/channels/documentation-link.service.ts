@@ -1,7 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Agent, request } from 'undici';
+import type { Application } from '../auth/application.js';
 import { Config } from '../config/config.module.js';
 import { CallTime } from '../infra/call-time.js';
+import { CallerTurns } from '../infra/caller-turns.js';
 import { UnavailableProblem, ValidationProblem } from '../infra/http/problem.js';
 import { describeError, isTroubleOfMachine } from '../outbound/describe-error.js';
 import { ProxyTrouble } from '../outbound/egress-proxy.js';
@@ -26,6 +28,8 @@ export class DocumentationLinkCheck {
   private readonly logger = new Logger(DocumentationLinkCheck.name);
   private readonly mode: 'off' | 'warn' | 'enforce';
   protected readonly timeoutMs: number = 10_000;
+  protected readonly turnMs: number = 5000;
+  private turns: CallerTurns | undefined;
 
   constructor(
     { settings }: Config,
@@ -36,18 +40,41 @@ export class DocumentationLinkCheck {
 
   /**
    * @param field its name in the caller's API
+   * @param caller whose turn it takes
    * @throws {ValidationProblem} code `bad-url` when it must be refused
+   * @throws {TooManyRequestsProblem} when too many of the caller's are fetched already
    * @throws {UnavailableProblem} when it cannot be found out now
    */
-  async check(link: string, field: 'documentatieLink' | 'documentationLink'): Promise<void> {
+  async check(
+    link: string,
+    field: 'documentatieLink' | 'documentationLink',
+    { clientId }: Pick<Application, 'clientId'>,
+  ): Promise<void> {
     if (this.mode === 'off' || link === '') return;
-    const trouble = await this.fetch(link);
+    const trouble = await this.fetchInTurn(link, clientId);
     if (!trouble) return;
     const { told, reason = told, isOurs = false } = trouble;
     this.logger.warn({ event: 'channel.documentation-unreachable', link, trouble: reason });
     if (this.mode === 'warn') return;
     if (isOurs) throw new UnavailableProblem('This server cannot fetch the documentation now.', 10);
     throw new ValidationProblem([{ name: field, code: 'bad-url', reason: `The documentation ${told}.` }]);
+  }
+
+  /** In turns like those of callbacks: servers that say nothing would keep as many connections as somebody asks for. */
+  private async fetchInTurn(link: string, caller: string): Promise<Trouble | undefined> {
+    this.turns ??= new CallerTurns({
+      atOnce: 64,
+      ofOne: 8,
+      longestMs: this.turnMs,
+      busy: 'The documentation of others is fetched first. Repeat this later.',
+    });
+    try {
+      return await this.turns.run(caller, () => this.fetch(link));
+    } catch (error) {
+      // A warning keeps no channel away.
+      if (this.mode === 'enforce') throw error;
+      return { told: 'was not fetched', reason: 'was not fetched, because too much else was at that moment' };
+    }
   }
 
   private async fetch(link: string): Promise<Trouble | undefined> {

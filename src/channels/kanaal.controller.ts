@@ -1,7 +1,8 @@
 import { Body, Controller, Get, Param, Patch, Post, Put, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { Audited } from '../auth/auth.decorators.js';
+import type { Application } from '../auth/application.js';
+import { Audited, CurrentApplication } from '../auth/auth.decorators.js';
 import { scopes } from '../auth/scopes.js';
 import { KeptLists } from '../catalogue/kept-lists.service.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
@@ -107,11 +108,12 @@ export class KanaalController {
   })
   async create(
     @Body() body: JsonObject,
+    @CurrentApplication() application: Application,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Kanaal> {
     const input = readKanaal(new FieldReader(body));
-    await this.documentation.check(input.documentationLink, 'documentatieLink');
+    await this.documentation.check(input.documentationLink, 'documentatieLink', application);
     const kanaal = present(await this.channels.create(input, 'naam'), baseUrlOf(request));
     void reply.header('location', kanaal.url);
     return kanaal;
@@ -134,10 +136,11 @@ export class KanaalController {
   async update(
     @Param('uuid', ResourceId) uuid: string,
     @Body() body: JsonObject,
+    @CurrentApplication() application: Application,
     @Req() request: FastifyRequest,
   ): Promise<Kanaal> {
     const fields = new FieldReader(body);
-    return this.change(await this.channels.get(uuid), fields, readKanaal(fields), request);
+    return this.change(await this.channels.get(uuid), fields, readKanaal(fields), application, request);
   }
 
   @Patch(':uuid')
@@ -157,16 +160,19 @@ export class KanaalController {
   async partialUpdate(
     @Param('uuid', ResourceId) uuid: string,
     @Body() body: JsonObject,
+    @CurrentApplication() application: Application,
     @Req() request: FastifyRequest,
   ): Promise<Kanaal> {
     const fields = new FieldReader(body);
-    return this.change(await this.channels.get(uuid), fields, readKanaalFields(fields, { isPartial: true }), request);
+    const changes = readKanaalFields(fields, { isPartial: true });
+    return this.change(await this.channels.get(uuid), fields, changes, application, request);
   }
 
   private async change(
     channel: Channel,
     fields: FieldReader,
     { name = channel.name, ...changes }: Partial<ChannelInput>,
+    application: Application,
     request: FastifyRequest,
   ): Promise<Kanaal> {
     if (name !== channel.name) {
@@ -175,7 +181,7 @@ export class KanaalController {
     }
     const { documentationLink } = changes;
     if (documentationLink !== undefined && documentationLink !== channel.documentationLink) {
-      await this.documentation.check(documentationLink, 'documentatieLink');
+      await this.documentation.check(documentationLink, 'documentatieLink', application);
     }
     return present(await this.channels.update(channel.id, changes), baseUrlOf(request));
   }
