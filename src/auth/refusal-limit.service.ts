@@ -46,10 +46,24 @@ export class RefusalLimit {
     return isUsedUp ? this.counts.secondsLeft : undefined;
   }
 
-  /** The seconds to wait where so many of this address were refused that nobody unknown is even looked up for it. */
+  /** The seconds to wait where so many of this address were refused that no ticket is even looked up for it. */
   waitAsStranger({ ip }: Caller): number | undefined {
     if (this.counts.isQuiet) return undefined;
     return this.counts.isUsedUp(addressKeyOf(ip)) ? this.counts.secondsLeft : undefined;
+  }
+
+  /**
+   * Counts a cookie of no session. By themselves: a user whose session this process has not seen yet is not kept out by
+   * a faulty client behind the same address.
+   * @returns the seconds to wait where there have been too many
+   */
+  addCookie({ ip }: Caller): number | undefined {
+    return this.counts.add([cookieKeyOf(ip)]) ? this.counts.secondsLeft : undefined;
+  }
+
+  /** The seconds to wait where this address has sent so many cookies of no session that the next is not looked up. */
+  waitWithCookie({ ip }: Caller): number | undefined {
+    return !this.counts.isQuiet && this.counts.isUsedUp(cookieKeyOf(ip)) ? this.counts.secondsLeft : undefined;
   }
 
   /**
@@ -76,5 +90,6 @@ export class RefusalLimit {
 }
 
 const addressKeyOf = (ip: string): string => `address ${addressKey(ip)}`;
+const cookieKeyOf = (ip: string): string => `cookie ${addressKey(ip)}`;
 const signInKeyOf = (ip: string): string => `sign-in ${addressKey(ip)}`;
 const guessKey = (address: string, { id }: Application): string => `guess ${address} ${id}`;

@@ -83,7 +83,7 @@ export class Sessions extends UserSessions {
   /**
    * The session that the request belongs to.
    * @throws {NotSignedInProblem} when there is none, or no longer
-   * @throws {ThrottledProblem} where it is not known here, and too many of this address were refused in this minute
+   * @throws {ThrottledProblem} where it is not known here, and too many of this address had none in this minute
    */
   async find(request: FastifyRequest): Promise<Session> {
     const token = this.cookies.readToken(request);
@@ -95,13 +95,13 @@ export class Sessions extends UserSessions {
     const isToBeNoted = isUsed && known !== undefined && this.isUseDue(known.session);
     if (known && !isToBeNoted && this.isAsChecked(known.session, known.application)) return known.session;
     const wasKnown = this.known.has(hash);
-    const waitSeconds = wasKnown ? undefined : this.limit.waitAsStranger(request);
+    const waitSeconds = wasKnown ? undefined : this.limit.waitWithCookie(request);
     if (waitSeconds !== undefined) throw new ThrottledProblem(waitSeconds);
     const session = await this.look(hash, isUsed);
     if (session && (await this.check(session, token, hash))) return session;
     if (!session) this.known.end(hash);
     // One that has just ended is no guess.
-    const nowWait = wasKnown ? undefined : this.limit.add(request, undefined, false);
+    const nowWait = wasKnown ? undefined : this.limit.addCookie(request);
     throw nowWait === undefined ? new NotSignedInProblem() : new ThrottledProblem(nowWait);
   }
 

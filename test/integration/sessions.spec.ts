@@ -13,6 +13,7 @@ import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { ConsoleCookies } from '../../src/sessions/console-cookies.js';
 import { Provider } from '../../src/sessions/provider.openid-client.js';
 import { sweepSessions } from '../../src/sessions/session-rows.js';
+import { hashOf, newToken } from '../../src/sessions/session-token.js';
 import { SessionWatch } from '../../src/sessions/session-watch.service.js';
 import { AdminApi } from '../support/admin-api.js';
 import { superuser } from '../support/api.js';
@@ -621,6 +622,21 @@ describe('where a provider of OpenID Connect is configured', () => {
       await sql(`UPDATE session SET ends_at = now() WHERE user_id LIKE $1`, [`%#${person.sub}`]);
       await sweep();
       expect(await count()).toBe(0);
+    });
+
+    it('that another process began counts also for an address that sends wrong tokens', async () => {
+      const token = newToken();
+      await sql(
+        `INSERT INTO session SELECT (jsonb_populate_record(session, jsonb_build_object('token_hash', $2::text))).*
+         FROM session WHERE user_id LIKE $1`,
+        [`%#${person.sub}`, hashOf(token)],
+      );
+      const from = elsewhere();
+      const wrong = () => new Browser(from).get(`${origin}/admin/v1/channels`, { authorization: 'Bearer wrong' });
+      await eventually(async () => (await wrong()).status === 429, 'the address to be told to wait');
+      const another = new Browser(from);
+      another.setCookie(host, cookieName, token);
+      expect((await lists(another)).status).toBe(200);
     });
 
     it('that nobody has is looked for no more than refusals are answered, and others of the address go on', async () => {
