@@ -36,7 +36,9 @@ export class KnownSessions {
     const known = this.standing.get(hash);
     if (!known) return undefined;
     const now = this.now();
-    return now - known.lookedAt < freshMs && now < known.session.endsAt ? known : undefined;
+    const ageMs = now - known.lookedAt;
+    // Below zero: the clock was set back, and it could have ended for as long as that.
+    return ageMs >= 0 && ageMs < freshMs && now < known.session.endsAt ? known : undefined;
   }
 
   keep(hash: string, session: Session, application: Application | undefined): void {

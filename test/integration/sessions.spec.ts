@@ -530,6 +530,12 @@ describe('where a provider of OpenID Connect is configured', () => {
       expect(await isOver(browser)).toBe(true);
     });
 
+    it('of another process, ended there, is over here also where the clock was set back meanwhile', async () => {
+      await sql('DELETE FROM session WHERE user_id LIKE $1', [`%#${person.sub}`]);
+      later -= hourMs;
+      expect(await isOver(browser)).toBe(true);
+    });
+
     it('ends in every browser of the user, and in nobody else’s', async () => {
       const [second, other] = [await signIn(person), await signIn(somebody('viewer'))];
       expect((await browser.change('POST', `${origin}/console/session/end-all`, {})).status).toBe(204);
