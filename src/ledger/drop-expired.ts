@@ -92,8 +92,8 @@ export async function dropExpired(
           : await putBack(connection, old, stages, postgres.isEmbedded);
         await watcher?.afterwards(old, outcome);
         logger.log({ ...lineOf[outcome], day: dateOf(old.day), ...(outcome === 'dropped' && size) });
-        // A table has one partition on its way out at a time. The cause that keeps one day from being exported keeps the
-        // next one too.
+        // A table has one partition on its way out at a time. The cause that keeps one day from being exported keeps
+        // the next one too.
         if (outcome === 'in-use' || outcome === 'not-exported') break;
       } catch (error) {
         // One that cannot be put back, because its columns are not those of its table any more, keeps no other.
