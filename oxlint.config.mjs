@@ -234,7 +234,7 @@ export const arrows = {
     'infra',
     'config',
   ],
-  doctor: ['queue', 'secrets', 'infra', 'config'],
+  doctor: ['idempotency', 'queue', 'secrets', 'infra', 'config'],
   'command-line': ['configuration-file', 'doctor', 'ledger', 'infra'],
   health: ['alerts', 'idempotency', 'queue', 'liveness', 'openapi', 'infra', 'config'],
   overview: [

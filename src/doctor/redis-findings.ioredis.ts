@@ -1,5 +1,7 @@
 import { Redis } from 'ioredis';
+import { randomUUID } from 'node:crypto';
 import type { Settings } from '../config/settings.js';
+import { livenessOf, tryLocking, withScripts } from '../idempotency/lock-scripts.redis.js';
 import { reasonOf } from '../infra/cannot-connect.js';
 import { inMegabytes } from './here.js';
 import { failed, ok, skipped, warning, type Finding } from './finding.js';
@@ -22,20 +24,50 @@ export async function examineRedis({ REDIS_URL }: Settings): Promise<Finding[]> 
   try {
     await redis.connect();
     const text = await redis.info();
-    return examineInfo(new Map([...text.matchAll(/^(\w+):(.*?)\r?$/gm)].map(([, name, value]) => [name!, value!])));
+    const info = new Map([...text.matchAll(/^(\w+):(.*?)\r?$/gm)].map(([, name, value]) => [name!, value!]));
+    const findings = examineInfo(info);
+    // A server that is of no use says more about itself than its refusal would.
+    if (findings[0].verdict === 'ok') findings[0] = await locking(redis, findings[0]);
+    return findings;
   } catch (failure) {
     const error = said ?? failure;
-    const advice = /NOAUTH|WRONGPASS/.test((error as Error).message)
-      ? 'The user or the password in REDIS_URL is wrong, or missing.'
-      : 'Is Redis running, and is this its address? Check REDIS_URL. Meanwhile deliveries are locked in Postgres.';
-    return [failed('redis', reasonOf(error), advice), skipped('redis-memory', 'Redis was not reached')];
+    return [failed('redis', reasonOf(error), adviceFor(error)), skipped('redis-memory', 'Redis was not reached')];
   } finally {
     redis.disconnect();
   }
 }
 
+function adviceFor(error: unknown): string {
+  const { message } = error as Error;
+  if (/NOAUTH|WRONGPASS/.test(message)) return 'The user or the password in REDIS_URL is wrong, or missing.';
+  return isNotAllowed.test(message)
+    ? howToAllow
+    : 'Is Redis running, and is this its address? Check REDIS_URL. Meanwhile deliveries are locked in Postgres.';
+}
+
+/** From within a script, Redis 7.0 says it in other words; a command that was renamed is unknown. */
+const isNotAllowed = /NOPERM|user executing the script can't|unknown (redis )?command/i;
+const howToAllow =
+  'Allow the user in REDIS_URL these commands and keys (docs/running.md, Redis). Meanwhile deliveries are locked in Postgres.';
+
+/** As a worker's sign of life does it: an answer to INFO does not say that scripts may be run. */
+async function locking(redis: Redis, server: Finding): Promise<Finding> {
+  const process = `doctor-${randomUUID()}`;
+  try {
+    await tryLocking(withScripts(redis), process);
+    await redis.del(livenessOf(process));
+    return server;
+  } catch (error) {
+    const { message } = error as Error;
+    const advice = isNotAllowed.test(message)
+      ? howToAllow
+      : 'Redis gives no locks; meanwhile deliveries are locked in Postgres.';
+    return failed(server.name, `${server.found}: ${reasonOf(error)}`, advice);
+  }
+}
+
 /** @param info the answer of INFO, by name */
-export function examineInfo(info: ReadonlyMap<string, string>): Finding[] {
+export function examineInfo(info: ReadonlyMap<string, string>): [server: Finding, memory: Finding] {
   return [server(info), memory(info)];
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { Redis } from 'ioredis';
+import { readFileSync } from 'node:fs';
 import { startPrivateRedis } from '../../scripts/private-servers.mjs';
 import { readSettings } from '../config/settings.js';
 import { examineInfo, examineRedis } from './redis-findings.ioredis.js';
@@ -57,6 +58,35 @@ describe('a Redis that lets nobody in', () => {
         advice: expect.stringContaining('Is Redis running'),
       });
     } finally {
+      await stop();
+    }
+  });
+});
+
+describe('a Redis that does not let its user do everything', () => {
+  it('is well with what running.md names, and not without a command that locks need, from within a script or not', async () => {
+    const { redis, stop } = await startPrivateRedis();
+    const { host } = new URL(redis.url);
+    const admin = new Redis(redis.url);
+    const look = async () => (await examineRedis(readSettings({ REDIS_URL: `redis://heraut:secret@${host}` })))[0];
+    const page = readFileSync(new URL('../../docs/running.md', import.meta.url), 'utf8');
+    const documented = /ACL SETUSER heraut (.*)/.exec(page)![1]!.replaceAll("'", '').replace('PASSWORD', 'secret');
+    try {
+      await admin.acl('SETUSER', 'heraut', ...documented.split(/\s+/));
+      expect(await look()).toMatchObject({ verdict: 'ok' });
+      expect(await admin.keys('*')).toEqual([]);
+      const refused: string[] = [];
+      for (const command of ['eval', 'pexpire', 'exists', 'info']) {
+        await admin.acl('SETUSER', 'heraut', `-${command}`);
+        const { verdict, advice = '' } = (await look())!;
+        if (verdict === 'failed' && advice.includes('docs/running.md, Redis')) refused.push(command);
+        await admin.acl('SETUSER', 'heraut', `+${command}`);
+        // Otherwise a script is found there, and need not be sent.
+        await admin.script('FLUSH');
+      }
+      expect(refused).toEqual(['eval', 'pexpire', 'exists', 'info']);
+    } finally {
+      admin.disconnect();
       await stop();
     }
   });

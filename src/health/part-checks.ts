@@ -72,9 +72,7 @@ export function redisIsInUse(redis: Redis, postgres: Postgres): HealthCheck {
       await redis.ping();
       const isGivenUp = await isRedisGivenUp(postgres).catch(() => false); // that Postgres is down, its own check says
       if (isGivenUp) {
-        throw new PartDown(
-          'a worker could not write to it: deliveries are locked in Postgres until all workers can again',
-        );
+        throw new PartDown('a worker could not use it: deliveries are locked in Postgres until all workers can again');
       }
     },
   };

@@ -166,12 +166,13 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
 
   private async lookOnce(): Promise<void> {
     const startedAt = performance.now();
-    const { failingSince } = this.stores.redis;
+    const { failingSince, failure } = this.stores.redis;
     const mustReport = failingSince !== undefined && startedAt - failingSince >= this.times.reportAfter;
     try {
       const seen = await storeInUse(this.database, this.times, mustReport);
       if (seen.store !== this.seen.store) {
-        this.logger.warn({ event: 'idempotency.store-changed', store: seen.store });
+        const reason = mustReport ? { error: failure } : {};
+        this.logger.warn({ event: 'idempotency.store-changed', store: seen.store, ...reason });
         // At the first look this process has no lock, and has seen no change.
         if (this.seenAt > -Infinity) this.changeSeenAt = performance.now();
       }

@@ -9,78 +9,7 @@ import {
   type LockRequest,
   type Sealed,
 } from './idempotency-store.js';
-
-/*
- * Value under a key: `L<token> <hash>` locked, `S<hash> <outcome as JSON>` sealed; the hash may be empty. A holder is
- * alive as long as `w:<process>` exists. All scripts accept any number of keys: one round trip for all calls that
- * arrive together. The liveness key is read inside the script and is not among KEYS, so this needs a single Redis, not
- * a cluster.
- *
- * A key of another type than text would make the whole script fail, and with it all other calls of the batch; hence
- * pcall.
- */
-const isOfAnotherType = `
-local function isOfAnotherType(found)
-  return type(found) == 'table' and found.err and string.find(found.err, 'WRONGTYPE', 1, true)
-end`;
-
-/** Answers: A acquired, T taken over, = and the present value, ? for a value that is no text. */
-const acquireScript = `
-${isOfAnotherType}
-local answers = {}
-for i, key in ipairs(KEYS) do
-  local token, ttl, hash, takeover = ARGV[i * 4 - 3], ARGV[i * 4 - 2], ARGV[i * 4 - 1], ARGV[i * 4]
-  local mine = 'L' .. token .. ' '
-  local wanted = mine .. hash
-  local found = redis.pcall('SET', key, wanted, 'PX', ttl, 'NX', 'GET')
-  if isOfAnotherType(found) then
-    answers[i] = '?'
-  elseif type(found) == 'table' then
-    return found
-  elseif not found then
-    answers[i] = 'A'
-  elseif string.sub(found, 1, #mine) == mine then
-    redis.call('SET', key, wanted, 'PX', ttl)
-    answers[i] = 'A'
-  elseif takeover == '1' and string.sub(found, 1, 1) == 'L' then
-    local holder = string.match(found, '^L([^/ ]+)/')
-    if holder and redis.call('EXISTS', 'w:' .. holder) == 0 then
-      redis.call('SET', key, wanted, 'PX', ttl)
-      answers[i] = 'T'
-    else
-      answers[i] = '=' .. found
-    end
-  else
-    answers[i] = '=' .. found
-  end
-end
-return answers`;
-
-/**
- * Only the holder of the lock, by its token, may write the new value (seal), or nothing (release), or keep it (extend).
- */
-const changeScript = `
-${isOfAnotherType}
-local answers = {}
-for i, key in ipairs(KEYS) do
-  local token, verb, ttl, outcome = ARGV[i * 4 - 3], ARGV[i * 4 - 2], ARGV[i * 4 - 1], ARGV[i * 4]
-  local found = redis.pcall('GET', key)
-  if type(found) == 'table' and not isOfAnotherType(found) then return found end
-  local prefix = 'L' .. token .. ' '
-  if type(found) == 'string' and string.sub(found, 1, #prefix) == prefix then
-    if verb == 'seal' then
-      redis.call('SET', key, 'S' .. string.sub(found, #prefix + 1) .. ' ' .. outcome, 'PX', ttl)
-    elseif verb == 'extend' then
-      redis.call('PEXPIRE', key, ttl)
-    else
-      redis.call('DEL', key)
-    end
-    answers[i] = 1
-  else
-    answers[i] = 0
-  end
-end
-return answers`;
+import { livenessOf, tryLocking, withScripts, type WithScripts } from './lock-scripts.redis.js';
 
 interface LockChange {
   key: string;
@@ -90,12 +19,6 @@ interface LockChange {
   outcome: string;
 }
 
-type WithScripts = Redis & {
-  acquireKeys(count: number, ...keysAndArguments: (string | number)[]): Promise<string[]>;
-  changeKeys(count: number, ...keysAndArguments: (string | number)[]): Promise<number[]>;
-};
-
-const livenessTtlMs = 5000;
 /**
  * Milliseconds. `silentAfter`: longer than an answer may take, and than a connection that broke needs to be replaced.
  */
@@ -113,6 +36,8 @@ export class RedisIdempotencyStore extends IdempotencyStore {
    * By `performance.now()`: the start of the first sign of life that failed and was followed by none that succeeded.
    */
   failingSince: number | undefined;
+  /** Why the last sign of life failed. */
+  failure: unknown;
   private answeredAt = -Infinity;
   private connectedAnewAt = -Infinity;
 
@@ -122,9 +47,7 @@ export class RedisIdempotencyStore extends IdempotencyStore {
     private readonly times = livenessTimes,
   ) {
     super();
-    redis.defineCommand('acquireKeys', { lua: acquireScript });
-    redis.defineCommand('changeKeys', { lua: changeScript });
-    this.redis = redis as WithScripts;
+    this.redis = withScripts(redis);
   }
 
   async announce(): Promise<void> {
@@ -140,7 +63,7 @@ export class RedisIdempotencyStore extends IdempotencyStore {
   }
 
   async forget(process: string): Promise<void> {
-    await this.redis.del(`w:${process}`).catch((error: unknown) => {
+    await this.redis.del(livenessOf(process)).catch((error: unknown) => {
       this.logger.debug({ event: 'redis.liveness-failed', error }); // then it expires
     });
   }
@@ -150,15 +73,16 @@ export class RedisIdempotencyStore extends IdempotencyStore {
     return performance.now() - this.answeredAt < this.times.silentAfter;
   }
 
-  /** Also a trial: what keeps Redis from storing this keeps it from storing locks. */
+  /** Also a trial: what keeps Redis from doing this keeps it from giving locks. */
   private async beat(): Promise<void> {
     const began = performance.now();
     try {
-      await this.redis.set(`w:${this.processId}`, '1', 'PX', livenessTtlMs);
+      await tryLocking(this.redis, this.processId);
       this.failingSince = undefined;
       this.answeredAt = performance.now();
     } catch (error) {
       this.failingSince ??= began;
+      this.failure = error;
       if (error instanceof ReplyError) this.answeredAt = performance.now();
       this.logger.debug({ event: 'redis.liveness-failed', error });
       this.replaceSilentConnection();

@@ -129,6 +129,16 @@ describe('while Redis cannot be used', () => {
       },
       canBeRead: true,
     },
+    {
+      name: 'refuses scripts',
+      begin: async () => {
+        await clients[0]!.acl('SETUSER', 'default', '-@scripting');
+      },
+      end: async () => {
+        await clients[0]!.acl('SETUSER', 'default', '+@scripting');
+      },
+      canBeRead: true,
+    },
     { name: 'is frozen', begin: () => server.redis.freeze(), end: () => server.redis.thaw(), canBeRead: false },
     { name: 'is killed', begin: () => server.redis.kill9(), end: () => server.redis.start(), canBeRead: false },
   ];
