@@ -123,6 +123,33 @@ describe('a call that was not made', () => {
   });
 });
 
+describe('a call that was abandoned after it was sent', () => {
+  it('is in the log, with what its receiver may ask about: no attempt says that it was made', () => {
+    const heartbeat = { ledgerNow: () => Date.now() } as Heartbeat;
+    const reporter = new AttemptReporter(new RecordingStates(), heartbeat, noListeners, new Tally(), {
+      settings: readSettings({}),
+    });
+    const warn = vi.spyOn(Logger.prototype, 'warn');
+    const again = delivery('again', 2);
+    const startedAt = '2026-11-20T12:00:00.000Z';
+    const facts = { durationMs: 11_000.4, connectMs: null, firstByteMs: null, address: '192.0.2.1' };
+    reporter.abandoned(again, Date.parse(startedAt), facts);
+    const { notificationId, subscriptionId } = again;
+    const ids = { notificationId, subscriptionId };
+    const line = {
+      event: 'delivery.abandoned',
+      ...ids,
+      attempt: 3,
+      startedAt,
+      durationMs: 11_000,
+      address: '192.0.2.1',
+    };
+    expect(warn.mock.calls).toEqual([[line]]);
+    warn.mockRestore();
+    reporter.onModuleDestroy();
+  });
+});
+
 describe('the live state of an attempt', () => {
   let states: RecordingStates;
   let reporter: AttemptReporter;

@@ -11,6 +11,7 @@ import type { DeliveryGuarantee } from '../subscriptions/subscription.js';
 import type { TraceFields } from '../telemetry/tracing.js';
 import { AttemptStates, type AttemptState } from './attempt-states.js';
 import { attemptsCounted, attemptSeconds, callsNotMade, deliveredSeconds } from './delivery.counters.js';
+import type { CallFacts } from './webhook-client.js';
 
 /** How long after the end of its call the live state of a delivery is kept, for what comes in between. */
 const slackMs = 6000;
@@ -89,6 +90,24 @@ export class AttemptReporter implements OnModuleDestroy {
       } as const;
       this.attemptStates.put(delivery, state, outcome.delayMs + this.leaseMs);
     } else if (wasShown) this.attemptStates.remove(delivery);
+  }
+
+  /**
+   * Our own stop ended the call after it was sent, and another process makes it again. It is no attempt: nothing but
+   * this line tells why a receiver, which may have acted on it, saw one more.
+   */
+  abandoned(delivery: Delivery, startedAt: number, { durationMs, address }: CallFacts): void {
+    const { notificationId, subscriptionId, attempts } = delivery;
+    this.logger.warn({
+      event: 'delivery.abandoned',
+      notificationId,
+      subscriptionId,
+      attempt: attempts + 1,
+      startedAt: new Date(startedAt).toISOString(),
+      durationMs: Math.round(durationMs),
+      address,
+      ...this.traces.get(delivery),
+    });
   }
 
   private time(delivery: Delivery, { state, attempt }: Outcome): void {

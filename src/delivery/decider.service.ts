@@ -36,6 +36,9 @@ export class Decider {
 
   async decide(delivery: Delivery, guarantee: DeliveryGuarantee, response: WebhookResponse): Promise<Outcome> {
     const startedAt = Math.round(this.heartbeat.ledgerNow() - response.durationMs);
+    // First of all: a process that abandons calls has seconds left. At most once, its attempt says it.
+    if (response.kind === 'abandoned' && response.wasSent && guarantee === 'at-least-once')
+      this.reporter.abandoned(delivery, startedAt, response);
     // A changed policy applies to the next failure, also when another process changed it a moment ago. If it cannot be
     // read now, the policy known is the best there is.
     if (!hasArrived(response)) await this.catalogue.refresh().catch(() => {});

@@ -32,7 +32,7 @@ describe.each(stacks)('SIGTERM on the $name stack', (stack) => {
     await prepared.release();
   });
 
-  it('under load ends the process in order within 15 s; after the next start all has arrived, and only what hung twice', async () => {
+  it('under load ends the process in order within 15 s; after the next start all has arrived, and only what hung twice, as the log says', async () => {
     receiver.always((request, response) => {
       if (request.path !== hanging) setTimeout(() => answer(204)(request, response), 1200);
     });
@@ -52,6 +52,10 @@ describe.each(stacks)('SIGTERM on the $name stack', (stack) => {
     await publishers;
     const hung = receiver.arrivals.filter((each) => hanging !== undefined && each.endsWith(hanging));
     expect(hung.length > 0).toBe(hanging !== undefined);
+    const abandoned = heraut.api.logs.filter(({ event }) => event === 'delivery.abandoned');
+    expect(abandoned.map(({ notificationId }) => arrival(String(notificationId), hanging!)).sort()).toEqual(
+      hung.toSorted(),
+    );
     const once = accepted.flatMap((id) => names.map((name) => arrival(id, name)));
     const expected = [...once, ...hung].sort();
     expect(receiver.arrivals.length).toBeLessThan(expected.length);
