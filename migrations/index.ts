@@ -24,6 +24,7 @@ import { CountReleased1763625600024 } from './1763625600024-count-released.js';
 import { RemoveChannels1763625600026 } from './1763625600026-remove-channels.js';
 import { ForgetAnswersInAlerts1763625600031 } from './1763625600031-forget-answers-in-alerts.js';
 import { FindScheduled1763625600032 } from './1763625600032-find-scheduled.js';
+import { CountClaimed1763625600041 } from './1763625600041-count-claimed.js';
 
 /**
  * In the order they run: TypeORM goes by the time in their names, whatever the order here. Plain SQL; a released one is
@@ -56,4 +57,5 @@ export const migrations = [
   RemoveChannels1763625600026,
   ForgetAnswersInAlerts1763625600031,
   FindScheduled1763625600032,
+  CountClaimed1763625600041,
 ];

@@ -24,12 +24,17 @@ const limits = rowsOf<ReleaseLimit>('item', {
 });
 
 /**
+ * Released and not yet settled: on its way, or claimed for its one call. An index of its own has those, and no other
+ * index serves: not that of all that is queued, which may be everybody's (migrations 24 and 41).
+ */
+export const isReleasedStill = (delivery: string): string =>
+  `${delivery}.state IN ('queued', 'sending') AND ${delivery}.held_for IS NOT NULL`;
+
+/**
  * Releases the oldest deliveries that are held for each of these subscriptions, under a new generation; as a probe one
- * that does not expire on its way. Those that wait for their turn (`order`) are not among them. The released ones that
- * are not settled are counted by an index of their own (`state <= 'queued'`: no other index has that condition,
- * migration 24). Nothing is released for a subscription that is paused by now, whatever the dispatcher knows of it:
- * what is accepted after the pause stays. Deliveries held for an ended subscription go to a worker as well, which ends
- * them.
+ * that does not expire on its way. Those that wait for their turn (`order`) are not among them. Nothing is released for
+ * a subscription that is paused by now, whatever the dispatcher knows of it: what is accepted after the pause stays.
+ * Deliveries held for an ended subscription go to a worker as well, which ends them.
  */
 export const releaseItems = statement(
   'release',
@@ -39,8 +44,8 @@ export const releaseItems = statement(
         CASE WHEN item.is_probe THEN (${fitProbe('item.subscription_id')}) ELSE '${lowestId}' END AS first
       FROM ${limits.from} CROSS JOIN LATERAL (
         SELECT count(*)::int AS outstanding FROM (
-          SELECT FROM delivery
-          WHERE subscription_id = item.subscription_id AND state <= 'queued' AND held_for IS NOT NULL
+          SELECT FROM delivery AS d
+          WHERE d.subscription_id = item.subscription_id AND ${isReleasedStill('d')}
           LIMIT item.release_window
         ) AS released_before
       ) AS counted

@@ -1,6 +1,7 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement, type Statement } from '../infra/postgres/statement.js';
 import { lowestId } from './partitions.js';
+import { isReleasedStill } from './release.js';
 
 /** Subscriptions that are looked at together. */
 const pageSize = 1000;
@@ -44,7 +45,7 @@ const anyOf = (name: string, condition: string): Statement =>
 
 /** The conditions are those of the indexes by subscription, as in the statement that releases. */
 export const anyHeldItems = anyOf('any-held', "d.state = 'held' AND d.held_for <> 'order'");
-export const anyReleasedItems = anyOf('any-released', "d.state <= 'queued' AND d.held_for IS NOT NULL");
+export const anyReleasedItems = anyOf('any-released', isReleasedStill('d'));
 
 /** Whether one of these has a delivery that is held, but for its order. */
 export const anyHeld = (postgres: Postgres, subscriptionIds: readonly string[]): Promise<boolean> =>

@@ -335,6 +335,20 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(await row()).toMatchObject({ release_window: 2 });
   });
 
+  it('and are sent at most once count as released until their call has ended', async () => {
+    await accept(40, 'endpoint-parked');
+    await test.sql('UPDATE held_subscription SET release_window = 1');
+    expect(await look()).toBe(1);
+    const [called] = enqueued.splice(0);
+    expect(await test.claims.claim(called!, hourMs)).toBe(true);
+    expect(await look()).toBe(0);
+    expect(await releaser.findLeft()).toBe('held');
+    await test.sql(`UPDATE delivery SET state = 'cancelled', held_for = NULL WHERE state = 'held'`);
+    expect(await releaser.findLeft()).toBe('released');
+    await test.settlements.settle({ ...delivered(called!), from: 'sending' });
+    expect(await releaser.findLeft()).toBe('nothing');
+  });
+
   it('of a subscription with a backlog are one no longer when the last was released', async () => {
     const [one] = await accept(1);
     await test.holds.hold(one!, 'endpoint-busy');

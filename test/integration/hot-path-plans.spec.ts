@@ -251,11 +251,16 @@ describe('a statement about deliveries', () => {
         await prepare();
         const ways = async () => scansOf('delivery', await genericPlan(releaseItems.text)).map(indexOf);
         expect(await ways()).toContain('delivery_released');
+        // That of the version before, whose processes may still run.
+        const before = releaseItems.text.replace("d.state IN ('queued', 'sending')", "d.state <= 'queued'");
+        expect(before).not.toBe(releaseItems.text);
+        expect(scansOf('delivery', await genericPlan(before)).map(indexOf)).toContain('delivery_released');
         // It is no choice: where nothing else is left, that one does not serve either.
         await client.query('BEGIN; DROP INDEX delivery_released; ALTER TABLE delivery DROP CONSTRAINT delivery_pkey');
         const others = await ways();
         await client.query('ROLLBACK');
         expect(others).not.toContain('delivery_queued');
+        expect(others).not.toContain('delivery_sending');
       },
     );
 
