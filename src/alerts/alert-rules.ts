@@ -14,7 +14,7 @@ export const ruleNames = [
 ] as const;
 export type RuleName = (typeof ruleNames)[number];
 
-/** Of one subscription: more dead letters are not counted, and more that wait are not looked at. */
+/** Of one subscription: more dead letters, or failed ones that wait, are not counted. */
 export const mostCounted = 100;
 
 const isEnabled = z.boolean().describe('false: nobody is told, and what is open ends.');

@@ -124,7 +124,7 @@ export async function readDead(query: Query, after: string | undefined): Promise
 const mostTriedAt = 100;
 
 /** Of each, so many of those that wait are looked at for some that have failed. */
-const mostLookedAt = 1000;
+export const mostLookedAt = 500;
 
 const unsent = `state BETWEEN 'waiting' AND 'held' AND subscription_id IS NOT NULL`;
 

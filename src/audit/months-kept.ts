@@ -60,19 +60,25 @@ export async function dropExpiredMonths(
   stopping: AbortSignal,
 ): Promise<void> {
   await whileDropping(postgres, dropping, async (connection) => {
+    let failure: unknown;
     for (const { month, stage, isExpired } of await monthsToLeave(connection, retentionDays)) {
-      if (stopping.aborted) return;
+      if (stopping.aborted) break;
       const { name } = month;
       try {
         await detach(connection, { table: 'audit_entry', name }, stage, postgres.isEmbedded);
         await connection.query(isExpired ? `DROP TABLE ${name}` : attachMonth(month));
+        logger.log({ event: isExpired ? 'audit.month-dropped' : 'audit.month-put-back', partition: name });
       } catch (error) {
-        if (!isLockTimeout(error)) throw error;
-        logger.log({ event: 'audit.month-in-use', partition: name });
-        return; // a table has one partition on its way out at a time
+        if (isLockTimeout(error)) {
+          logger.log({ event: 'audit.month-in-use', partition: name });
+          break; // a table has one partition on its way out at a time
+        }
+        // It keeps no other: one whose columns are not those of its table any more cannot be put back, ever.
+        logger.error({ event: 'audit.month-failed', partition: name, error });
+        failure ??= error;
       }
-      logger.log({ event: isExpired ? 'audit.month-dropped' : 'audit.month-put-back', partition: name });
     }
+    if (failure !== undefined) throw failure;
   });
 }
 

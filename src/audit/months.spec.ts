@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { endOfMonth, monthsBetween } from './months.js';
+import { monthOf, monthsBetween } from './months.js';
 
 const at = (text: string) => Date.parse(text);
 
@@ -21,13 +21,13 @@ describe('the months of the audit log', () => {
     ['audit_entry_202612', '2027-01-01T00:00:00Z'],
     ['audit_entry_202802', '2028-03-01T00:00:00Z'],
   ])('%s ends at %s', (name, end) => {
-    expect(endOfMonth(name)).toBe(at(end));
+    expect(monthOf(name)).toMatchObject({ name, to: new Date(at(end)).toISOString() });
   });
 
   it.each(['audit_entry', 'audit_entry_default', 'audit_entry_2026111', 'delivery_20261101', 'x_audit_entry_202611'])(
     '%s is none',
     (name) => {
-      expect(endOfMonth(name)).toBeUndefined();
+      expect(monthOf(name)).toBeUndefined();
     },
   );
 });

@@ -27,12 +27,6 @@ export function monthOf(name: string): Month | undefined {
   return monthsBetween(start, start).find((month) => month.name === name);
 }
 
-/** The first moment after the month of a partition, in milliseconds since 1970; undefined for a table that is none. */
-export function endOfMonth(name: string): number | undefined {
-  const month = monthOf(name);
-  return month && Date.parse(month.to);
-}
-
 /**
  * Attached after it is made, as the partitions of the ledger are. A trigger for TRUNCATE is not inherited, one for rows
  * is.

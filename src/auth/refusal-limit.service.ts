@@ -48,8 +48,7 @@ export class RefusalLimit {
 
   /** The seconds to wait where so many of this address were refused that no ticket is even looked up for it. */
   waitAsStranger({ ip }: Caller): number | undefined {
-    if (this.counts.isQuiet) return undefined;
-    return this.counts.isUsedUp(addressKeyOf(ip)) ? this.counts.secondsLeft : undefined;
+    return this.waitOf(() => addressKeyOf(ip));
   }
 
   /**
@@ -63,7 +62,7 @@ export class RefusalLimit {
 
   /** The seconds to wait where this address has sent so many cookies of no session that the next is not looked up. */
   waitWithCookie({ ip }: Caller): number | undefined {
-    return !this.counts.isQuiet && this.counts.isUsedUp(cookieKeyOf(ip)) ? this.counts.secondsLeft : undefined;
+    return this.waitOf(() => cookieKeyOf(ip));
   }
 
   /**
@@ -74,9 +73,9 @@ export class RefusalLimit {
     this.counts.add([signInKeyOf(ip)]);
   }
 
-  /** Whether so many sign-ins of this address have failed that the provider is not asked about its next. */
-  hasSignInsUsedUp({ ip }: Caller): boolean {
-    return !this.counts.isQuiet && this.counts.isUsedUp(signInKeyOf(ip));
+  /** The seconds to wait where so many sign-ins of this address failed that the next is not taken to the provider. */
+  waitToSignIn({ ip }: Caller): number | undefined {
+    return this.waitOf(() => signInKeyOf(ip));
   }
 
   /**
@@ -84,8 +83,12 @@ export class RefusalLimit {
    * is not even checked, or a secret that is short could be found by trying.
    */
   waitAsGuesser(caller: Caller, application: Application): number | undefined {
-    if (this.counts.isQuiet) return undefined;
-    return this.counts.isUsedUp(guessKey(addressKey(caller.ip), application)) ? this.counts.secondsLeft : undefined;
+    return this.waitOf(() => guessKey(addressKey(caller.ip), application));
+  }
+
+  /** @param key made only where somebody was refused: this is asked for each request */
+  private waitOf(key: () => string): number | undefined {
+    return !this.counts.isQuiet && this.counts.isUsedUp(key()) ? this.counts.secondsLeft : undefined;
   }
 }
 

@@ -4,7 +4,7 @@ import type { Application } from '../auth/application.js';
 import { Config } from '../config/config.module.js';
 import { CallTime } from '../infra/call-time.js';
 import { CallerTurns } from '../infra/caller-turns.js';
-import { UnavailableProblem, ValidationProblem } from '../infra/http/problem.js';
+import { ProblemError, UnavailableProblem, ValidationProblem } from '../infra/http/problem.js';
 import { describeError, isTroubleOfMachine } from '../outbound/describe-error.js';
 import { ProxyTrouble } from '../outbound/egress-proxy.js';
 import { Outbound } from '../outbound/outbound.service.js';
@@ -18,6 +18,9 @@ interface Trouble {
   /** This server, or its egress proxy, failed, or stood still: of the documentation nothing is known. */
   isOurs?: boolean;
 }
+
+/** A channel that only gets a warning does not wait long for one. */
+const shortTurnMs = 500;
 
 /**
  * Fetches a channel's documentation (setting DOCUMENTATION_LINK_CHECK). Off by default: it makes this server call any
@@ -65,14 +68,14 @@ export class DocumentationLinkCheck {
     this.turns ??= new CallerTurns({
       atOnce: 64,
       ofOne: 8,
-      longestMs: this.turnMs,
+      longestMs: this.mode === 'enforce' ? this.turnMs : shortTurnMs,
       busy: 'The documentation of others is fetched first. Repeat this later.',
     });
     try {
       return await this.turns.run(caller, () => this.fetch(link));
     } catch (error) {
       // A warning keeps no channel away.
-      if (this.mode === 'enforce') throw error;
+      if (this.mode === 'enforce' || !(error instanceof ProblemError)) throw error;
       return { told: 'was not fetched', reason: 'was not fetched, because too much else was at that moment' };
     }
   }

@@ -28,6 +28,8 @@ describe('a time of a command line', () => {
     '2026-11-22T08:00 EST',
     '2026-11-22T25:00',
     '2026-13-01',
+    '2026-02-30',
+    '2026-11-31T08:00',
     '2026-11-22T08:00:00.',
     'yesterday',
   ])('is refused where it could be read in more than one way, or not at all: %s', (text) => {

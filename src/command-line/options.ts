@@ -48,6 +48,9 @@ function timeFrom(text: string, direction: 1 | -1): string {
  */
 function parsed(text: string): number {
   const [, date, time = '00:00', hours, minutes] = timeOfDay.exec(text) ?? [];
+  // It also takes the 30th of February, for the 2nd of March.
+  const midnight = new Date(`${date}T00:00Z`);
+  if (Number.isNaN(midnight.getTime()) || !midnight.toISOString().startsWith(date!)) return Number.NaN;
   return Date.parse(`${date}T${time}${hours === undefined ? 'Z' : `${hours}:${minutes}`}`);
 }
 

@@ -13,17 +13,15 @@ export function certificatesIn(pem: string): X509Certificate[] | null {
   }
 }
 
-/**
- * Whether there is a certificate in it whose key is on a curve that has no name. RFC 5480 forbids to describe a curve
- * in its place, and one can be made such that OpenSSL calculates for half a second while it reads the certificate.
- */
-export const hasDescribedCurve = (pem: string): boolean => blocksIn(pem).some(describesCurve);
-
 const algorithmOf = ({ label, der }: PemBlock) => (label === 'CERTIFICATE' ? algorithmOfCertificate(der) : undefined);
 
 /** Of algorithms that are not on curves. */
 const withParameters: ReadonlySet<string> = new Set([algorithmIds.rsaPss, algorithmIds.dsa]);
 
+/**
+ * Whether its key is on a curve that has no name. RFC 5480 forbids to describe a curve in its place, and one can be
+ * made such that OpenSSL calculates for half a second while it reads the certificate.
+ */
 function describesCurve(block: PemBlock): boolean {
   const algorithm = algorithmOf(block);
   return algorithm?.parameters === tags.sequence && !withParameters.has(algorithm.id);

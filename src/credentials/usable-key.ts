@@ -1,6 +1,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import type { TlsIdentity } from '../outbound/outbound.service.js';
-import { hasDescribedCurve } from './certificates-in.js';
+import { certificatesIn } from './certificates-in.js';
 import { algorithmIds, algorithmOfPrivateKey, tags } from './key-algorithm.js';
 import { blocksIn } from './pem.js';
 
@@ -72,10 +72,9 @@ export function whyKeyUnusable(identity: TlsIdentity): string | undefined {
 }
 
 function reasonOf({ certificate, key, authority }: TlsIdentity): string | undefined {
-  for (const pem of [certificate, authority]) {
-    if (pem !== undefined && hasDescribedCurve(pem)) return 'a certificate has a key on a curve without a name';
-  }
-  // One that cannot be read TLS refuses as well, and says why.
-  const reason = key === undefined ? undefined : readKey(key);
-  return typeof reason === 'string' ? `the key of the client certificate cannot be used: ${reason}` : undefined;
+  // TLS might read more in a text than is read here.
+  if ([certificate, authority].some((pem) => pem !== undefined && certificatesIn(pem) === null))
+    return 'a certificate cannot be read, or has a key on a curve without a name';
+  const read = key === undefined ? undefined : (readKey(key) ?? 'it is not one private key in PEM');
+  return typeof read === 'string' ? `the key of the client certificate cannot be used: ${read}` : undefined;
 }

@@ -182,7 +182,7 @@ describe('a call to a receiver', () => {
   });
 
   it('is not made with a key that takes too long to sign', async () => {
-    const tls: NamedIdentity = { id: 'x', expiresAt: null, certificate: 'x', key: longKey(8192) };
+    const tls: NamedIdentity = { id: 'x', expiresAt: null, key: longKey(8192) };
     expect(await send({ credentials: { kind: 'verbatim', tls } })).toMatchObject({
       kind: 'unanswered',
       reason: expect.stringContaining('the key of the client certificate cannot be used: it is RSA of 8192 bits'),

@@ -2,8 +2,13 @@ import type { Logger } from '@nestjs/common';
 import type { Clock } from '../infra/clock.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 
-/** Retention counts in days, an `Idempotency-Key` in hours, and machines agree to the second. */
+/**
+ * Retention counts in days, and machines agree to the second. Not less: this process' clock stands still while its
+ * machine is suspended. A jump by less may take an `Idempotency-Key` along that has no more than that left.
+ */
 const mostApartMs = 24 * 3_600_000;
+
+const warnEveryMs = 3_600_000;
 
 /**
  * For a task that drops or erases what is old. By a clock of Postgres that jumped ahead everything is, and nothing of
@@ -11,17 +16,19 @@ const mostApartMs = 24 * 3_600_000;
  * clock that is set while it runs.
  * @param task its name, for the log
  */
-export const whenClocksAgree =
-  (
-    task: string,
-    run: (stopping: AbortSignal) => Promise<unknown>,
-    { heartbeat, clock, logger }: { heartbeat: Heartbeat; clock: Clock; logger: Pick<Logger, 'warn'> },
-  ) =>
-  async (stopping: AbortSignal): Promise<void> => {
+export const whenClocksAgree = (
+  task: string,
+  run: (stopping: AbortSignal) => Promise<unknown>,
+  { heartbeat, clock, logger }: { heartbeat: Heartbeat; clock: Clock; logger: Pick<Logger, 'warn'> },
+) => {
+  let warnedAt = -Infinity;
+  return async (stopping: AbortSignal): Promise<void> => {
     await heartbeat.compareClocks();
     const [ledgerAt, processAt] = [heartbeat.ledgerNow(), clock.now()];
-    if (Math.abs(ledgerAt - processAt) > mostApartMs) {
-      const [ofPostgres, ofProcess] = [ledgerAt, processAt].map((at) => new Date(at).toISOString());
-      logger.warn({ event: 'retention.clocks-apart', task, ofPostgres, ofProcess });
-    } else await run(stopping);
+    if (Math.abs(ledgerAt - processAt) <= mostApartMs) return run(stopping).then(() => {});
+    if (processAt - warnedAt < warnEveryMs) return;
+    warnedAt = processAt;
+    const [ofPostgres, ofProcess] = [ledgerAt, processAt].map((at) => new Date(at).toISOString());
+    logger.warn({ event: 'retention.clocks-apart', task, ofPostgres, ofProcess });
   };
+};

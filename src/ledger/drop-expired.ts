@@ -75,7 +75,7 @@ const deadLettersKept = 7;
 export async function dropExpired(
   postgres: Postgres,
   retentionDays: number,
-  logger: Pick<Logger, 'log'>,
+  logger: Pick<Logger, 'log' | 'error'>,
   stopping: AbortSignal,
   watcher?: DropWatcher,
 ): Promise<void> {
@@ -96,7 +96,8 @@ export async function dropExpired(
         // the next one too.
         if (outcome === 'in-use' || outcome === 'not-exported') break;
       } catch (error) {
-        // One that cannot be put back, because its columns are not those of its table any more, keeps no other.
+        // It keeps no other: one whose columns are not those of its table any more cannot be put back, ever.
+        logger.error({ event: 'ledger.day-failed', day: dateOf(old.day), error });
         failure ??= error;
       }
       if (stopping.aborted) break;
@@ -296,9 +297,10 @@ async function isStillNeeded(connection: DropConnection, partitions: Partition[]
 
 /**
  * Its publisher may still replace it, and has it sent to others than those whose deliveries have ended, or to the first
- * one.
+ * one. Not one whose text is gone.
  */
-export const scheduledIn = (notifications: string): string => `SELECT FROM ${notifications} WHERE not_before > now()`;
+export const scheduledIn = (notifications: string): string =>
+  `SELECT FROM ${notifications} WHERE not_before > now() AND body IS NOT NULL`;
 
 /**
  * A replay means dead letters that may be of this day, and has yet to come to them: without them it would be done all

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { endOfMonth, monthsBetween, createMonth } from '../audit/months.js';
+import { createMonth, monthOf } from '../audit/months.js';
 import { createPartition, dayOfPartition, partitionsBetween } from '../ledger/partitions.js';
 
 export type Database = Pick<EntityManager, 'query'>;
@@ -44,16 +44,15 @@ export const readTables = async (database: Database): Promise<Table[]> =>
  * belongs to it all the same.
  */
 export const familyOf = (name: string): string =>
-  dayOfPartition(name) === undefined && endOfMonth(name) === undefined ? name : name.slice(0, name.lastIndexOf('_'));
+  dayOfPartition(name) === undefined && monthOf(name) === undefined ? name : name.slice(0, name.lastIndexOf('_'));
 
 /** Statements that make the partition; undefined: the name is that of no partition of ours. */
 export function makingOf(name: string): string | undefined {
-  const [day, end] = [dayOfPartition(name), endOfMonth(name)];
+  const [day, month] = [dayOfPartition(name), monthOf(name)];
   if (day !== undefined) {
     const partition = partitionsBetween(day, day).find((each) => each.name === name);
     return partition && createPartition(partition);
   }
-  const [month] = end === undefined ? [] : monthsBetween(end - 1, end - 1);
   return month && createMonth(month);
 }
 

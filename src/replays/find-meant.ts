@@ -97,7 +97,7 @@ export async function findMissedToSend(
   }
 }
 
-/** The same, to be counted. */
+/** One look: to be counted, or a part of what is sent. */
 export async function findMissedOnDay(
   query: Query,
   day: number,

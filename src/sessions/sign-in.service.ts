@@ -138,7 +138,7 @@ export class SignIn implements OnModuleDestroy {
     const provider = await this.loadProvider();
     const ask = async () => {
       // In its turn: those before it in line may just have used the sign-ins up.
-      if (this.limit.hasSignInsUsedUp(request)) throw new SignInFailed('throttled');
+      if (this.limit.waitToSignIn(request) !== undefined) throw new SignInFailed('throttled');
       try {
         return await provider.finish(callback, begun);
       } catch (error) {

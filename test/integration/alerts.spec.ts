@@ -353,7 +353,7 @@ describe('alerts', () => {
   });
 
   it.each([
-    ['hundreds are scheduled for later that were accepted before', 500, undefined],
+    ['hundreds are scheduled for later that were accepted before', 400, undefined],
     ['any number of them was accepted before its last success', 1100, '2 hours'],
   ])('tell of a receiver that refuses everything, where %s', async (_, count, lastSuccess) => {
     const id = await subscription();

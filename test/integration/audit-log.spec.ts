@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { AuditLog, type Change } from '../../src/audit/audit-log.js';
 import { actingFor } from '../../src/audit/author.js';
 import { dropExpiredMonths, makeMonthsAhead } from '../../src/audit/months-kept.js';
-import { createMonth, endOfMonth, monthsBetween } from '../../src/audit/months.js';
+import { createMonth, monthOf, monthsBetween } from '../../src/audit/months.js';
 import { EntryReader } from '../../src/audit-entries/entry-reader.service.js';
 import type { EntryFilter } from '../../src/audit-entries/find-entries.js';
 import { readSettings } from '../../src/config/settings.js';
@@ -53,7 +53,7 @@ describe.each(stacks)('the audit log on the $name stack', (stack) => {
 
   const months = async (): Promise<string[]> => {
     const rows = await sql<{ name: string }>("SELECT relname AS name FROM pg_class WHERE relkind = 'r' ORDER BY 1");
-    return rows.map(({ name }) => name).filter((name) => endOfMonth(name) !== undefined);
+    return rows.map(({ name }) => name).filter((name) => monthOf(name) !== undefined);
   };
 
   it('keeps who, from where, what, and the fields that differ', async () => {
@@ -206,5 +206,20 @@ describe.each(stacks)('the audit log on the $name stack', (stack) => {
     await drop(300);
     expect(await months()).not.toContain(month!.name);
     expect(events).toEqual(['audit.month-put-back', 'audit.month-dropped']);
+  });
+
+  it('drops months also while one cannot be put back, which is told', async () => {
+    const events: string[] = [];
+    const note = ({ event }: { event: string }) => void events.push(event);
+    const logger = { log: note, error: note } as unknown as Logger;
+    const [due, stuck] = [800, 400].map((ago) => monthsBetween(Date.now() - ago * dayMs, Date.now() - ago * dayMs)[0]!);
+    for (const month of [due!, stuck!]) await sql(createMonth(month));
+    const { name } = stuck!;
+    await sql(`ALTER TABLE audit_entry DETACH PARTITION ${name}; ALTER TABLE ${name} ADD COLUMN former int`);
+    const drop = dropExpiredMonths(postgres, 600, logger, new AbortController().signal);
+    await expect(drop).rejects.toThrow('former');
+    await sql(`DROP TABLE ${name}`);
+    expect(await months()).not.toContain(due!.name);
+    expect(events).toEqual(['audit.month-failed', 'audit.month-dropped']);
   });
 });

@@ -68,7 +68,8 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
 
   const running = new AbortController().signal;
   let events: string[] = [];
-  const logger = { log: ({ event }: { event: string }) => void events.push(event) } as unknown as Logger;
+  const note = ({ event }: { event: string }) => void events.push(event);
+  const logger = { log: note, error: note } as unknown as Logger;
   const drop = (stopping = running) => dropExpired(test.postgres, 30, logger, stopping);
 
   const addDelivery = (at: number, state: DeliveryState) => insertDelivery(test, at, state);
@@ -138,17 +139,22 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
     },
   );
 
-  it('are kept while a notification of theirs is scheduled for later, also without a delivery that is left to be sent', async () => {
-    const { notificationId } = await addDelivery(await makeDay(40), 'cancelled');
-    const scheduleFor = (when: string) =>
-      test.sql('UPDATE notification SET not_before = now() + $2::interval WHERE id = $1', [notificationId, when]);
-    await scheduleFor('1 day');
-    await drop();
-    expect(await days()).toContain(-40);
-    await scheduleFor('-1 second');
-    await drop();
-    expect(await days()).not.toContain(-40);
-  });
+  it.each([
+    ['its time has come', "not_before = now() - interval '1 s'"],
+    ['its text is gone, so that nothing can take its place', 'body = NULL'],
+  ])(
+    'are kept while a notification of theirs is scheduled for later, also without a delivery that is left to be sent, until %s',
+    async (_, change) => {
+      const { notificationId } = await addDelivery(await makeDay(40), 'cancelled');
+      const set = (what: string) => test.sql(`UPDATE notification SET ${what} WHERE id = $1`, [notificationId]);
+      await set("not_before = now() + interval '1 day', body = '{}'");
+      await drop();
+      expect(await days()).toContain(-40);
+      await set(change);
+      await drop();
+      expect(await days()).not.toContain(-40);
+    },
+  );
 
   it.each(['failed', 'expired', 'unknown'] as const)(
     'are kept for a week after a delivery of theirs became %s, however late that was',
@@ -242,7 +248,7 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
     await addDelivery(due, 'delivered');
     await expect(dropExpired(test.postgres, 41, logger, running)).rejects.toThrow('former');
     expect((await days()).filter((day) => day < -1)).toEqual([-40, -40]);
-    expect(events).toEqual(['ledger.day-dropped']);
+    expect(events).toEqual(['ledger.day-failed', 'ledger.day-dropped']);
   });
 
   it('go back into their tables when a delivery was sent again, and has ended, since they were copied', async () => {

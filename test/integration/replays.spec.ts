@@ -654,8 +654,8 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
     };
     async function drop(): Promise<string[]> {
       const events: string[] = [];
-      const logger = { log: ({ event }: { event: string }) => void events.push(event) };
-      await dropExpired(test.postgres, 30, logger, running);
+      const note = ({ event }: { event: string }) => void events.push(event);
+      await dropExpired(test.postgres, 30, { log: note, error: note }, running);
       return events;
     }
     const stepNow = async () => {

@@ -443,15 +443,21 @@ test('texts are erased by their main object, once they are counted', async ({ op
   await lookAt(page, 'settings-retention');
 });
 
-test('an erasure is found and confirmed, however many were asked for since', async ({ open, heraut }) => {
+test('an erasure is found and confirmed, however many were asked for since', async ({ open, page, heraut }) => {
   const channel = await heraut.createChannel();
   const count = (mainObject: string) => heraut.api.call('POST', '/admin/v1/erasures', { body: { mainObject } });
   const hoofdObject = `https://example.org/${randomUUID()}`;
   for (let published = 0; published < 3; published += 1) await heraut.publish(channel, { hoofdObject });
   await count(hoofdObject);
-  for (let later = 0; later < 50; later += 1) await count(`https://example.org/${randomUUID()}`);
-  const page = await open('settings?tab=retention');
-  await expect(page.getByText('a main object', { exact: true })).toHaveCount(50);
+  for (let later = 0; later < 2; later += 1) await count(`https://example.org/${randomUUID()}`);
+  // Fifty by default: as many would be in the audit log that other tests look at.
+  await page.route(/\/admin\/v1\/erasures(\?.*)?$/, (route) => {
+    const url = new URL(route.request().url());
+    if (route.request().method() === 'GET') url.searchParams.set('limit', '2');
+    return route.continue({ url: String(url) });
+  });
+  await open('settings?tab=retention');
+  await expect(page.getByText('a main object', { exact: true })).toHaveCount(2);
   await page.getByRole('button', { name: 'Show more' }).click();
   await page.getByRole('button', { name: 'Erase 3', exact: true }).click();
   const asked = page.getByRole('dialog', { name: 'Erase the texts of 3 notifications?' });

@@ -386,7 +386,11 @@ test('what another operator did in between is explained, and the new count is of
   await asTimePasses(page, () => expect(none).toBeVisible(atOnce));
 });
 
-test('what dies after the count is neither closed nor sent again', async ({ open, page, heraut }) => {
+test('a dead letter that was accepted after the count is neither closed nor sent again', async ({
+  open,
+  page,
+  heraut,
+}) => {
   const failing = await broken(heraut, 1);
   const dies = async () => {
     const { id } = await heraut.publish(failing.channel);

@@ -104,8 +104,10 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
   const create = (confirm: number, asOf: string): Promise<Replay> => {
     const said = note.trim() || undefined;
     const meant = untilCounted(selection, asOf);
-    // The same one after it was counted anew.
-    const asked = (body: object) => JSON.stringify({ ...body, selection, confirm: undefined });
+    // Counted anew it is another one: an earlier one that was carried out has left nothing that is meant again, and one
+    // that was not must not go in its place, since it meant less. Only what has been delivered would be sent twice.
+    const counting = kind === 'replay' && isWithDelivered ? undefined : asOf;
+    const asked = (body: object) => JSON.stringify({ ...body, selection, confirm: undefined, counting });
     if (kind === 'cancel') {
       const body = { selection: meant, confirm, note: said };
       return once(

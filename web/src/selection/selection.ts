@@ -13,6 +13,10 @@ export type DryRun = Schemas['ReplayDryRun'];
 export type Group = NonNullable<Selection['groups']>[number];
 export type DeliveryKey = NonNullable<Selection['deliveries']>[number];
 
+/** Something can be sent to it, now or once it is resumed. */
+export const getsDeliveries = (subscription: 'active' | 'paused' | 'disabled' | 'deleted'): boolean =>
+  subscription === 'active' || subscription === 'paused';
+
 export const deadStates = ['failed', 'expired', 'unknown'] as const;
 export const unfinishedStates = ['queued', 'waiting', 'held', 'sending'] as const;
 

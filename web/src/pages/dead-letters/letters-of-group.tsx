@@ -15,11 +15,12 @@ import { readOn, tryAgain } from '../../parts/next-page.ts';
 import { usePlainError } from '../../parts/plain-error.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
-import { deadStates, type Criteria, type Group } from '../../selection/selection.ts';
+import { told } from '../../parts/told.ts';
+import { deadStates, getsDeliveries, type Criteria, type Group } from '../../selection/selection.ts';
 import { useMay } from '../../shell/session.tsx';
 import type { Choice } from './choice.ts';
 import { useDeadLettersTexts } from './texts.ts';
-import { groupsKey, isSame, putIntoRow, useLetters, type Delivery } from './use-dead-letters.ts';
+import { groupsKey, isSame, putIntoRow, useLetters, type DeadLetterGroup, type Delivery } from './use-dead-letters.ts';
 
 const sendAgainKey = ['dead-letters', 'send-again'] as const;
 const noticeOf = ({ notificationId, subscriptionId }: Delivery) => `not-sent ${notificationId} ${subscriptionId}`;
@@ -28,14 +29,14 @@ const isDead = ({ state }: Delivery): boolean => deadStates.some((each) => each 
 interface Props {
   group: Group;
   label: string;
-  /** Its subscription is there, and gets deliveries. */
-  isSendable: boolean;
+  /** The state of the receiver's subscription now. */
+  subscription: DeadLetterGroup['subscription'];
   criteria: Criteria;
   choice: Choice;
 }
 
 /** The single dead letters of a group. */
-export function LettersOfGroup({ group, label, isSendable, criteria, choice }: Props) {
+export function LettersOfGroup({ group, label, subscription, criteria, choice }: Props) {
   const t = useDeadLettersTexts();
   const format = useFormat();
   const may = useMay('operator');
@@ -52,7 +53,7 @@ export function LettersOfGroup({ group, label, isSendable, criteria, choice }: P
     onMutate: (row) => void notifications.hide(noticeOf(row)),
     onSuccess: (answered) => {
       putIntoRow(client, answered);
-      notifications.show({ color: 'green', withBorder: true, message: `${t('sentAgain')}. ${t('sentAgainText')}` });
+      told(`${t('sentAgain')}. ${t(subscription === 'paused' ? 'sentAgainLater' : 'sentAgainText')}`);
     },
     onError: (error, row) => {
       if (isProblem(error, 'delivery-delivered')) putIntoRow(client, { ...row, state: 'delivered' });
@@ -169,7 +170,7 @@ export function LettersOfGroup({ group, label, isSendable, criteria, choice }: P
           <Button
             size="compact-xs"
             variant="default"
-            disabled={!may || !isSendable}
+            disabled={!may || !getsDeliveries(subscription)}
             loading={underWay.some((each) => isSame(each, row))}
             aria-label={t('sendOneAgain', { id: row.notificationId })}
             onClick={() => (row.state === 'unknown' ? setAsked(row) : send(row))}

@@ -7,7 +7,7 @@ import { usePlainError } from '../../parts/plain-error.ts';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { SubscriptionState } from '../../selection/dry-run-result.tsx';
 import type { Act } from '../../selection/act-dialog.tsx';
-import { idOfGroup, selectionOf, type Criteria } from '../../selection/selection.ts';
+import { getsDeliveries, idOfGroup, selectionOf, type Criteria } from '../../selection/selection.ts';
 import { SubscriptionName } from '../../selection/subscription-name.tsx';
 import { useMay } from '../../shell/session.tsx';
 import type { Choice } from './choice.ts';
@@ -94,7 +94,6 @@ function GroupRow({ group, receiver, criteria, choice, isOpen, onToggle, onAct }
   // The other filters of the list narrow the selection too: somebody who looks at one channel means that one.
   const { channels, acceptedFrom, acceptedTo, replay } = criteria;
   const selection = selectionOf({ channels, acceptedFrom, acceptedTo, replay }, { groups: [key] });
-  const isSendable = group.subscription === 'active' || group.subscription === 'paused';
   const { lastError, lastStatus } = group.newest;
   const Chevron = isOpen ? TbChevronDown : TbChevronRight;
   return (
@@ -144,7 +143,7 @@ function GroupRow({ group, receiver, criteria, choice, isOpen, onToggle, onAct }
           <Button
             size="compact-sm"
             variant="light"
-            disabled={!may || !isSendable}
+            disabled={!may || !getsDeliveries(group.subscription)}
             onClick={() => onAct({ kind: 'replay', selection })}
           >
             {t('sendAgain')}
@@ -164,7 +163,7 @@ function GroupRow({ group, receiver, criteria, choice, isOpen, onToggle, onAct }
           <LettersOfGroup
             group={key}
             label={`${receiver}: ${error}`}
-            isSendable={isSendable}
+            subscription={group.subscription}
             criteria={criteria}
             choice={choice}
           />

@@ -12,6 +12,7 @@ import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { allOf, useUrlState } from '../../parts/url-state.ts';
 import { SubscriptionState } from '../../selection/dry-run-result.tsx';
+import { getsDeliveries } from '../../selection/selection.ts';
 import { useMay } from '../../shell/session.tsx';
 import { AllDeliveries } from './all-deliveries.tsx';
 import { DeliveryDetail } from './delivery-detail.tsx';
@@ -196,7 +197,7 @@ function Actions({ id, delivery, name }: { id: string; delivery: ShownDelivery; 
     }
   };
   if (!may) return null;
-  const isSendable = subscription !== 'deleted' && subscription !== 'disabled';
+  const isSendable = getsDeliveries(subscription);
   // Otherwise it would only be held again.
   const mayGoNow = isSendable && subscription !== 'paused' && heldFor !== 'order';
   const canRetry = mayGoNow && (state === 'waiting' || state === 'held');
