@@ -213,11 +213,13 @@ describe('the exporter', () => {
     expect(await startTracing(readSettings({}), silent)).toBeUndefined();
   });
 
-  it('gets all spans of a busy turn of the event loop', async () => {
+  it('gets all spans of a busy turn of the event loop, under the name that is configured', async () => {
     const collector = await OtlpCollector.start();
-    const tracer = (await startTracing(readSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }), silent))!;
+    const settings = readSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_SERVICE_NAME: 'nrc of the city' });
+    const tracer = (await startTracing(settings, silent))!;
     for (let nr = 0; nr < 5000; nr++) tracer.begin('one', {})!.end();
     await eventually(() => collector.spans.length === 5000, '5000 spans');
+    expect(new Set(collector.spans.map(({ service }) => service))).toEqual(new Set(['nrc of the city']));
     await tracer.close();
     await collector.stop();
   });

@@ -10,6 +10,8 @@ export interface Person {
   email?: string;
   preferred_username?: string;
   roles?: string[];
+  /** Of the scope `groups`. */
+  realm_access?: { groups: string | string[] };
 }
 
 interface GrantContext {
@@ -78,13 +80,18 @@ export class IdentityProvider {
       jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), alg: 'ES256', use: 'sig' }] },
       cookies: { keys: ['of the provider'] },
       ttl: { AccessToken: 600, AuthorizationCode: 60, Grant: 600, IdToken: 600, Interaction: 600, Session: 600 },
-      claims: { openid: ['sub'], profile: ['name', 'preferred_username', 'roles'], email: ['email'] },
+      claims: {
+        openid: ['sub'],
+        profile: ['name', 'preferred_username', 'roles'],
+        email: ['email'],
+        groups: ['realm_access'],
+      },
       features: { devInteractions: { enabled: false } },
       interactions: { url: (_: unknown, { uid }: { uid: string }) => `/interaction/${uid}` },
       findAccount: (_: unknown, id: string) => ({ accountId: id, claims: () => this.people.get(id) }),
       loadExistingGrant: async ({ oidc }: GrantContext) => {
         const grant = new oidc.provider.Grant({ accountId: oidc.account.accountId, clientId: oidc.client.clientId });
-        grant.addOIDCScope('openid profile email');
+        grant.addOIDCScope('openid profile email groups');
         await grant.save();
         return grant;
       },
