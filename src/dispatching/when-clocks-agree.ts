@@ -8,7 +8,8 @@ import type { Heartbeat } from '../liveness/heartbeat.service.js';
  */
 const mostApartMs = 24 * 3_600_000;
 
-const warnEveryMs = 3_600_000;
+/** A minute less than an hour: a task that runs once an hour says it each time. */
+const warnEveryMs = 59 * 60_000;
 
 /**
  * For a task that drops or erases what is old. By a clock of Postgres that jumped ahead everything is, and nothing of
@@ -25,7 +26,10 @@ export const whenClocksAgree = (
   return async (stopping: AbortSignal): Promise<void> => {
     await heartbeat.compareClocks();
     const [ledgerAt, processAt] = [heartbeat.ledgerNow(), clock.now()];
-    if (Math.abs(ledgerAt - processAt) <= mostApartMs) return run(stopping).then(() => {});
+    if (Math.abs(ledgerAt - processAt) <= mostApartMs) {
+      await run(stopping);
+      return;
+    }
     if (processAt - warnedAt < warnEveryMs) return;
     warnedAt = processAt;
     const [ofPostgres, ofProcess] = [ledgerAt, processAt].map((at) => new Date(at).toISOString());

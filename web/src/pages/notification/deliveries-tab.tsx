@@ -201,7 +201,7 @@ function Actions({ id, delivery, name }: { id: string; delivery: ShownDelivery; 
   // Otherwise it would only be held again.
   const mayGoNow = isSendable && subscription !== 'paused' && heldFor !== 'order';
   const canRetry = mayGoNow && (state === 'waiting' || state === 'held');
-  const canSendAgain = isSendable && ['failed', 'expired', 'cancelled', 'unknown', 'delivered'].includes(state);
+  const canSendAgain = isSendable && isEnded(state);
   return (
     <div className={classes.actions}>
       <Group gap="xs" wrap="nowrap">
