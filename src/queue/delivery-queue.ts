@@ -36,7 +36,7 @@ export interface Consumption {
   stop(): Promise<void>;
   /**
    * Takes no more, and leaves every chunk that is not done with to other consumers, at once; it does not matter any
-   * more how `take` ends. Resolves when the queue has them.
+   * more how `take` ends. Resolves when the queue has been told; a quorum queue puts them back a moment later.
    */
   giveBack(): Promise<void>;
 }
