@@ -17,12 +17,12 @@ Logger.overrideLogger(false);
 const { readSettings } = await compiled('config/settings.js');
 const { Outbound } = await compiled('outbound/outbound.service.js');
 const { HttpWebhookClient } = await compiled('delivery/webhook-client.http.js');
-const { CallbackProbe } = await compiled('subscriptions/callback-probe.service.js');
+const { CallbackProof } = await compiled('subscriptions/callback-proof.service.js');
 const { DocumentationLinkCheck } = await compiled('channels/documentation-link.service.js');
 const { Authorizations } = await compiled('credentials/authorizations.service.js');
 const { verbatim } = await compiled('credentials/credentials.js');
 const { systemClock } = await compiled('infra/clock.js');
-const services = { Outbound, HttpWebhookClient, CallbackProbe, DocumentationLinkCheck, Authorizations };
+const services = { Outbound, HttpWebhookClient, CallbackProof, DocumentationLinkCheck, Authorizations };
 const program = { readSettings, ...services, verbatim, systemClock };
 const { rows, control } = await examine(program);
 

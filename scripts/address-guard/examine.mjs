@@ -12,7 +12,7 @@ import { startNameServer } from './name-server.mjs';
  * @property {typeof import('../../src/config/settings.js').readSettings} readSettings
  * @property {typeof import('../../src/outbound/outbound.service.js').Outbound} Outbound
  * @property {typeof import('../../src/delivery/webhook-client.http.js').HttpWebhookClient} HttpWebhookClient
- * @property {typeof import('../../src/subscriptions/callback-probe.service.js').CallbackProbe} CallbackProbe
+ * @property {typeof import('../../src/subscriptions/callback-proof.service.js').CallbackProof} CallbackProof
  * @property {typeof import('../../src/credentials/authorizations.service.js').Authorizations} Authorizations
  * @property {typeof import('../../src/credentials/credentials.js').verbatim} verbatim
  * @property {typeof import('../../src/infra/clock.js').systemClock} systemClock
@@ -22,7 +22,7 @@ import { startNameServer } from './name-server.mjs';
 export const ways = /** @type {const} */ ([
   'delivery',
   'delivery on its own connection',
-  'probe',
+  'proof',
   'documentation link',
   'token endpoint',
   'delivery through a proxy',
@@ -118,10 +118,10 @@ export async function examine(program) {
       ledgerNow: Date.now,
     });
     const authorizations = new program.Authorizations(outbound, program.systemClock, heartbeat);
-    if (way === 'probe') {
-      const probe = new program.CallbackProbe({ settings }, outbound, authorizations, heartbeat);
+    if (way === 'proof') {
+      const proof = new program.CallbackProof({ settings }, outbound, authorizations, heartbeat);
       const asked = { callbackUrl: url, auth: 'Bearer x', credentials, isUrlNew: true, signingKeys: [] };
-      return unlessInvalid(probe.prove(asked));
+      return unlessInvalid(proof.prove(asked));
     }
     if (way === 'token endpoint') return void (await authorizations.of({ auth: '', credentials: tokenOf(url) }));
     if (way === 'documentation link') {

@@ -19,7 +19,7 @@ import { apiPath } from '../nrc/nrc-dialect.js';
 import { NrcOperation } from '../nrc/nrc-operation.js';
 import { locationHeader, uuidPath } from '../nrc/resource.js';
 import { abonnementSchema, patchedAbonnementSchema } from './abonnement.js';
-import { CallbackProbe } from './callback-probe.service.js';
+import { CallbackProof } from './callback-proof.service.js';
 import { ProvedChanges } from './proved-changes.service.js';
 import { readAbonnement, readChanges } from './read-abonnement.js';
 import type { SubscriptionInput } from './subscription-changes.js';
@@ -60,7 +60,7 @@ export class AbonnementController {
     private readonly subscriptions: SubscriptionsService,
     private readonly directory: SubscriptionDirectory,
     private readonly channels: ChannelDirectory,
-    private readonly probe: CallbackProbe,
+    private readonly proof: CallbackProof,
     private readonly provedChanges: ProvedChanges,
     private readonly catalogue: Catalogue,
     private readonly lists: KeptLists,
@@ -136,7 +136,7 @@ export class AbonnementController {
   ): Promise<Abonnement> {
     await this.catalogue.refresh();
     const input = readAbonnement(new FieldReader(body), this.findChannel, this.heartbeat.ledgerNow());
-    await this.probe.proveNew(input, application);
+    await this.proof.proveNew(input, application);
     const how = { isSigned: this.config.settings.SIGN_BY_DEFAULT };
     const { subscription, secret } = await this.subscriptions.create(application.clientId, input, how);
     if (secret !== undefined) void reply.header(secretHeader, secret).header('cache-control', 'no-store');

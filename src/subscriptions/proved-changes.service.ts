@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Application } from '../auth/application.js';
 import { entityTagOf } from '../infra/http/if-match.js';
 import { ChangedMeanwhileProblem, ConflictProblem } from '../infra/http/problem.js';
-import { CallbackProbe } from './callback-probe.service.js';
+import { CallbackProof } from './callback-proof.service.js';
 import { versionOf, type SubscriptionInput } from './subscription-changes.js';
 import type { ListedSubscription } from './subscription-directory.service.js';
 
@@ -30,7 +30,7 @@ interface ProvedChange {
  */
 @Injectable()
 export class ProvedChanges {
-  constructor(private readonly probe: CallbackProbe) {}
+  constructor(private readonly proof: CallbackProof) {}
 
   /**
    * A change that needs no proof is made over whatever was changed meanwhile, and so is one with a proof, which is
@@ -40,7 +40,7 @@ export class ProvedChanges {
    */
   async make({ read, changes, caller, readAgain, write }: ProvedChange): Promise<ListedSubscription> {
     for (let [subscription, tries, proofs] = [read, 1, 0]; ; tries++) {
-      const isProof = await this.probe.proveChange(subscription, changes, caller);
+      const isProof = await this.proof.proveChange(subscription, changes, caller);
       if (isProof) proofs++;
       try {
         return await write(entityTagOf(versionOf(subscription)));

@@ -16,7 +16,7 @@ import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkTimeout } from './call-timeout.js';
-import { CallbackProbe } from './callback-probe.service.js';
+import { CallbackProof } from './callback-proof.service.js';
 import { ProvedChanges } from './proved-changes.service.js';
 import { SubscriptionAnswers, type Shown, type ShownWithHeld } from './subscription-answers.service.js';
 import { versionOf } from './subscription-changes.js';
@@ -45,7 +45,7 @@ export class SubscriptionsController {
     private readonly requests: CreationRequests,
     private readonly channels: ChannelDirectory,
     private readonly applications: ApplicationDirectory,
-    private readonly probe: CallbackProbe,
+    private readonly proof: CallbackProof,
     private readonly provedChanges: ProvedChanges,
     private readonly answers: SubscriptionAnswers,
     private readonly catalogue: Catalogue,
@@ -206,7 +206,7 @@ export class SubscriptionsController {
     const { ownerClientId, ...input } = readNewSubscription(described, this.findChannel, this.heartbeat.ledgerNow());
     if (!this.applications.find(ownerClientId)) throw unknownOwner();
     if (typeof input.timeoutSeconds === 'number') checkTimeout(input.timeoutSeconds, this.config.settings);
-    await this.probe.proveNew(input, caller);
+    await this.proof.proveNew(input, caller);
     const how = { isSigned: this.config.settings.SIGN_BY_DEFAULT, reserve };
     return this.subscriptions.create(ownerClientId, input, how);
   }

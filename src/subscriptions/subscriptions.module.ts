@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { ChannelsModule } from '../channels/channels.module.js';
 import { IdempotencyModule } from '../idempotency/idempotency.module.js';
 import { AbonnementController } from './abonnement.controller.js';
-import { CallbackProbe } from './callback-probe.service.js';
+import { CallbackProof } from './callback-proof.service.js';
 import { OwnSigningKeysController } from './own-signing-keys.controller.js';
 import { ProvedChanges } from './proved-changes.service.js';
 import { SigningKeysController } from './signing-keys.controller.js';
@@ -24,7 +24,7 @@ import { SubscriptionsService } from './subscriptions.service.js';
     SigningKeysController,
   ],
   providers: [
-    CallbackProbe,
+    CallbackProof,
     ProvedChanges,
     SigningKeys,
     SubscriptionAllowance,

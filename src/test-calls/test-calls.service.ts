@@ -13,7 +13,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { Outbound } from '../outbound/outbound.service.js';
 import { callTimeoutMs } from '../subscriptions/call-timeout.js';
-import { probeBody } from '../subscriptions/probe-body.js';
+import { proofBody } from '../subscriptions/proof-body.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { testCallToShow } from './test-call-output.js';
 
@@ -81,7 +81,7 @@ export class TestCalls implements OnModuleDestroy {
         'user-agent': userAgent,
         'webhook-id': webhookId,
       },
-      body: Buffer.from(probeBody),
+      body: Buffer.from(proofBody),
       timeoutMs,
       mayRepeat: false,
       keepsAnswer: true,

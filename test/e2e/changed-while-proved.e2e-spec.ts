@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
-import { auth, probeBody, probesOf, wrong } from '../support/abonnements.js';
+import { auth, proofBody, proofsOf, wrong } from '../support/abonnements.js';
 import { AdminApi } from '../support/admin-api.js';
 import { answer, protectedReceiver, Receiver } from '../support/receiver.js';
 
@@ -81,8 +81,8 @@ describe('a subscription that is changed while the callback is called for anothe
     expect(operator.status).toBe(200);
     release();
     expect((await change).json).toMatchObject({ callbackUrl });
-    const twice = [undefined, auth, undefined, auth].map((shown) => [shown, probeBody]);
-    expect(probesOf(receiver)).toEqual(twice);
+    const twice = [undefined, auth, undefined, auth].map((shown) => [shown, proofBody]);
+    expect(proofsOf(receiver)).toEqual(twice);
     const { json } = await admin.get(`/admin/v1/subscriptions/${subscribed.id}`);
     expect(json).toMatchObject({ callbackUrl, ratePerSecond: 5 });
   });

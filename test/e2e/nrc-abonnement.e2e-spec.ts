@@ -6,7 +6,7 @@ import { KanaalController } from '../../src/channels/kanaal.controller.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { AbonnementController } from '../../src/subscriptions/abonnement.controller.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
-import { auth, probeBody, probesOf, wrong } from '../support/abonnements.js';
+import { auth, proofBody, proofsOf, wrong } from '../support/abonnements.js';
 import { Api, type ApiAnswer } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
 import { answer, protectedReceiver, Receiver } from '../support/receiver.js';
@@ -37,7 +37,7 @@ async function create(input: object = {}): Promise<ApiAnswer> {
   return created;
 }
 
-const probes = () => probesOf(receiver);
+const proofs = () => proofsOf(receiver);
 
 describe('creating an abonnement', () => {
   it('answers with all its fields but the secret, and where it is', async () => {
@@ -228,16 +228,16 @@ describe('changing an abonnement', () => {
   it('keeps kanalen when PATCH names only auth, and proves the callback with it', async () => {
     const { json } = await create({ kanalen });
     expect((await api.patch(json.url, { auth: 'Token new' })).json).toEqual(json);
-    expect(probes()).toEqual([['Token new', probeBody]]);
+    expect(proofs()).toEqual([['Token new', proofBody]]);
   });
 
   it('proves a new callback with the stored auth', async () => {
     const { json } = await create();
     const callbackUrl = `${receiver.url}/other`;
     expect((await api.patch(json.url, { callbackUrl })).json).toEqual({ ...json, callbackUrl });
-    expect(probes()).toEqual([
-      [undefined, probeBody],
-      [auth, probeBody],
+    expect(proofs()).toEqual([
+      [undefined, proofBody],
+      [auth, proofBody],
     ]);
   });
 
@@ -361,7 +361,7 @@ describe('fetching the notificaties of an abonnement', () => {
   }
 
   async function publish(kanaal: string): Promise<ApiAnswer> {
-    const published = await api.post('/notificaties', { ...probeBody, kanaal });
+    const published = await api.post('/notificaties', { ...proofBody, kanaal });
     expect(published.status).toBe(201);
     return published;
   }

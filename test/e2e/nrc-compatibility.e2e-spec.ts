@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createHmac, randomUUID } from 'node:crypto';
 import { parse } from 'yaml';
 import { ApplicationsService } from '../../src/auth/applications.service.js';
-import { probeBody } from '../support/abonnements.js';
+import { proofBody } from '../support/abonnements.js';
 import { Api, superuser } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
 import { answer, protectedReceiver, Receiver, type ReceivedRequest } from '../support/receiver.js';
@@ -110,16 +110,16 @@ describe('the compatibility checklist', () => {
     ]);
   });
 
-  it('6. the probe has its fixed body; 206 passes; so does a receiver that answers 401 to all but probes', async () => {
+  it('6. the proof has its fixed body; 206 passes; so does a receiver that answers 401 to all but proofs', async () => {
     receiver.requests.length = 0;
     receiver.always((request, response) => {
-      const isProbe = (JSON.parse(request.text) as { kanaal: string }).kanaal === 'test';
-      const status = isProbe && request.headers.authorization !== undefined ? 206 : 401;
+      const isProof = (JSON.parse(request.text) as { kanaal: string }).kanaal === 'test';
+      const status = isProof && request.headers.authorization !== undefined ? 206 : 401;
       answer(status)(request, response);
     });
     expect((await subscribe()).status).toBe(201);
     receiver.always(protectedReceiver);
-    expect(receiver.requests.map(({ text }) => JSON.parse(text) as unknown)).toEqual([probeBody, probeBody]);
+    expect(receiver.requests.map(({ text }) => JSON.parse(text) as unknown)).toEqual([proofBody, proofBody]);
   });
 
   it.each(['Bearer abc.def', 'Token 0123456789', 'c29tZSBiYXNlNjQga2V5Cg=='])(

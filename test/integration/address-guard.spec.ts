@@ -9,9 +9,9 @@ import { verbatim } from '../../src/credentials/credentials.js';
 import { HttpWebhookClient } from '../../src/delivery/webhook-client.http.js';
 import { systemClock } from '../../src/infra/clock.js';
 import { Outbound } from '../../src/outbound/outbound.service.js';
-import { CallbackProbe } from '../../src/subscriptions/callback-probe.service.js';
+import { CallbackProof } from '../../src/subscriptions/callback-proof.service.js';
 
-const services = { Outbound, HttpWebhookClient, CallbackProbe, DocumentationLinkCheck, Authorizations };
+const services = { Outbound, HttpWebhookClient, CallbackProof, DocumentationLinkCheck, Authorizations };
 const program = { readSettings, ...services, verbatim, systemClock };
 
 describe('an address that callbacks may not use', () => {

@@ -11,7 +11,7 @@ import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { HttpWebhookClient } from '../../src/delivery/webhook-client.http.js';
 import type { WebhookRequest } from '../../src/delivery/webhook-client.js';
 import { Outbound, type TlsIdentity } from '../../src/outbound/outbound.service.js';
-import { CallbackProbe } from '../../src/subscriptions/callback-probe.service.js';
+import { CallbackProof } from '../../src/subscriptions/callback-proof.service.js';
 import { ConnectProxy, drop, hang, refuse, tunnel } from '../support/connect-proxy.js';
 import { eventually } from '../support/eventually.js';
 import { answer, Receiver, reset } from '../support/receiver.js';
@@ -329,14 +329,14 @@ describe.each([
 
   it('says nothing of a callback that is to be proved', async () => {
     proxy.behaviour = refuse(403);
-    const probe = new CallbackProbe(
+    const proof = new CallbackProof(
       { settings: readSettings({}) },
       outboundWith(),
       new Authorizations(outboundWith(), systemClock, ledgersClock),
       ledgersClock,
     );
     await expect(
-      probe.prove({ callbackUrl: urlOf(), auth: 'x', credentials: verbatim, isUrlNew: true, signingKeys: [] }),
+      proof.prove({ callbackUrl: urlOf(), auth: 'x', credentials: verbatim, isUrlNew: true, signingKeys: [] }),
     ).rejects.toMatchObject({
       status: 503,
       detail: 'The egress proxy of this server fails.',
@@ -344,7 +344,7 @@ describe.each([
     proxy.behaviour = tunnel;
     receiver.next(answer(401), answer(204));
     await expect(
-      probe.prove({ callbackUrl: urlOf(), auth: 'x', credentials: verbatim, isUrlNew: true, signingKeys: [] }),
+      proof.prove({ callbackUrl: urlOf(), auth: 'x', credentials: verbatim, isUrlNew: true, signingKeys: [] }),
     ).resolves.toBeUndefined();
   });
 });

@@ -3,7 +3,7 @@ import type { Receiver } from './receiver.js';
 
 export const auth = 'Bearer letmein';
 /** Of the message by which a callback is proven: that of Open Notificaties, to the letter. */
-export const probeBody = {
+export const proofBody = {
   kanaal: 'test',
   hoofdObject: 'http://some.hoofdobject.nl/',
   resource: 'some_resource',
@@ -19,5 +19,5 @@ export const wrong = ({ status, json }: ApiAnswer) => ({
 });
 
 /** With what authorization the callback was called, and with what body. */
-export const probesOf = ({ requests }: Receiver) =>
+export const proofsOf = ({ requests }: Receiver) =>
   requests.map(({ headers, text }) => [headers.authorization, JSON.parse(text)]);

@@ -8,7 +8,7 @@ import { systemClock, type Clock } from '../../src/infra/clock.js';
 import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { Outbound } from '../../src/outbound/outbound.service.js';
 import { newKey, SigningKey } from '../../src/signing/signing-key.js';
-import { CallbackProbe } from '../../src/subscriptions/callback-probe.service.js';
+import { CallbackProof } from '../../src/subscriptions/callback-proof.service.js';
 import { eventually } from '../support/eventually.js';
 import { longKey } from '../support/long-key.js';
 import { answer, drip, hang, Receiver, reset, type Behaviour } from '../support/receiver.js';
@@ -16,7 +16,7 @@ import { standStill } from '../support/stand-still.js';
 import { certificate, key } from '../support/tls-identity.js';
 import { TokenEndpoint } from '../support/token-endpoint.js';
 
-class HurriedProbe extends CallbackProbe {
+class HurriedProof extends CallbackProof {
   protected override readonly timeouts = { turnMs: 200, connectMs: 200, overallMs: 200 };
 }
 
@@ -35,7 +35,7 @@ describe('a callback that sends an informational response first', () => {
     });
     const request = { callbackUrl: receiver.url, auth: 'x', credentials: verbatim, signingKeys: [], isUrlNew: true };
     await expect(
-      new CallbackProbe(config, outbound, authorizations, ledgersClock).prove(request),
+      new CallbackProof(config, outbound, authorizations, ledgersClock).prove(request),
     ).resolves.toBeUndefined();
     await receiver.stop();
   });
@@ -47,8 +47,8 @@ describe('a callback that changes to another protocol', () => {
     const changed = 'HTTP/1.1 101 Switching Protocols\r\nupgrade: other\r\nconnection: upgrade\r\n\r\n';
     receiver.always((_, response) => void response.socket!.write(changed));
     const request = { callbackUrl: receiver.url, auth: 'x', credentials: verbatim, signingKeys: [], isUrlNew: false };
-    const probe = new CallbackProbe(config, outbound, authorizations, ledgersClock);
-    await expect(probe.prove(request)).rejects.toMatchObject({
+    const proof = new CallbackProof(config, outbound, authorizations, ledgersClock);
+    await expect(proof.prove(request)).rejects.toMatchObject({
       extra: { invalidParams: [{ code: 'invalid-callback-url' }] },
     });
     await receiver.stop();
@@ -68,9 +68,9 @@ describe('a callback that this machine has no means to call', () => {
       { ...verbatim, tls: { id: 'tls', expiresAt: null, certificate, key } },
     ],
   ])('%s', async (_what, credentials) => {
-    const probe = new CallbackProbe(config, outOfFiles, authorizations, ledgersClock);
+    const proof = new CallbackProof(config, outOfFiles, authorizations, ledgersClock);
     const detail = 'This server cannot make a connection to the callback now.';
-    await expect(probe.prove({ ...request, credentials })).rejects.toMatchObject({ status: 503, detail });
+    await expect(proof.prove({ ...request, credentials })).rejects.toMatchObject({ status: 503, detail });
   });
 });
 
@@ -78,9 +78,9 @@ describe('a callback whose certificate was stored with a key that takes too long
   it('is not called, and says why', async () => {
     const receiver = await Receiver.start();
     const credentials = { ...verbatim, tls: { id: 'tls', expiresAt: null, certificate, key: longKey(8192) } };
-    const probe = new CallbackProbe(config, outbound, authorizations, ledgersClock);
+    const proof = new CallbackProof(config, outbound, authorizations, ledgersClock);
     await expect(
-      probe.prove({ callbackUrl: receiver.url, auth: 'x', credentials, isUrlNew: true }),
+      proof.prove({ callbackUrl: receiver.url, auth: 'x', credentials, isUrlNew: true }),
     ).rejects.toMatchObject({ extra: { invalidParams: [{ name: 'credentials.tls.key', code: 'unusable-key' }] } });
     expect(receiver.requests).toEqual([]);
     await receiver.stop();
@@ -102,7 +102,7 @@ describe('a callback that looks at the time', () => {
     const before = ledgersClock.ledgerNow();
     receiver.next(answer(401), answer(204));
     const request = { callbackUrl: receiver.url, auth: '', credentials, signingKeys, isUrlNew: true };
-    await new CallbackProbe(config, outbound, authorizations, ledgersClock).prove(request);
+    await new CallbackProof(config, outbound, authorizations, ledgersClock).prove(request);
     const { headers } = receiver.requests.at(-1)!;
     const token = jwt.decode(String(headers.authorization).replace('Bearer ', '')) as { iat: number };
     for (const seconds of [token.iat, Number(headers['webhook-timestamp'])])
@@ -112,7 +112,7 @@ describe('a callback that looks at the time', () => {
 });
 
 describe('a callback that this process kept waiting while it stood still', () => {
-  class UnhurriedProbe extends CallbackProbe {
+  class UnhurriedProof extends CallbackProof {
     protected override readonly timeouts = { turnMs: 1000, connectMs: 1000, overallMs: 1000 };
   }
   const thenStandStill =
@@ -128,7 +128,7 @@ describe('a callback that this process kept waiting while it stood still', () =>
   afterAll(() => receiver.stop());
 
   const prove = (credentials: Credentials = verbatim) =>
-    new UnhurriedProbe(config, outbound, authorizations, ledgersClock).prove({
+    new UnhurriedProof(config, outbound, authorizations, ledgersClock).prove({
       callbackUrl: receiver.url,
       auth: 'x',
       credentials,
@@ -196,7 +196,7 @@ describe('a callback for which a token is kept already', () => {
       response.writeHead(isAccepted ? 204 : 401).end();
     });
     const request = { callbackUrl: receiver.url, auth: '', credentials, isUrlNew: false };
-    const proof = new CallbackProbe(config, outbound, kept, ledgersClock).prove(request);
+    const proof = new CallbackProof(config, outbound, kept, ledgersClock).prove(request);
     const outcome = await proof.then(
       () => 'proved',
       (error: { extra: { invalidParams: { reason: string }[] } }) => error.extra.invalidParams[0]?.reason,
@@ -256,9 +256,9 @@ describe('a slow callback', () => {
     receiver.always(hang);
     const logged = vi.spyOn(Logger.prototype, 'log').mockImplementation(() => {});
     const reason = 'The callback cannot be reached, or gives no answer over HTTP.';
-    const probe = new HurriedProbe(config, outbound, authorizations, ledgersClock);
+    const proof = new HurriedProof(config, outbound, authorizations, ledgersClock);
     const refusal = await eventually(async () => {
-      const thrown = await probe.prove(request()).catch((error: { status: number }) => error);
+      const thrown = await proof.prove(request()).catch((error: { status: number }) => error);
       return thrown?.status !== 503 && thrown; // 503: this process stood still meanwhile, as on a busy machine
     }, 'a call during which this process does not stand still');
     expect(refusal).toMatchObject({
@@ -274,38 +274,38 @@ describe('a slow callback', () => {
   it('has proved itself with its status, even if its body never ends', async () => {
     receiver.next(answer(401), drip(10));
     await expect(
-      new CallbackProbe(config, outbound, authorizations, ledgersClock).prove(request()),
+      new CallbackProof(config, outbound, authorizations, ledgersClock).prove(request()),
     ).resolves.toBeUndefined();
   });
 
   it('does not keep the server from stopping', async () => {
-    const probe = new CallbackProbe(config, outbound, authorizations, ledgersClock);
+    const proof = new CallbackProof(config, outbound, authorizations, ledgersClock);
     receiver.requests.length = 0;
     receiver.next(hang);
-    const outcome = probe.prove(request()).catch((error: unknown) => error);
+    const outcome = proof.prove(request()).catch((error: unknown) => error);
     await eventually(() => receiver.requests.length === 1);
-    probe.onModuleDestroy();
+    proof.onModuleDestroy();
     expect(await outcome).toMatchObject({ status: 503, code: 'service_unavailable' });
   });
 });
 
 describe('callbacks that say nothing', () => {
-  class PatientProbe extends CallbackProbe {
+  class PatientProof extends CallbackProof {
     protected override readonly timeouts = { turnMs: 200, connectMs: 10_000, overallMs: 30_000 };
   }
 
   it('are called eight at once for one application, and keep no other one from proving its own', async () => {
     const [silent, well] = await Promise.all([Receiver.start(), Receiver.start()]);
     silent.always(hang);
-    const probe = new PatientProbe(config, outbound, authorizations, ledgersClock);
+    const proof = new PatientProof(config, outbound, authorizations, ledgersClock);
     const prove = (callbackUrl: string, clientId: string) =>
-      probe.proveNew({ callbackUrl, auth: 'x', credentials: undefined }, { clientId });
+      proof.proveNew({ callbackUrl, auth: 'x', credentials: undefined }, { clientId });
     const hanging = Array.from({ length: 8 }, () => prove(silent.url, 'one').catch((error: unknown) => error));
     await eventually(() => expect(silent.requests).toHaveLength(8));
     await expect(prove(silent.url, 'one')).rejects.toMatchObject({ status: 429, code: 'too-many-requests' });
     await expect(prove(well.url, 'two')).resolves.toBeUndefined();
     expect(silent.requests).toHaveLength(8);
-    probe.onModuleDestroy();
+    proof.onModuleDestroy();
     expect(await Promise.all(hanging)).toMatchObject(Array(8).fill({ status: 503 }));
     await Promise.all([silent.stop(), well.stop()]);
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
-import { auth, probeBody, probesOf, wrong } from '../support/abonnements.js';
+import { auth, proofBody, proofsOf, wrong } from '../support/abonnements.js';
 import { Api } from '../support/api.js';
 import {
   answer,
@@ -29,14 +29,14 @@ beforeEach(() => {
 
 const post = (input: object = {}) => api.post('/abonnement', { callbackUrl: receiver.url, auth, ...input });
 
-const probes = () => probesOf(receiver);
+const proofs = () => proofsOf(receiver);
 
 describe('proving a callback', () => {
   it('calls it twice with one body, first without authorization, then with it', async () => {
     expect((await post()).status).toBe(201);
-    expect(probes()).toEqual([
-      [undefined, probeBody],
-      [auth, probeBody],
+    expect(proofs()).toEqual([
+      [undefined, proofBody],
+      [auth, proofBody],
     ]);
     expect(receiver.requests.map(({ method, headers }) => [method, headers['content-type']])).toEqual([
       ['POST', 'application/json'],
@@ -46,7 +46,7 @@ describe('proving a callback', () => {
 
   it('shows it the same bytes as each notification does: Latin-1, as HTTP reads headers', async () => {
     expect((await post({ auth: 'Bearer geheim-é' })).status).toBe(201);
-    expect(probes()[1]).toEqual(['Bearer geheim-é', probeBody]);
+    expect(proofs()[1]).toEqual(['Bearer geheim-é', proofBody]);
   });
 
   it.each([200, 201, 202, 204, 206, 209])('is content with %i', async (status) => {
@@ -104,7 +104,7 @@ describe('proving a callback', () => {
     expect(unknown.json.invalidParams[0]!.reason).toMatch(/cannot be reached: (ENOTFOUND|EAI_AGAIN)/);
   });
 
-  it('lets a receiver that knows only probes until it is registered pass', async () => {
+  it('lets a receiver that knows only proofs until it is registered pass', async () => {
     receiver.always((request, response) => {
       const { kanaal } = JSON.parse(request.text) as { kanaal: string };
       response.writeHead(kanaal === 'test' && request.headers.authorization === auth ? 204 : 401).end();
@@ -117,7 +117,7 @@ describe('proving a callback', () => {
     try {
       receiver.always(answer(204));
       expect((await lenient.post('/abonnement', { callbackUrl: receiver.url, auth })).status).toBe(201);
-      expect(probes()).toEqual([[auth, probeBody]]);
+      expect(proofs()).toEqual([[auth, proofBody]]);
     } finally {
       await lenient.close();
     }

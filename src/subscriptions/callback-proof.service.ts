@@ -20,15 +20,15 @@ import { AddressRefused } from '../outbound/refused.js';
 import { signatureHeaders } from '../signing/signature-headers.js';
 import type { SigningKey } from '../signing/signing-key.js';
 import { describeTrouble } from './describe-trouble.js';
-import { probeBody } from './probe-body.js';
-import { probeTurns } from './probe-turns.js';
+import { proofBody } from './proof-body.js';
+import { proofTurns } from './proof-turns.js';
 import type { SubscriptionInput } from './subscription-changes.js';
 import type { Subscription } from './subscription.js';
 
 /** A public page for trying out webhooks; it accepts every call, with or without authorization. */
 const openHost = 'webhook.site';
 
-export interface ProbeRequest {
+export interface ProofRequest {
   callbackUrl: string;
   auth: string;
   credentials: Credentials;
@@ -38,13 +38,13 @@ export interface ProbeRequest {
   isUrlNew: boolean;
 }
 
-type ProbeAnswer = { status: number } | { trouble: string };
+type ProofAnswer = { status: number } | { trouble: string };
 
 /**
  * Proves that a callback answers, and that it refuses calls without authorization, before a notification is sent there.
  */
 @Injectable()
-export class CallbackProbe implements OnModuleDestroy {
+export class CallbackProof implements OnModuleDestroy {
   private readonly logger = new Logger('Callback');
   private readonly mustRefuseStrangers: boolean;
   private readonly closing = new AbortController();
@@ -95,8 +95,8 @@ export class CallbackProbe implements OnModuleDestroy {
     return true;
   }
 
-  private async proveInTurn(request: ProbeRequest, { clientId }: Pick<Application, 'clientId'>): Promise<void> {
-    this.turns ??= probeTurns(this.timeouts.turnMs);
+  private async proveInTurn(request: ProofRequest, { clientId }: Pick<Application, 'clientId'>): Promise<void> {
+    this.turns ??= proofTurns(this.timeouts.turnMs);
     await this.turns.run(clientId, () => this.prove(request));
   }
 
@@ -104,7 +104,7 @@ export class CallbackProbe implements OnModuleDestroy {
    * @throws {ValidationProblem} with the answer or error of the callback
    * @throws {UnavailableProblem} where it may not be its own
    */
-  async prove(request: ProbeRequest): Promise<void> {
+  async prove(request: ProofRequest): Promise<void> {
     const time = new CallTime();
     try {
       await this.proveWithin(time, request);
@@ -115,7 +115,7 @@ export class CallbackProbe implements OnModuleDestroy {
 
   private async proveWithin(
     time: CallTime,
-    { callbackUrl, auth, credentials, signingKeys = [], isUrlNew }: ProbeRequest,
+    { callbackUrl, auth, credentials, signingKeys = [], isUrlNew }: ProofRequest,
   ): Promise<void> {
     const url = new URL(callbackUrl);
     const { tls, headers } = credentials;
@@ -158,7 +158,7 @@ export class CallbackProbe implements OnModuleDestroy {
 
   private sign(signingKeys: readonly SigningKey[]): Record<string, string> {
     const id = randomUUID();
-    const signed = signatureHeaders(signingKeys, { id, at: this.heartbeat.ledgerNow(), body: Buffer.from(probeBody) });
+    const signed = signatureHeaders(signingKeys, { id, at: this.heartbeat.ledgerNow(), body: Buffer.from(proofBody) });
     return signed ? { 'webhook-id': id, ...signed } : {};
   }
 
@@ -167,7 +167,7 @@ export class CallbackProbe implements OnModuleDestroy {
     url: URL,
     headers: Record<string, string>,
     tls?: TlsIdentity,
-  ): Promise<ProbeAnswer> {
+  ): Promise<ProofAnswer> {
     const within = (ms: number) => AbortSignal.any([this.closing.signal, time.within(ms)]);
     const overall = within(this.timeouts.overallMs);
     const tried: string[] = [];
@@ -233,7 +233,7 @@ function statusOver(
     });
     // Of a text Node would write the headers in UTF-8 as well, and not as those of a call with a notification: byte by
     // byte (Latin-1).
-    call.end(Buffer.from(probeBody));
+    call.end(Buffer.from(proofBody));
   });
 }
 
@@ -244,7 +244,7 @@ const stoodStill = (error?: Error) => new UnavailableProblem('This server stood 
 const isRefusal = (status: number, tls: TlsIdentity | undefined): boolean =>
   status === 401 || status === 403 || (tls?.certificate !== undefined && [400, 495, 496].includes(status));
 
-const isUnauthorized = (answer: ProbeAnswer): boolean => 'status' in answer && answer.status === 401;
+const isUnauthorized = (answer: ProofAnswer): boolean => 'status' in answer && answer.status === 401;
 
 const refused = (name: string, code: string, trouble: string) =>
   new ValidationProblem([{ name, code, reason: `The callback ${trouble}.` }]);

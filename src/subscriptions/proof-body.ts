@@ -2,7 +2,7 @@
  * Receivers recognise a call that is only tried out by exactly this: channel `test`, and `kenmerken` present. Some
  * answer 401 to every other body until they have stored the subscription that is being made.
  */
-export const probeBody = JSON.stringify({
+export const proofBody = JSON.stringify({
   kanaal: 'test',
   hoofdObject: 'http://some.hoofdobject.nl/',
   resource: 'some_resource',

@@ -2,11 +2,11 @@ import { CallerTurns } from '../infra/caller-turns.js';
 
 /**
  * Turns of callers whose callbacks are called, so that receivers which say nothing do not keep those of others from
- * being proved. Each probe keeps a connection, for up to half a minute for each of its calls; nearly all take
+ * being proved. Each proof keeps a connection, for up to half a minute for each of its calls; nearly all take
  * milliseconds.
- * @param longestMs that a probe waits for its turn
+ * @param longestMs that a proof waits for its turn
  */
-export const probeTurns = (longestMs: number): CallerTurns =>
+export const proofTurns = (longestMs: number): CallerTurns =>
   new CallerTurns({
     atOnce: 64,
     ofOne: 8,
