@@ -16,26 +16,51 @@ const written = rowsOf<NoteToSend>('written', {
   content: ['text', ({ content }) => JSON.stringify(content)],
 });
 
+/** With those that it comes after: what they tell of the same alerts was not sent to its recipient yet. */
 const writeItems = statement(
   'alert-notes-write',
-  `INSERT INTO alert_note (id, channel, recipient, content)
-   SELECT id, channel, recipient, content::jsonb FROM ${written.from}`,
+  `INSERT INTO alert_note (id, channel, recipient, content, after_ids)
+   SELECT id, channel, recipient, content::jsonb, ARRAY(
+     SELECT DISTINCT older.id FROM alert_note older CROSS JOIN jsonb_array_elements(older.content -> 'news') AS told
+     WHERE older.next_at IS NOT NULL AND older.channel = written.channel AND older.recipient = written.recipient
+       AND told ->> 'alertId' IN (
+         SELECT news ->> 'alertId' FROM jsonb_array_elements(written.content::jsonb -> 'news') AS news)
+   )
+   FROM ${written.from}
+   RETURNING after_ids`,
 );
 
+/**
+ * Those that wait to be tried again are due now. Not those that a process may have in hand: a lease ends sooner. By the
+ * time of this moment, as the lease may have begun after this transaction.
+ */
+const hurry = (which: string): string =>
+  `UPDATE alert_note SET next_at = now() WHERE id = ANY (ARRAY(
+     SELECT id FROM alert_note WHERE ${which} AND next_at > clock_timestamp() + interval '${leaseMs} ms'
+     FOR UPDATE SKIP LOCKED
+   ))`;
+const hurryNotes = statement('alert-notes-hurry', hurry('id = ANY ($ids::uuid[])'));
+
+/** Those that must be sent before them are tried at once: one may tell of new trouble besides. */
 export async function insertNotes(query: Query, notes: readonly NoteToSend[]): Promise<void> {
-  if (notes.length > 0) await query(writeItems, written.bind(notes));
+  if (notes.length === 0) return;
+  const rows = await query<{ after_ids: string[] }>(writeItems, written.bind(notes));
+  const ids = rows.flatMap(({ after_ids: afterIds }) => afterIds);
+  if (ids.length > 0) await query(hurryNotes, { ids });
 }
 
 /**
  * Each is given to one process: the others skip what it has locked, and then see its lease. A time that lies further
- * ahead than any that is planned is past: Postgres' clock was set back.
+ * ahead than any that is planned is past: Postgres' clock was set back. That an alert is over is not told before that
+ * it began, which may wait for its next try: a program that opens an incident would find it open for ever.
  */
 const claimNote = statement(
   'alert-note-claim',
   `WITH due AS MATERIALIZED (
-     SELECT id FROM alert_note
+     SELECT id FROM alert_note note
      WHERE (next_at <= now() OR next_at > now() + interval '${refusedMs + leaseMs} ms') AND channel = $channel
-     ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED
+       AND NOT EXISTS (SELECT FROM alert_note WHERE id = ANY (note.after_ids) AND next_at IS NOT NULL)
+     ORDER BY next_at LIMIT 1 FOR UPDATE OF note SKIP LOCKED
    )
    UPDATE alert_note n SET attempts = n.attempts + 1, next_at = now() + $lease_ms * interval '1 ms'
    FROM due WHERE n.id = due.id
@@ -56,10 +81,18 @@ export async function claimDue(query: Query, channel: NoteChannel): Promise<Clai
 }
 
 /** Without regard to what others do with it: it was sent. */
-export const endSent = statement(
+const endSent = statement(
   'alert-note-sent',
   'UPDATE alert_note SET sent_at = now(), next_at = NULL, given_up_at = NULL, last_error = NULL WHERE id = $id',
 );
+
+const hurryRecipient = statement('alert-notes-hurry-recipient', hurry('channel = $channel AND recipient = $recipient'));
+
+/** It was sent. The others to its recipient can be sent as well, so they do not wait for their next try. */
+export async function noteSent(query: Query, { id, channel, address }: Recipient & { id: string }): Promise<void> {
+  await query(endSent, { id });
+  await query(hurryRecipient, { channel, recipient: address });
+}
 
 /** Unless its lease ended and another process tries it meanwhile. */
 export const endFailed = statement(

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { AlertChannels } from './alert-channels.js';
 import { notesCounted } from './alerts.metrics.js';
-import { claimDue, endFailed, endSent, type ClaimedNote } from './note-rows.js';
+import { claimDue, endFailed, noteSent, type ClaimedNote } from './note-rows.js';
 import type { NoteChannel, Recipient, SendResult } from './note.js';
 import { retryDelayMs } from './retry-note.js';
 
@@ -61,10 +61,11 @@ export class NoteSender {
     );
   }
 
-  private async end({ id, channel, attempts, ageMs }: ClaimedNote, result: SendResult): Promise<void> {
+  private async end(note: ClaimedNote, result: SendResult): Promise<void> {
+    const { id, channel, attempts, ageMs } = note;
     if (result.isSent) {
       count(channel, 'sent');
-      await this.postgres.transactionAside((query) => query(endSent, { id }));
+      await this.postgres.transactionAside((query) => noteSent(query, note));
       return;
     }
     const delayMs = retryDelayMs(attempts, ageMs, result.failure === 'recipient-refused');

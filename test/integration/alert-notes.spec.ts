@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { randomUUID } from 'node:crypto';
+import type { AlertChannels } from '../../src/alerts/alert-channels.js';
+import { insertNotes } from '../../src/alerts/note-rows.js';
+import { NoteSender } from '../../src/alerts/note-sender.service.js';
+import type { NewsKind, NoteContent, NoteToSend, SendResult } from '../../src/alerts/note.js';
+import { TestLedger } from '../support/ledger.js';
+import { real, type PreparedStack } from '../support/stacks.js';
+
+const running = new AbortController().signal;
+const away: SendResult = { isSent: false, reason: 'away', failure: 'channel' };
+
+describe('notes of alerts', () => {
+  let prepared: PreparedStack;
+  let test: TestLedger;
+  let sender: NoteSender;
+  /** The ids of those that were tried, and the answers to come: without any, each is sent. */
+  let tried: string[];
+  let answers: Map<string, SendResult>;
+
+  beforeAll(async () => {
+    prepared = await real.prepare();
+    test = await TestLedger.open(prepared.settings);
+  });
+  afterAll(async () => {
+    await test.close();
+    await prepared.release();
+  });
+  beforeEach(async () => {
+    await test.sql('DELETE FROM alert_note');
+    [tried, answers] = [[], new Map()];
+    const send = ({ id }: NoteToSend): Promise<SendResult> => {
+      tried.push(id);
+      return Promise.resolve(answers.get(id) ?? { isSent: true });
+    };
+    sender = new NoteSender(test.postgres, {
+      names: ['webhook', 'mail'],
+      operators: [],
+      send,
+    } as unknown as AlertChannels);
+  });
+
+  /** @param news what it tells of which alerts */
+  async function write(
+    news: [NewsKind, alertId: string][],
+    parts: Partial<NoteToSend & NoteContent> = {},
+  ): Promise<string> {
+    const { channel = 'webhook', address = '', audience = 'operator' } = parts;
+    const content = {
+      kind: 'alerts',
+      audience,
+      news: news.map(([kind, alertId]) => ({ kind, alertId })),
+      more: 0,
+    } as unknown as NoteContent;
+    const id = randomUUID();
+    await test.postgres.transaction((query) => insertNotes(query, [{ id, channel, address, content }]));
+    return id;
+  }
+  const sendAll = () => sender.sendDue('webhook', running);
+  const changeTime = (id: string, next: string) =>
+    test.sql(`UPDATE alert_note SET next_at = now() + $2::interval WHERE id = $1`, [id, next]);
+
+  it('that an alert is over are sent after the one that it began, whose next try was later', async () => {
+    const opened = await write([['opened', '1']]);
+    answers.set(opened, away);
+    await sendAll();
+    await changeTime(opened, '15 minutes');
+    answers.clear();
+    const over = await write([['resolved', '1']]);
+    expect([await sendAll(), tried]).toEqual([2, [opened, opened, over]]);
+  });
+
+  it('of other alerts, or to others, wait for none that cannot be sent', async () => {
+    const opened = await write([['opened', '1']]);
+    answers.set(opened, away);
+    await sendAll();
+    await changeTime(opened, '100 seconds');
+    const over = await write([['resolved', '1']]);
+    const [other, elsewhere] = [await write([['opened', '2']]), await write([['resolved', '1']], { address: 'x' })];
+    expect([await sendAll(), tried.slice(1).sort()]).toEqual([2, [other, elsewhere].sort()]);
+    // Given up, nothing waits for it any more.
+    await test.sql('UPDATE alert_note SET next_at = NULL, given_up_at = now() WHERE id = $1', [opened]);
+    expect([await sendAll(), tried.at(-1)]).toEqual([1, over]);
+  });
+
+  it('leave to another process what it has in hand, and the end of an alert with it', async () => {
+    const opened = await write([['opened', '1']]);
+    await test.sql(`UPDATE alert_note SET attempts = 1, next_at = now() + interval '2 minutes'`);
+    await write([['resolved', '1']]);
+    expect([await sendAll(), tried]).toEqual([0, []]);
+    await changeTime(opened, '0');
+    expect([await sendAll(), tried[0]]).toEqual([2, opened]);
+  });
+
+  it('that wait for another try are tried as soon as their recipient is sent another one', async () => {
+    const ids = [await write([['opened', '1']]), await write([['opened', '2']])];
+    for (const id of ids) await changeTime(id, '15 minutes');
+    const later = await write([['opened', '3']]);
+    expect([await sendAll(), tried[0], tried.slice(1).sort()]).toEqual([3, later, ids.sort()]);
+  });
+});
