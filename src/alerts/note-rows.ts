@@ -9,6 +9,12 @@ export const leaseMs = 120_000;
 /** After a try whose recipient was refused for good: a server is seldom of another opinion soon. No pause is longer. */
 export const refusedMs = 3_600_000;
 
+/**
+ * Those of operators. The address of an owner may be wrong, or be meant to do harm: that is no trouble of this
+ * installation. Indexes have this condition.
+ */
+const isOfOperator = "content ->> 'audience' = 'operator'";
+
 const written = rowsOf<NoteToSend>('written', {
   id: ['uuid', ({ id }) => id],
   channel: ['text', ({ channel }) => channel],
@@ -54,19 +60,19 @@ export async function insertNotes(query: Query, notes: readonly NoteToSend[]): P
  * ahead than any that is planned is past: Postgres' clock was set back. That an alert is over is not told before that
  * it began, which may wait for its next try: a program that opens an incident would find it open for ever.
  */
-const claimNote = statement(
-  'alert-note-claim',
+const claimOf = (audience: string): string =>
   `WITH due AS MATERIALIZED (
      SELECT id FROM alert_note note
      WHERE (next_at <= now() OR next_at > now() + interval '${refusedMs + leaseMs} ms') AND channel = $channel
-       AND NOT EXISTS (SELECT FROM alert_note WHERE id = ANY (note.after_ids) AND next_at IS NOT NULL)
+       AND ${audience} AND NOT EXISTS (SELECT FROM alert_note WHERE id = ANY (note.after_ids) AND next_at IS NOT NULL)
      ORDER BY next_at LIMIT 1 FOR UPDATE OF note SKIP LOCKED
    )
    UPDATE alert_note n SET attempts = n.attempts + 1, next_at = now() + $lease_ms * interval '1 ms'
    FROM due WHERE n.id = due.id
    RETURNING n.id, n.channel, n.recipient AS address, n.content, n.attempts,
-     (extract(epoch FROM now() - n.created_at) * 1000)::float8 AS "ageMs"`,
-);
+     (extract(epoch FROM now() - n.created_at) * 1000)::float8 AS "ageMs"`;
+const claimOfOperator = statement('alert-note-claim-operator', claimOf(isOfOperator));
+const claimOfAnybody = statement('alert-note-claim', claimOf('true'));
 
 export interface ClaimedNote extends NoteToSend {
   /** With the one to be made now. */
@@ -75,9 +81,11 @@ export interface ClaimedNote extends NoteToSend {
   ageMs: number;
 }
 
+/** Those of operators first: thousands of owners may have to be told, by one mail after the other. */
 export async function claimDue(query: Query, channel: NoteChannel): Promise<ClaimedNote | undefined> {
-  const [note] = await query<ClaimedNote>(claimNote, { lease_ms: leaseMs, channel });
-  return note;
+  const values = { lease_ms: leaseMs, channel };
+  const [first] = await query<ClaimedNote>(claimOfOperator, values);
+  return first ?? (await query<ClaimedNote>(claimOfAnybody, values))[0];
 }
 
 /** Without regard to what others do with it: it was sent. */
@@ -121,12 +129,6 @@ export const forgetNotes = statement(
      ORDER BY created_at LIMIT 1000
    )`,
 );
-
-/**
- * Those of operators. The address of an owner may be wrong, or be meant to do harm: that is no trouble of this
- * installation. By the index `alert_note_given_up`.
- */
-const isOfOperator = "content ->> 'audience' = 'operator'";
 
 /** Notes that failed and are not sent yet; those given up within a day; how long ago the rules were evaluated. */
 export const findTrouble = statement(

@@ -131,6 +131,8 @@ export class AlertRounds {
       query,
       written.map(({ recipient, content }) => ({ ...recipient, id: randomUUID(), content })),
     );
+    for (const [alertId, addresses] of owners.leftOut)
+      this.logger.warn({ event: 'alert.owners-left-out', alertId, addresses });
     const operators = new Set(this.channels.operators.map(({ address }) => address));
     const told = new Map<string, string[]>();
     for (const { recipient, alertIds } of written)

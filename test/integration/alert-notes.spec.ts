@@ -98,4 +98,13 @@ describe('notes of alerts', () => {
     const later = await write([['opened', '3']]);
     expect([await sendAll(), tried[0], tried.slice(1).sort()]).toEqual([3, later, ids.sort()]);
   });
+
+  it('to operators go before those to owners, however long these have been due', async () => {
+    const owners = [];
+    for (const nr of [1, 2, 3])
+      owners.push(await write([['opened', String(nr)]], { audience: 'owner', address: `owner-${nr}` }));
+    for (const id of owners) await changeTime(id, '-1 minute');
+    const first = await write([['opened', '4']]);
+    expect([await sendAll(), tried[0], tried.slice(1).sort()]).toEqual([4, first, owners.sort()]);
+  });
 });

@@ -131,6 +131,7 @@ export const unexplained: Readonly<Record<string, readonly string[]>> = {
   'is of what is wrong now, and what was told of it, in a round of the alerts each few seconds': [
     'alert-endpoints-open',
     'alert-note-claim',
+    'alert-note-claim-operator',
     'alert-notes-forget',
     'alert-notes-drop',
     'alert-notes-give-up',
