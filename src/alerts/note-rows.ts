@@ -102,6 +102,18 @@ export async function noteSent(query: Query, { id, channel, address }: Recipient
   await query(hurryRecipient, { channel, recipient: address });
 }
 
+const keepTest = statement(
+  'alert-notes-keep-test',
+  `INSERT INTO alert_note (id, channel, recipient, content, attempts, next_at, sent_at)
+   VALUES ($id, $channel, $recipient, $content::jsonb, 1, NULL, now())`,
+);
+
+/** The same of a test, which shows that its recipient can be told again. */
+export async function testSent(query: Query, { id, channel, address: recipient, content }: NoteToSend): Promise<void> {
+  await query(keepTest, { id, channel, recipient, content: JSON.stringify(content) });
+  await query(hurryRecipient, { channel, recipient });
+}
+
 /** Unless its lease ended and another process tries it meanwhile. */
 export const endFailed = statement(
   'alert-note-failed',
@@ -130,12 +142,19 @@ export const forgetNotes = statement(
    )`,
 );
 
-/** Notes that failed and are not sent yet; those given up within a day; how long ago the rules were evaluated. */
+/**
+ * Notes that failed and are not sent yet; those given up within a day, unless their recipient was sent another one
+ * since, by the index `alert_note_sent`; how long ago the rules were evaluated.
+ */
 export const findTrouble = statement(
   'alert-notes-trouble',
   `SELECT
      EXISTS (SELECT FROM alert_note WHERE next_at IS NOT NULL AND last_error IS NOT NULL AND ${isOfOperator}) AS is_late,
-     EXISTS (SELECT FROM alert_note WHERE given_up_at > now() - interval '1 day' AND ${isOfOperator}) AS is_given_up,
+     EXISTS (
+       SELECT FROM alert_note note WHERE given_up_at > now() - interval '1 day' AND ${isOfOperator} AND NOT EXISTS (
+         SELECT FROM alert_note WHERE channel = note.channel AND recipient = note.recipient
+           AND sent_at > note.given_up_at AND ${isOfOperator})
+     ) AS is_given_up,
      (SELECT extract(epoch FROM now() - ended_at)::float8 FROM alert_round) AS round_seconds`,
 );
 
@@ -160,21 +179,33 @@ const dropItems = statement(
 );
 
 /** Alerts that are open, and of which no operator has a note or will get one, are as if nobody had been told. */
-const untellItems = statement(
-  'alerts-untell',
+const untell = (which: string): string =>
   `UPDATE alert SET is_noted = false, noted_at = NULL
-   WHERE resolved_at IS NULL AND is_noted AND id = ANY ($ids::bigint[]) AND NOT EXISTS (
+   WHERE resolved_at IS NULL AND is_noted AND id ${which} AND NOT EXISTS (
      SELECT FROM alert_note CROSS JOIN jsonb_array_elements(content -> 'news') AS news
      WHERE given_up_at IS NULL AND ${isOfOperator} AND news ->> 'alertId' = alert.id::text
-   )`,
+   )`;
+const untellItems = statement('alerts-untell', untell('= ANY ($ids::bigint[])'));
+
+/** Those of the notes that were given up since the last round; longer, as a transaction may end later than its time. */
+const untellGivenUp = statement(
+  'alerts-untell-given-up',
+  untell(`IN (
+     SELECT (news ->> 'alertId')::bigint FROM alert_note CROSS JOIN jsonb_array_elements(content -> 'news') AS news
+     WHERE given_up_at > (SELECT coalesce(ended_at, now()) FROM alert_round) - interval '10 minutes' AND ${isOfOperator}
+   )`),
 );
 
-/** Drops unsent notes to operators whom the settings do not name any more: others are told in their place. */
-export async function dropForgotten(query: Query, operators: readonly Recipient[]): Promise<void> {
+/**
+ * Others are told in the place of operators who were not: unsent notes to those whom the settings do not name any more
+ * are dropped, and alerts of which all notes were given up are told of anew.
+ */
+export async function tellAnew(query: Query, operators: readonly Recipient[]): Promise<void> {
   const dropped = await query<Pick<NoteToSend, 'content'>>(dropItems, {
     ...recipients.bind(operators),
     lease_ms: leaseMs,
   });
   const ids = [...new Set(dropped.flatMap(({ content }) => content.news.map(({ alertId }) => alertId)))];
   if (ids.length > 0) await query(untellItems, { ids });
+  if (operators.length > 0) await query(untellGivenUp);
 }

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { AlertChannels } from './alert-channels.js';
 import { notesCounted } from './alerts.metrics.js';
-import { claimDue, endFailed, noteSent, type ClaimedNote } from './note-rows.js';
+import { claimDue, endFailed, noteSent, testSent, type ClaimedNote } from './note-rows.js';
 import type { NoteChannel, Recipient, SendResult } from './note.js';
 import { retryDelayMs } from './retry-note.js';
 
@@ -47,7 +47,7 @@ export class NoteSender {
     return sent;
   }
 
-  /** Sends a test to every operator at once, beside all that is due. */
+  /** Sends a test to every operator at once, beside all that is due. Where it arrives, what waits goes as well. */
   async sendTest(): Promise<Tried[]> {
     const content = { kind: 'test', audience: 'operator', news: [], more: 0 } as const;
     const never = new AbortController().signal;
@@ -55,6 +55,7 @@ export class NoteSender {
       this.channels.operators.map(async (recipient) => {
         const note = { ...recipient, id: randomUUID(), content: { ...content, news: [] } };
         const result = await this.channels.send(note, never);
+        if (result.isSent) await this.postgres.transactionAside((query) => testSent(query, note));
         count(recipient.channel, result.isSent ? 'sent' : 'failed');
         return { ...recipient, result };
       }),

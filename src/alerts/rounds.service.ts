@@ -16,7 +16,7 @@ import { notesCounted } from './alerts.metrics.js';
 import { changesOf } from './changes.js';
 import { evaluate } from './evaluate.js';
 import type { Memory } from './memory.js';
-import { dropForgotten, forgetNotes, giveUpAfterMs, giveUpOld, insertNotes, leaseMs } from './note-rows.js';
+import { forgetNotes, giveUpAfterMs, giveUpOld, insertNotes, leaseMs, tellAnew } from './note-rows.js';
 import type { NoteChannel } from './note.js';
 import { dueNow, writeNotes } from './notes-due.js';
 import { Owners } from './owners.js';
@@ -92,7 +92,7 @@ export class AlertRounds {
     const { now, noted_at: lastNoteAt } = round;
     const rules = await readAlertRules(query);
     const observed = await observe(query, rules, round.memory, this.unfinished, now, this.postgres.isEmbedded);
-    if (this.channels.names.length > 0) await dropForgotten(query, this.channels.operators);
+    if (this.channels.names.length > 0) await tellAnew(query, this.channels.operators);
     const before = await readCurrent(query);
     const open = before.filter(({ resolvedAt }) => resolvedAt === null);
     const evaluated = evaluate(rules, observed, round.memory, this.subscriptions, new Set(open.map(keyOf)));

@@ -107,6 +107,7 @@ describe('alerts', () => {
     );
     await admin.get('/admin/v1/subscriptions');
     mailbox.refused.clear();
+    webhook.always(answer(204));
     await sql('DELETE FROM alert');
     await sql('DELETE FROM alert_note');
     mailbox.received.length = 0;
@@ -592,6 +593,31 @@ describe('alerts', () => {
     expect((await sql('SELECT FROM alert_note WHERE given_up_at IS NOT NULL')).length).toBe(1);
     const health = await admin.api.get(`${admin.api.origin}/health/ready`, { token: null });
     expect(health.json).toMatchObject({ parts: { alerts: { error: expect.stringContaining('given up') } } });
+  });
+
+  it('that were given up told nobody: what is still open is told of anew, and a test that arrives ends the trouble', async () => {
+    await admin.put('/admin/v1/alert-rules', { groupSeconds: 0, repeatAfterHours: null });
+    for (const address of [operator, second]) mailbox.refused.set(address, 550);
+    webhook.always(answer(500));
+    await die([await subscription()]);
+    await roundAndSend();
+    expect(await list()).toMatchObject([{ toldAt: expect.any(String) }]);
+    await admin.put('/admin/v1/alert-rules', { groupSeconds: 3600, repeatAfterHours: null });
+    await sql(`UPDATE alert_note SET next_at = now(), created_at = now() - interval '1 day'`);
+    await sendAll(sender);
+    expect(await sql('SELECT FROM alert_note WHERE given_up_at IS NOT NULL')).toHaveLength(3);
+    expect(await rounds.run(0)).toBe(true);
+    expect(await list()).toMatchObject([{ toldAt: null }]);
+
+    webhook.always(answer(204));
+    mailbox.refused.clear();
+    expect(await troubleWithAlerts(postgres)).toContain('given up');
+    await admin.post('/admin/v1/alerts/test');
+    expect(await troubleWithAlerts(postgres)).toBeUndefined();
+    mailbox.received.length = 0;
+    await admin.put('/admin/v1/alert-rules', { groupSeconds: 0, repeatAfterHours: null });
+    for (let round = 0; round < 2; round++) await roundAndSend();
+    expect(mailbox.received.map(({ subject }) => subject)).toEqual(Array(2).fill('[Heraut] New: Dead letters'));
   });
 
   it('reach the others where one recipient is not accepted for now; that one is tried again soon', async () => {

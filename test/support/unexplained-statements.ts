@@ -46,6 +46,7 @@ export const unexplained: Readonly<Record<string, readonly string[]>> = {
   'inserts rows that it is given': [
     'add-erased-deliveries',
     'add-erasure',
+    'alert-notes-keep-test',
     'alert-notes-write',
     'begin-session',
     'insert-replay',
@@ -141,6 +142,7 @@ export const unexplained: Readonly<Record<string, readonly string[]>> = {
     'alerts-current',
     'alerts-forget',
     'alerts-open',
+    'alerts-untell-given-up',
   ],
   'shows a page of the alerts, in the order of the primary key or of an index by rule': ['alerts-page'],
   'reads all that is in trouble, up to a limit, since each process has to know it': ['read-open-endpoints'],
