@@ -4,6 +4,7 @@ import type { Subscription } from '../subscriptions/subscription.js';
 import { defaultAlertRules, withDefaults, type AlertRulesInput } from './alert-rules.js';
 import { changesOf } from './changes.js';
 import { evaluate, type Observation } from './evaluate.js';
+import { limitsToTell } from './fair-share.js';
 import { mostSubjects } from './look.js';
 import type { Memory } from './memory.js';
 
@@ -217,6 +218,49 @@ describe('the rules of alerts', () => {
     expect(look({}, { subscriptions }).findings).toMatchObject([
       { rule: 'subscription-disabled', subject: 'subscription/a', since: at(5) },
     ]);
+  });
+
+  it('leave room for others where one application has more in trouble than a rule may have alerts', () => {
+    const hers = Array.from({ length: 600 }, (_, nr) =>
+      subscription(`a${nr}`, { ownerClientId: 'large', disabledAt: at(nr) }),
+    );
+    const other = subscription('b', { disabledAt: at(1000) });
+    const first = look(dead(hers.map(({ id }) => died(id))), { subscriptions: hers });
+    const open = first.findings.map(({ rule, subject }) => `${rule} ${subject}`);
+    const counts = (rule: string) => open.filter((key) => key.startsWith(rule)).length;
+    expect([counts('dead-letters'), counts('subscription-disabled')]).toEqual([251, 251]);
+    expect(first.leftOut).toEqual({ 'dead-letters': 349, 'subscription-disabled': 349 });
+    const given = { subscriptions: [...hers, other], open };
+    const later = look(dead([...hers, other].map(({ id }) => died(id))), given);
+    const { opened, resolved } = changesOf(
+      open.map((key) => ({ rule: key.split(' ')[0], subject: key.split(' ')[1] }) as never),
+      later,
+    );
+    expect(opened.map(({ rule, subject }) => `${rule} ${subject}`)).toEqual([
+      'dead-letters subscription/b',
+      'subscription-disabled subscription/b',
+    ]);
+    expect(resolved).toEqual([]);
+  });
+
+  it('find no more endpoints than may be open, those that were parked first', () => {
+    const openFor = Array.from({ length: mostSubjects + 1 }, (_, nr) => ({
+      address: `https://r${nr}.example`,
+      openedAt: at(nr),
+      reason: '',
+      failures: 1,
+    }));
+    const { findings, leftOut } = look({ openFor });
+    expect([findings.length, findings.at(-1)!.since, leftOut]).toEqual([500, at(499), { 'endpoint-open': 1 }]);
+  });
+
+  it('that have as many alerts as they may are told of once an hour', () => {
+    const first = limitsToTell({ 'dead-letters': 3 }, start);
+    expect(first.rules).toEqual(['dead-letters']);
+    const second = limitsToTell({ 'dead-letters': 3, 'endpoint-open': 1 }, start + minuteMs, first.toldAt);
+    expect(second.rules).toEqual(['endpoint-open']);
+    expect(limitsToTell({ 'dead-letters': 3 }, start + 60 * minuteMs, second.toldAt).rules).toEqual(['dead-letters']);
+    expect(limitsToTell({ 'dead-letters': 3 }, start - minuteMs, first.toldAt).rules).toEqual(['dead-letters']);
   });
 
   it('find nothing by a rule that is off', () => {

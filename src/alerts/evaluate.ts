@@ -2,15 +2,9 @@ import { endpointsOf, originOf } from '../endpoints/origin.js';
 import { timeOfId } from '../ledger/partitions.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { keyOf, type Alert, type Finding } from './alert.js';
-import type { AlertRules } from './alert-rules.js';
-import {
-  mostSubjects,
-  type DeadOfSubscription,
-  type FailingSubscription,
-  type OldestDue,
-  type OpenFor,
-  type Part,
-} from './look.js';
+import type { AlertRules, RuleName } from './alert-rules.js';
+import { shareOut } from './fair-share.js';
+import type { DeadOfSubscription, FailingSubscription, OldestDue, OpenFor, Part } from './look.js';
 import type { BacklogSample, Memory } from './memory.js';
 
 /** The state that one round saw. A part that only a disabled rule needs was not looked at, and is empty. */
@@ -39,6 +33,8 @@ interface KnownSubscriptions {
 export interface Evaluated {
   findings: Finding[];
   memory: Memory;
+  /** Of rules of which no more alerts may be open: how many this round found besides. */
+  leftOut: Partial<Record<RuleName, number>>;
   /** Whether this round did not see whether that open alert is over. */
   isUnseen(alert: Pick<Alert, 'rule' | 'subject'>): boolean;
 }
@@ -71,20 +67,26 @@ export function evaluate(
     ['dead-letters', observed.dead],
     ['subscription-failing', observed.failing],
   ]);
+  const leftOut: Evaluated['leftOut'] = {};
+  const ownerOf = (subject: string) => subscriptions.find(subject.slice(subjectOf('').length))?.ownerClientId;
+  const shared = (found: Finding[]): Finding[] => {
+    const share = shareOut(found, open, ownerOf);
+    if (share.leftOut > 0) leftOut[found[0]!.rule] = share.leftOut;
+    return share.findings;
+  };
   return {
     findings: [
-      ...(observed.dead && deadLetters.isEnabled
-        ? asManyAsMayBeOpen(deadFound(rules, observed.dead, subscriptions), open)
-        : []),
+      ...(observed.dead && deadLetters.isEnabled ? shared(deadFound(rules, observed.dead, subscriptions)) : []),
       ...(oldestDue.isEnabled ? oldestFound(rules, observed) : []),
-      ...(endpointOpen.isEnabled ? openFound(observed) : []),
+      ...(endpointOpen.isEnabled ? shared(openFound(observed)) : []),
       ...(backlogGrowing.isEnabled ? backlogFound(rules, observed, memory.backlog!, open) : []),
       ...(roleMissing.isEnabled ? missingFound(rules, observed, memory.missingSince!) : []),
       ...(ledgerDisk.isEnabled ? diskFound(rules, observed) : []),
-      ...(observed.failing ? asManyAsMayBeOpen(failingFound(observed, observed.failing, subscriptions), open) : []),
-      ...(subscriptionDisabled.isEnabled ? disabledFound(subscriptions) : []),
+      ...(observed.failing ? shared(failingFound(observed, observed.failing, subscriptions)) : []),
+      ...(subscriptionDisabled.isEnabled ? shared(disabledFound(subscriptions)) : []),
     ],
     memory,
+    leftOut,
     isUnseen: ({ rule, subject }) => {
       const part = seenInParts.get(rule);
       return part !== undefined && !isWithin(part, subject);
@@ -120,19 +122,6 @@ const deadFound = (
 
 const isWithin = ({ after, upTo }: Part<unknown>, subject: string): boolean =>
   (after === undefined || subject > subjectOf(after)) && (upTo === undefined || subject <= subjectOf(upTo));
-
-/**
- * Those that are open already, and so many others that there are not more than may be open of a rule. A round sees a
- * part of the subscriptions, and one after the other could open more.
- * @param findings of one rule
- */
-function asManyAsMayBeOpen(findings: Finding[], open: ReadonlySet<string>): Finding[] {
-  const [first] = findings;
-  if (!first) return [];
-  const openBefore = [...open].filter((key) => key.startsWith(`${first.rule} `)).length;
-  const more = findings.filter((finding) => !open.has(keyOf(finding))).slice(0, Math.max(0, mostSubjects - openBefore));
-  return findings.filter((finding) => open.has(keyOf(finding)) || more.includes(finding));
-}
 
 /** Not those that an operator paused, nor those of an endpoint that the rule about endpoints tells of. */
 function failingFound(
@@ -245,5 +234,4 @@ const disabledFound = (subscriptions: KnownSubscriptions): Finding[] =>
         details,
       };
     })
-    .sort((one, other) => one.since.getTime() - other.since.getTime())
-    .slice(0, mostSubjects);
+    .sort((one, other) => one.since.getTime() - other.since.getTime());

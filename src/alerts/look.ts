@@ -247,7 +247,8 @@ const findOpenFor = statement(
 export async function readOpenFor(query: Query, afterSeconds: number): Promise<OpenFor[]> {
   const rows = await query<{ address: string; opened_at: Date; reason: string; failures: number }>(findOpenFor, {
     after_seconds: afterSeconds,
-    most: mostSubjects,
+    // One more tells that there are more.
+    most: mostSubjects + 1,
   });
   return rows.map(({ opened_at: openedAt, ...row }) => ({ ...row, openedAt }));
 }

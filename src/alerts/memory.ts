@@ -17,6 +17,8 @@ export interface Memory {
   deadUpTo?: string | undefined;
   /** The same for failing ones. */
   failingUpTo?: string | undefined;
+  /** Rule → when it was last said that it has as many open alerts as it may. */
+  limitToldAt?: Partial<Record<string, number>>;
   /** To ask for the size reads the size of each file. */
   disk?: { at: number; bytes: number };
 }

@@ -11,10 +11,12 @@ import { SubscriptionDirectory } from '../subscriptions/subscription-directory.s
 import { AlertChannels } from './alert-channels.js';
 import { forgetAlerts, markNoted, openAlerts, readCurrent, resolveAlerts, updateAlerts } from './alert-rows.js';
 import { readAlertRules } from './alert-rules-rows.js';
+import type { RuleName } from './alert-rules.js';
 import { keyOf, type Alert, type StoredAlert } from './alert.js';
 import { notesCounted } from './alerts.metrics.js';
 import { changesOf } from './changes.js';
 import { evaluate } from './evaluate.js';
+import { limitsToTell } from './fair-share.js';
 import type { Memory } from './memory.js';
 import { forgetNotes, giveUpAfterMs, giveUpOld, insertNotes, leaseMs, tellAnew } from './note-rows.js';
 import type { NoteChannel } from './note.js';
@@ -41,6 +43,8 @@ const endRound = statement(
 interface Outcome {
   opened: Alert[];
   resolved: Alert[];
+  /** Rules that have as many open alerts as they may, and how many were found besides; once an hour. */
+  full: { rule: RuleName; leftOut: number }[];
 }
 
 /**
@@ -81,6 +85,7 @@ export class AlertRounds {
       this.logger.warn({ event: 'alert.opened', alertId: id, rule, subject, details });
     for (const { id, rule, subject } of outcome.resolved)
       this.logger.log({ event: 'alert.resolved', alertId: id, rule, subject });
+    for (const each of outcome.full) this.logger.warn({ event: 'alerts.limit-reached', ...each });
     return true;
   }
 
@@ -116,8 +121,11 @@ export class AlertRounds {
     const due = dueNow(current, rules, now, lastNoteAt);
     const isNoted = await this.write(query, due, rules.tellsOwners);
     await this.forget(query);
-    await query(endRound, { memory: JSON.stringify(evaluated.memory), is_noted: isNoted });
-    return { opened, resolved };
+    const limits = limitsToTell(evaluated.leftOut, now.getTime(), round.memory.limitToldAt);
+    const memory: Memory = { ...evaluated.memory, limitToldAt: limits.toldAt };
+    await query(endRound, { memory: JSON.stringify(memory), is_noted: isNoted });
+    const full = limits.rules.map((rule) => ({ rule, leftOut: evaluated.leftOut[rule]! }));
+    return { opened, resolved, full };
   }
 
   /** @returns whether there was anybody to tell */
