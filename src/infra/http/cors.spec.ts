@@ -28,6 +28,11 @@ describe('CORS', () => {
     expect(cors.preflightHeadersOf(preflight(origin), 'PATCH')['access-control-allow-headers']).toMatch(/\bif-match\b/);
   });
 
+  it.each(['traceparent', 'tracestate', 'baggage'])('lets a page that is traced publish: it sends %s', (name) => {
+    const allowed = new Cors([origin]).preflightHeadersOf(preflight(origin), 'POST')['access-control-allow-headers'];
+    expect(allowed?.split(', ')).toContain(name);
+  });
+
   it('takes OPTIONS without a method that is asked for as no preflight', () => {
     expect(new Cors([origin]).preflightHeadersOf({ origin }, 'GET')).toEqual({});
   });

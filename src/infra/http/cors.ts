@@ -3,10 +3,22 @@ import type { HeaderList } from './response-with-headers.js';
 
 /**
  * The headers that our APIs read from a request, and those that they answer with: a browser hides all others from a
- * page.
+ * page. Of a page that is traced also those that go with `traceparent` and are not read: the browser keeps back a
+ * request that brings one header more than these.
  */
 const [sent, shown] = [
-  ['authorization', 'content-type', 'idempotency-key', 'deliver-after', 'if-match', 'if-none-match', 'last-event-id'],
+  [
+    'authorization',
+    'content-type',
+    'idempotency-key',
+    'deliver-after',
+    'if-match',
+    'if-none-match',
+    'last-event-id',
+    'traceparent',
+    'tracestate',
+    'baggage',
+  ],
   [
     'location',
     'api-version',
