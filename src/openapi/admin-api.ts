@@ -5,7 +5,7 @@ Operating Heraut: credentials, channels, subscriptions, deliveries, retry policy
 health and metrics needs a bearer token (HS256)
 of a superuser; every error is \`application/problem+json\`.
 
-Publishers and subscribers call the Notificaties API, described by [its own document](/api/v1/schema/).
+Publishers and subscribers call the Notificaties API. Its own document is at \`/api/v1/schema/\` of the address that they call.
 `;
 
 /** The API for operators: every controller that belongs to no other API. */

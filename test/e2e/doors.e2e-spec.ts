@@ -243,6 +243,15 @@ describe('with hosts, origins, a limit and a port for operators', () => {
       },
     );
 
+    it.each(['/docs/openapi.json', '/api/v1/openapi.json'])(
+      'may be another one than that of the other API: no link in %s goes by a path',
+      async (path) => {
+        const { text } = await api.get(path.startsWith('/docs') ? admin + path : api.origin + path);
+        expect(text).toContain('"description"');
+        expect(text).not.toMatch(/\]\(\//);
+      },
+    );
+
     it('alone has the sessions of the console', async () => {
       expect([await status(`${admin}/console/session`), await status(`${api.origin}/console/session`)]).toEqual([
         401, 404,
