@@ -7,6 +7,7 @@ import type { OperationalEvent } from '../operational-events/operational-events.
 export type LiveEvent =
   | {
       event: 'notification.accepted' | 'notification.duplicate' | 'notification.expired';
+      /** Of a duplicate: the one that it is a duplicate of. */
       notificationId: string;
       channel: string;
       publisher: string;

@@ -259,10 +259,11 @@ export class PublishService {
         publicationsCounted.inc({ channel, result: 'duplicate' });
         this.tally.duplicate(channel, publisher);
         this.logger.log({ event: 'notification.duplicate', duplicateOf: notificationId, channel, publisher, ...ids });
+        // By the first one's id, as the answer to its publisher: under its own nothing is stored.
         if (this.liveEvents.isOn)
           this.liveEvents.report({
             event: 'notification.duplicate',
-            notificationId: id,
+            notificationId,
             channel,
             publisher,
             deliveries: 0,

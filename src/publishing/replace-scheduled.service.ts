@@ -3,6 +3,7 @@ import { Tally } from '../activity/tally.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { replaceScheduled, type Replaced } from '../ledger/replace-scheduled.js';
+import { LiveEvents } from '../live-events/live-events.service.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { inOrderOf } from './in-order.js';
 import { explainNotStored } from './not-stored.js';
@@ -18,6 +19,7 @@ export class ReplaceScheduledService {
     private readonly catalogue: Catalogue,
     private readonly subscriptions: SubscriptionDirectory,
     private readonly postgres: Postgres,
+    private readonly liveEvents: LiveEvents,
     private readonly tally: Tally,
   ) {}
 
@@ -40,7 +42,9 @@ export class ReplaceScheduledService {
         const { notificationId: duplicateOf, withdrawnId: notificationId } = replaced;
         publicationsCounted.inc({ channel, result: 'duplicate' });
         this.tally.duplicate(channel, publisher);
-        this.logger.log({ event: 'notification.duplicate', notificationId, duplicateOf, channel, publisher });
+        const event = { event: 'notification.duplicate', channel, publisher } as const;
+        this.logger.log({ ...event, notificationId, duplicateOf });
+        if (this.liveEvents.isOn) this.liveEvents.report({ ...event, notificationId: duplicateOf, deliveries: 0 });
       }
       return replaced;
     } catch (error) {

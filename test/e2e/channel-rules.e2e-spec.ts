@@ -53,6 +53,19 @@ const deliveriesOf = async (id: string) => (await admin.get(`/admin/v1/deliverie
 const becomes = (id: string, state: string) =>
   eventually(async () => (await deliveriesOf(id))[0]?.state === state, `${id} to be ${state}`);
 
+/** @returns the live events that it was told so far; the stream ends with the server */
+async function listen(query: string): Promise<() => Record<string, unknown>[]> {
+  const headers = { authorization: `Bearer ${admin.api.superuserToken}` };
+  const { status, body } = await fetch(`${admin.api.origin}/admin/v1/events?${query}`, { headers });
+  expect(status).toBe(200);
+  let text = '';
+  const reading = async () => {
+    for await (const piece of body!.pipeThrough(new TextDecoderStream())) text += piece;
+  };
+  void reading().catch(() => undefined);
+  return () => [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data!) as Record<string, unknown>);
+}
+
 async function counted(name: string, labels = ''): Promise<number> {
   const { text } = await admin.api.get(`${admin.api.origin}/metrics`, { token: null });
   const line = text.split('\n').find((candidate) => candidate.startsWith(name + labels));
@@ -299,6 +312,19 @@ describe('de-duplication', () => {
     const labels = (result: string) => `{channel="${channel.naam}",result="${result}"}`;
     expect(await counted('heraut_publications_total', labels('duplicate'))).toBe(1);
     expect(await counted('heraut_publications_total', labels('accepted'))).toBe(1);
+  });
+
+  it('is told live, of a POST and of a PUT, with the notification that is delivered and the answer names', async () => {
+    const channel = await newChannel({ deduplication: { fields: ['actie'] } });
+    const first = await publish(channel);
+    const put = (more: object, headers = {}) =>
+      admin.api.put(`/notificaties/${channel.naam}`, notification(channel, more), { headers });
+    await put({ actie: 'update' }, { 'deliver-after': new Date(Date.now() + 3_600_000).toISOString() });
+    const told = await listen(`event=notification.duplicate&channel=${channel.naam}`);
+    const answers = [await publish(channel), await put({})];
+    expect(answers.map(duplicateOf)).toEqual([idOf(first), idOf(first)]);
+    await eventually(() => told().length === 2, 'both events');
+    expect(told().map(({ notificationId }) => notificationId)).toEqual(answers.map(idOf));
   });
 
   it('ends with its window', async () => {
