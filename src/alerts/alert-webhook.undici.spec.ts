@@ -38,6 +38,13 @@ it('takes a note for sent whose answer lay in the socket while this process stoo
   expect(await new UnhurriedWebhook(settings()).send(note, Date.now(), running)).toEqual({ isSent: true });
 });
 
+it('says whose call it is: firewalls refuse one that does not', async () => {
+  receiver.next(answer(204));
+  await new AlertWebhook(settings()).send(note, Date.now(), running);
+  const { headers } = receiver.requests.at(-1)!;
+  expect(headers).toMatchObject({ 'user-agent': expect.stringMatching(/^Heraut\/\d/), accept: '*/*' });
+});
+
 it('posts a note with the time of the ledger, in its signature too, however wrong the clock of the process is', async () => {
   const ledgerMs = Date.parse('2025-06-01T12:00:00Z');
   receiver.next(answer(204));

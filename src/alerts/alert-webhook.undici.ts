@@ -1,6 +1,7 @@
 import { Agent, request } from 'undici';
 import type { Settings } from '../config/settings.js';
 import { CallTime } from '../infra/call-time.js';
+import { userAgent } from '../infra/user-agent.js';
 import { Outbound } from '../outbound/outbound.service.js';
 import { isSuccess } from '../outbound/success.js';
 import { signatureHeaders } from '../signing/signature-headers.js';
@@ -50,6 +51,8 @@ export class AlertWebhook {
         signal,
         headers: {
           'content-type': 'application/json',
+          accept: '*/*',
+          'user-agent': userAgent,
           'webhook-id': id,
           ...this.authorization,
           ...signatureHeaders([this.key], { id, at, body }),

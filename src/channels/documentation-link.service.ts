@@ -5,6 +5,7 @@ import { Config } from '../config/config.module.js';
 import { CallTime } from '../infra/call-time.js';
 import { CallerTurns } from '../infra/caller-turns.js';
 import { ProblemError, UnavailableProblem, ValidationProblem } from '../infra/http/problem.js';
+import { userAgent } from '../infra/user-agent.js';
 import { describeError, isTroubleOfMachine } from '../outbound/describe-error.js';
 import { ProxyTrouble } from '../outbound/egress-proxy.js';
 import { Outbound } from '../outbound/outbound.service.js';
@@ -84,7 +85,8 @@ export class DocumentationLinkCheck {
     const agent = new Agent({ connect: this.outbound.connectorFor({}, this.timeoutMs) });
     const time = new CallTime();
     try {
-      const response = await request(link, { dispatcher: agent, signal: time.within(this.timeoutMs) });
+      const headers = { accept: '*/*', 'user-agent': userAgent };
+      const response = await request(link, { dispatcher: agent, headers, signal: time.within(this.timeoutMs) });
       return response.statusCode === 200 ? undefined : { told: `answered ${response.statusCode}, not 200` };
     } catch (error) {
       if (error instanceof Refused) return { told: `is refused: ${error.message}` };

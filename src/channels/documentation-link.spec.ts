@@ -64,6 +64,22 @@ describe('documentation that this process kept waiting while it stood still', ()
   });
 });
 
+describe('documentation behind a firewall that refuses calls that do not say whose they are', () => {
+  it('is fetched with a User-Agent and an Accept', async () => {
+    const receiver = await Receiver.start();
+    const settings = readSettings({ DOCUMENTATION_LINK_CHECK: 'enforce' });
+    receiver.next(answer(200));
+    await new DocumentationLinkCheck({ settings }, new Outbound(settings)).check(
+      receiver.url,
+      'documentationLink',
+      caller,
+    );
+    const { headers } = receiver.requests.at(-1)!;
+    expect(headers).toMatchObject({ 'user-agent': expect.stringMatching(/^Heraut\/\d/), accept: '*/*' });
+    await receiver.stop();
+  });
+});
+
 describe('documentation of which too much is fetched', () => {
   class ImpatientCheck extends DocumentationLinkCheck {
     protected override readonly timeoutMs = 60_000;

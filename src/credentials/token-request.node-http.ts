@@ -1,6 +1,7 @@
 import { request } from 'node:http';
 import type { Socket } from 'node:net';
 import { CallTime } from '../infra/call-time.js';
+import { userAgent } from '../infra/user-agent.js';
 import { connectTo, type Connector } from '../outbound/connector.js';
 import type { OAuth2Authorization } from './credentials.js';
 
@@ -66,6 +67,7 @@ function post(
       headers: {
         host,
         accept: 'application/json',
+        'user-agent': userAgent,
         'content-type': 'application/x-www-form-urlencoded',
         connection: 'close',
         ...headers,

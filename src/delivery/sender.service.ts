@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
 import { Authorizations } from '../credentials/authorizations.service.js';
 import { verbatim } from '../credentials/credentials.js';
+import { userAgent } from '../infra/user-agent.js';
 import { callTimeoutMs } from '../subscriptions/call-timeout.js';
 import type { DeliveryGuarantee, Subscription } from '../subscriptions/subscription.js';
 import { Tracing } from '../telemetry/tracing.js';
@@ -9,7 +10,6 @@ import { AttemptReporter } from './attempt-reporter.service.js';
 import { beginAttempt, endAttempt } from './attempt-span.js';
 import { postAuthorized, sign, type Caller } from './authorized-call.js';
 import type { Loaded } from './chunk-loader.service.js';
-import { userAgent } from './user-agent.js';
 import { WebhookClient, type WebhookRequest, type WebhookResponse } from './webhook-client.js';
 
 /** One call to a receiver. */

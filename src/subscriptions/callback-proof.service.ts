@@ -11,6 +11,7 @@ import { Config } from '../config/config.module.js';
 import { CallTime } from '../infra/call-time.js';
 import type { CallerTurns } from '../infra/caller-turns.js';
 import { UnavailableProblem, ValidationProblem, wholeInput } from '../infra/http/problem.js';
+import { userAgent } from '../infra/user-agent.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { connectTo } from '../outbound/connector.js';
 import { isTroubleOfMachine } from '../outbound/describe-error.js';
@@ -220,7 +221,8 @@ function statusOver(
       createConnection: () => socket,
       path: pathname + search,
       method: 'POST',
-      headers: { ...headers, host, 'content-type': 'application/json' },
+      // As the calls with notifications: a firewall that lets those through must let this through.
+      headers: { ...headers, host, 'content-type': 'application/json', accept: '*/*', 'user-agent': userAgent },
       signal,
     });
     call.on('error', reject);

@@ -41,6 +41,19 @@ describe('a callback that sends an informational response first', () => {
   });
 });
 
+describe('a callback behind a firewall that refuses calls that do not say whose they are', () => {
+  it('is proved: the calls have the headers of those with notifications', async () => {
+    const receiver = await Receiver.start();
+    receiver.next(answer(401), answer(204));
+    const request = { callbackUrl: receiver.url, auth: 'x', credentials: verbatim, isUrlNew: true };
+    await new CallbackProof(config, outbound, authorizations, ledgersClock).prove(request);
+    expect(receiver.requests).toHaveLength(2);
+    for (const { headers } of receiver.requests)
+      expect(headers).toMatchObject({ 'user-agent': expect.stringMatching(/^Heraut\/\d/), accept: '*/*' });
+    await receiver.stop();
+  });
+});
+
 describe('a callback that changes to another protocol', () => {
   it('is refused', async () => {
     const receiver = await Receiver.start();

@@ -124,6 +124,12 @@ describe('a token of OAuth 2.0 client credentials', () => {
   }
   const get = async (of = credentials) => tokens.authorizationFor(of);
 
+  it('is asked for with a User-Agent: firewalls refuse a call without one', async () => {
+    begin();
+    await get();
+    expect(endpoint.requests[0]?.userAgent).toMatch(/^Heraut\/\d/);
+  });
+
   it('is asked for as RFC 6749 says, in the header or in the body', async () => {
     begin();
     expect(await get()).toBe('Bearer token-1');

@@ -9,7 +9,7 @@ const giveToken = (response: ServerResponse, nr: number): void =>
 
 /** A token endpoint whose answers a test decides. */
 export class TokenEndpoint {
-  readonly requests: { authorization: string | undefined; form: URLSearchParams }[] = [];
+  readonly requests: { authorization: string | undefined; userAgent: string | undefined; form: URLSearchParams }[] = [];
   answer: (response: ServerResponse, nr: number) => void = giveToken;
   private readonly server: Server;
 
@@ -19,7 +19,8 @@ export class TokenEndpoint {
       request.on('data', (chunk: Buffer) => chunks.push(chunk));
       request.on('end', () => {
         const form = new URLSearchParams(Buffer.concat(chunks).toString('utf8'));
-        this.requests.push({ authorization: request.headers.authorization, form });
+        const { authorization, 'user-agent': userAgent } = request.headers;
+        this.requests.push({ authorization, userAgent, form });
         this.answer(response, this.requests.length);
       });
     };

@@ -1,3 +1,0 @@
-import { version } from '../infra/version.js';
-
-export const userAgent = `Heraut/${version}`;
