@@ -6,6 +6,12 @@ export const openGauge = new Gauge({
   aggregator: 'max',
 });
 
+export const longestOpenGauge = new Gauge({
+  name: 'heraut_endpoints_longest_open_seconds',
+  help: 'Seconds that the endpoint that has been open for longest is open, 0: none is; of several processes the largest.',
+  aggregator: 'max',
+});
+
 export const releasedCounted = new Counter({
   name: 'heraut_deliveries_released_total',
   help: 'Held deliveries that were released: as probes of a parked endpoint, or as fast as endpoint and rate allow.',

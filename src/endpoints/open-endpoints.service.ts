@@ -24,7 +24,7 @@ import {
   type ProbeClaim,
 } from '../ledger/open-endpoints.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
-import { openGauge } from './endpoints.metrics.js';
+import { longestOpenGauge, openGauge } from './endpoints.metrics.js';
 import { endpointsOf, type Callback } from './origin.js';
 
 const pollIntervalMs = 1000;
@@ -239,9 +239,13 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
   }
 
   private async read(): Promise<void> {
-    const [open, backlogs] = await Promise.all([readOpenEndpoints(this.postgres), readBacklogs(this.postgres)]);
+    const [{ open, longestMs }, backlogs] = await Promise.all([
+      readOpenEndpoints(this.postgres),
+      readBacklogs(this.postgres),
+    ]);
     this.byAddress = new Map(open.map((endpoint) => [endpoint.address, endpoint]));
     this.backlogs = backlogs;
     openGauge.set(open.length);
+    longestOpenGauge.set(longestMs / 1000);
   }
 }

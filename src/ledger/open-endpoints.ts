@@ -42,11 +42,13 @@ const mostOpen = 10_000;
 const readOpenItems = statement(
   'read-open-endpoints',
   `SELECT address, opened_at, reason, failures, probes, GREATEST(${nextProbe}, ${probing}) AS next_probe_at,
-     GREATEST(${asked}, ${probing}, LEAST(opened_at, now())) AS left_alone_until, ${asked} AS asked_until
+     GREATEST(${asked}, ${probing}, LEAST(opened_at, now())) AS left_alone_until, ${asked} AS asked_until,
+     GREATEST(extract(epoch FROM now() - opened_at) * 1000, 0)::float8 AS open_ms
    FROM endpoint ORDER BY opened_at, address LIMIT $limit`,
 );
 
-export async function readOpenEndpoints(postgres: Postgres): Promise<OpenEndpoint[]> {
+/** @returns `longestMs` the one that was opened first has been open, by the ledger's clock; 0: none is open */
+export async function readOpenEndpoints(postgres: Postgres): Promise<{ open: OpenEndpoint[]; longestMs: number }> {
   const rows = await postgres.query<{
     address: string;
     opened_at: Date;
@@ -56,8 +58,9 @@ export async function readOpenEndpoints(postgres: Postgres): Promise<OpenEndpoin
     next_probe_at: Date;
     left_alone_until: Date;
     asked_until: Date | null;
+    open_ms: number;
   }>(readOpenItems, { limit: mostOpen });
-  return rows.map((row) => ({
+  const open = rows.map((row) => ({
     address: row.address,
     openedAt: row.opened_at,
     reason: row.reason,
@@ -67,6 +70,7 @@ export async function readOpenEndpoints(postgres: Postgres): Promise<OpenEndpoin
     leftAloneUntil: row.left_alone_until,
     askedUntil: row.asked_until,
   }));
+  return { open, longestMs: rows[0]?.open_ms ?? 0 };
 }
 
 /** That an endpoint is in trouble. */

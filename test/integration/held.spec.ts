@@ -6,6 +6,7 @@ import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { credentialsOf, noParts, toStore, type CredentialParts } from '../../src/credentials/credentials.js';
 import { Releaser } from '../../src/dispatching/releaser.service.js';
 import { UnusedEndpoints } from '../../src/dispatching/unused-endpoints.service.js';
+import { longestOpenGauge } from '../../src/endpoints/endpoints.metrics.js';
 import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import { addressOf } from '../../src/endpoints/origin.js';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
@@ -876,6 +877,21 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '10 s' WHERE address = $1", [url]);
     await openEndpoints.refresh();
     expect(await look()).toBe(1);
+  });
+
+  it('tell how long the one that was opened first has been open', async () => {
+    const longest = async () => (await longestOpenGauge.get()).values[0]!.value;
+    await openEndpoints.refresh();
+    expect(await longest()).toBe(0);
+    for (const address of ['http://first.example', url]) await openEndpoints.open(address, 'HTTP 503', 5);
+    await test.sql("UPDATE endpoint SET opened_at = now() - interval '2 h' WHERE address = $1", [
+      'http://first.example',
+    ]);
+    await openEndpoints.refresh();
+    expect(await longest()).toBeGreaterThanOrEqual(7200);
+    expect(await longest()).toBeLessThan(3 * 3600);
+    await openEndpoints.close('http://first.example');
+    expect(await longest()).toBeLessThan(3600);
   });
 
   it('probe an endpoint less often the longer it is open', async () => {
