@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import { collectDefaultMetrics, register, type Metric } from 'prom-client';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { collectDefaultMetrics, Gauge, register, type Metric } from 'prom-client';
 
 // Once for the whole process, as the counters of each capability.
 collectDefaultMetrics();
@@ -20,6 +21,28 @@ for (const [name, aggregator] of Object.entries(aggregators)) {
   if (!metric) throw new Error(`prom-client has no metric ${name}`);
   metric.aggregator = aggregator;
 }
+
+// Not by prom-client's percentiles: those are of samples, a standstill is one of them however long it is, and an idle
+// process takes a hundred a second. And its maximum begins anew at each read: of several who read, each would get the
+// standstills since another one did.
+const [slotMs, slots] = [5000, 12];
+const lag = monitorEventLoopDelay({ resolution: 20 });
+lag.enable();
+/** By slot, so that those who read often make it no larger. */
+const longest = new Map<number, number>();
+const longestLately = new Gauge({
+  name: 'heraut_longest_standstill_seconds',
+  help: 'The longest that the process did not get to its work within the last minute; of several processes the largest.',
+  aggregator: 'max',
+  collect() {
+    const slot = Math.floor(performance.now() / slotMs);
+    const soFar = longest.get(slot);
+    longest.set(slot, Math.max(soFar ?? 0, lag.max / 1e9));
+    if (soFar === undefined) lag.reset(); // not at each read: what goes on at that moment is lost
+    for (const old of longest.keys()) if (old <= slot - slots) longest.delete(old);
+    longestLately.set(Math.max(...longest.values()));
+  },
+});
 
 /** The metrics of this process, in the text format of Prometheus. */
 export const ownMetrics = (): Promise<string> => register.metrics();
