@@ -134,12 +134,14 @@ async function durability(client: pg.Client): Promise<Finding> {
   );
 }
 
+/** Of a session of another role, one without pg_read_all_stats sees its database and its user, and not its kind. */
 async function connections(client: pg.Client): Promise<Finding> {
   const row = await only<{ most: number; used: number; heraut: number }>(
     client,
     `SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int AS most,
             count(*)::int AS used, (count(*) FILTER (WHERE application_name = 'heraut'))::int AS heraut
-     FROM pg_stat_activity WHERE backend_type = 'client backend'`,
+     FROM pg_stat_activity
+     WHERE backend_type = 'client backend' OR backend_type IS NULL AND datid IS NOT NULL AND usesysid IS NOT NULL`,
   );
   const found = `${row.used} of ${row.most} in use, ${row.heraut} of them by Heraut`;
   const name = 'postgres-connections';

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import pg from 'pg';
 import { secretPlace } from '../../src/auth/application.js';
 import { Config } from '../../src/config/config.module.js';
 import type { Finding } from '../../src/doctor/finding.js';
@@ -502,9 +503,13 @@ describe('the command line', () => {
       };
     });
 
-    async function verdicts(changed: Record<string, string>): Promise<Record<string, string>> {
+    async function findingsOf(changed: Record<string, string>): Promise<Finding[]> {
       const { out } = await new CommandLine({ ...environment, ...changed }).run('doctor --json');
-      const { findings } = JSON.parse(out) as { findings: Finding[] };
+      return (JSON.parse(out) as { findings: Finding[] }).findings;
+    }
+
+    async function verdicts(changed: Record<string, string>): Promise<Record<string, string>> {
+      const findings = await findingsOf(changed);
       return Object.fromEntries(findings.map(({ name, verdict }) => [name, verdict]));
     }
 
@@ -613,21 +618,41 @@ describe('the command line', () => {
       });
     });
 
-    it('finds a role of the database that may not do what Heraut does', async () => {
+    /** With the `DATABASE_URL` of a role that may connect, and nothing else. */
+    async function withLimitedRole(look: (url: string) => Promise<void>): Promise<void> {
       const role = `limited_${Math.random().toString(36).slice(2)}`;
       const { dataSource } = api.app.get(Postgres);
       await dataSource.query(`CREATE ROLE ${role} LOGIN`);
       const limited = new URL(environment.DATABASE_URL!);
       limited.username = role;
       try {
-        expect(await verdicts({ DATABASE_URL: limited.href })).toMatchObject({
-          postgres: 'ok',
-          'postgres-permissions': 'failed',
-        });
+        await look(limited.href);
       } finally {
         await dataSource.query(`DROP ROLE ${role}`);
       }
-    });
+    }
+
+    it('finds a role of the database that may not do what Heraut does', () =>
+      withLimitedRole(async (url) => {
+        expect(await verdicts({ DATABASE_URL: url })).toMatchObject({
+          postgres: 'ok',
+          'postgres-permissions': 'failed',
+        });
+      }));
+
+    it('counts the connections of all roles, whatever its own may see of them', () =>
+      withLimitedRole(async (url) => {
+        const others = Array.from({ length: 10 }, () => new pg.Client(environment.DATABASE_URL));
+        try {
+          await Promise.all(others.map((client) => client.connect()));
+          const findings = await findingsOf({ DATABASE_URL: url });
+          const { found } = findings.find(({ name }) => name === 'postgres-connections')!;
+          const [, used] = /^(\d+) of \d+ in use/.exec(found)!;
+          expect(Number(used)).toBeGreaterThan(others.length);
+        } finally {
+          await Promise.all(others.map((client) => client.end()));
+        }
+      }));
   });
 
   describe('says what is wrong, and with which status,', () => {
