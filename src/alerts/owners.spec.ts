@@ -4,13 +4,15 @@ import type { Alert } from './alert.js';
 import { mostAddresses, Owners } from './owners.js';
 
 let subscriptions = 0;
-const subscription = (ownerClientId: string, alertEmail: string): Subscription =>
+const subscription = (ownerClientId: string, alertEmail: string, parts: Partial<Subscription> = {}): Subscription =>
   ({
     id: `s${(subscriptions += 1)}`,
     ownerClientId,
     alertEmail,
     callbackUrl: 'https://receiver.example/hook',
     credentials: {},
+    disabledAt: null,
+    ...parts,
   }) as unknown as Subscription;
 
 const ownersOf = (known: readonly Subscription[]): Owners =>
@@ -54,5 +56,20 @@ describe('the owners of subscriptions', () => {
     const few = ['a', 'b', 'b'].map((name) => subscription(name, `${name}@example.org`));
     const owners = ownersOf([...few, subscription('c', 'a@example.org')]);
     expect([owners.of(endpointOpen).sort(), owners.leftOut.size]).toEqual([['a@example.org', 'b@example.org'], 0]);
+  });
+
+  it('are told of a parked endpoint where their deliveries are held, which are none of a disabled subscription', () => {
+    const owners = ownersOf([
+      subscription('a', 'live@example.org'),
+      subscription('b', 'disabled@example.org', { disabledAt: new Date() }),
+      subscription('c', 'elsewhere@example.org', { callbackUrl: 'https://other.example/hook' }),
+    ]);
+    for (const address of ['https://receiver.example', 'https://receiver.example/hook'])
+      expect(owners.of({ ...endpointOpen, subject: `endpoint/${address}` })).toEqual(['live@example.org']);
+  });
+
+  it('are told of the end of their disabled subscription', () => {
+    const one = subscription('a', 'disabled@example.org', { disabledAt: new Date() });
+    expect(ownersOf([one]).of(disabled(one.id))).toEqual(['disabled@example.org']);
   });
 });

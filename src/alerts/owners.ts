@@ -58,10 +58,14 @@ export class Owners {
     return alertEmail ?? this.applications.find(ownerClientId)?.alertEmail ?? undefined;
   }
 
-  /** An endpoint is an origin or a callback URL, as it is called with one TLS identity. */
+  /**
+   * An endpoint is an origin or a callback URL, as it is called with one TLS identity. Nothing is held for a
+   * subscription that is disabled, nor is it sent anything once the endpoint is back.
+   */
   private groupByEndpoint(): Map<string, Addresses> {
     const groups = new Map<string, Addresses>();
     for (const subscription of this.subscriptions.all()) {
+      if (subscription.disabledAt) continue;
       const address = this.addressOf(subscription);
       if (address === undefined) continue;
       for (const each of endpointsOf(subscription)) {
