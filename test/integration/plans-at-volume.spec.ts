@@ -394,7 +394,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     const dead = (most: number) => pagesOf(findDead, { after: firstId, most, most_counted: 10 });
     const [few, many] = [await dead(5), await dead(50)];
     expect(few).toBeLessThan(2 * mostPages);
-    expect(many).toBeLessThan(50 * 40);
+    expect(many).toBeLessThan(50 * 60);
     const failing = (most: number) =>
       pagesOf(findFailing, { after: firstId, after_seconds: 1, most, most_looked_at: mostLookedAt, most_counted: 10 });
     expect(await failing(1)).toBeLessThan(3 * mostPages);
