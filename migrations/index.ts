@@ -25,6 +25,7 @@ import { RemoveChannels1763625600026 } from './1763625600026-remove-channels.js'
 import { ForgetAnswersInAlerts1763625600031 } from './1763625600031-forget-answers-in-alerts.js';
 import { FindScheduled1763625600032 } from './1763625600032-find-scheduled.js';
 import { CountClaimed1763625600041 } from './1763625600041-count-claimed.js';
+import { FindNotMade1763625600042 } from './1763625600042-find-not-made.js';
 import { OrderNotes1763625600043 } from './1763625600043-order-notes.js';
 
 /**
@@ -59,5 +60,6 @@ export const migrations = [
   ForgetAnswersInAlerts1763625600031,
   FindScheduled1763625600032,
   CountClaimed1763625600041,
+  FindNotMade1763625600042,
   OrderNotes1763625600043,
 ];

@@ -10,6 +10,7 @@ export const ruleNames = [
   'role-missing',
   'ledger-disk',
   'subscription-failing',
+  'calls-not-made',
   'subscription-disabled',
 ] as const;
 export type RuleName = (typeof ruleNames)[number];
@@ -60,6 +61,12 @@ const shapes = {
       'A delivery of a subscription has failed for so long, and none has succeeded since: its receiver answers 401, say. Not of ' +
         'one that is paused, nor of one whose endpoint `endpointOpen` tells of.',
     ),
+  callsNotMade: z
+    .strictObject({ isEnabled, afterSeconds: seconds().describe('Seconds that its calls may not be made.') })
+    .describe(
+      'No call could be made for a delivery of a subscription for so long, for trouble on our side of the receiver: the egress ' +
+        'proxy, a token endpoint, a process without its secret keys. Not of one that is paused. Owners are not told.',
+    ),
   subscriptionDisabled: z
     .strictObject({ isEnabled })
     .describe('A receiver answered 410, so that nothing is sent to it any more.'),
@@ -95,6 +102,7 @@ export const alertRulesInput = z
     roleMissing: shapes.roleMissing.partial(),
     ledgerDisk: shapes.ledgerDisk.partial(),
     subscriptionFailing: shapes.subscriptionFailing.partial(),
+    callsNotMade: shapes.callsNotMade.partial(),
     subscriptionDisabled: shapes.subscriptionDisabled.partial(),
     ...general,
   })
@@ -110,6 +118,7 @@ export const defaultAlertRules: AlertRules = {
   roleMissing: { isEnabled: true, roles: [...roles], afterSeconds: 60 },
   ledgerDisk: { isEnabled: true, maxBytes: 50 * gibibyte },
   subscriptionFailing: { isEnabled: true, afterSeconds: 3600 },
+  callsNotMade: { isEnabled: true, afterSeconds: 600 },
   subscriptionDisabled: { isEnabled: true },
   repeatAfterHours: 24,
   groupSeconds: 30,
@@ -130,5 +139,6 @@ export const changedBy = (rules: AlertRules, given: AlertRulesInput): AlertRules
   roleMissing: { ...rules.roleMissing, ...given.roleMissing },
   ledgerDisk: { ...rules.ledgerDisk, ...given.ledgerDisk },
   subscriptionFailing: { ...rules.subscriptionFailing, ...given.subscriptionFailing },
+  callsNotMade: { ...rules.callsNotMade, ...given.callsNotMade },
   subscriptionDisabled: { ...rules.subscriptionDisabled, ...given.subscriptionDisabled },
 });

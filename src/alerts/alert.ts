@@ -28,6 +28,14 @@ export interface DetailsOf {
     count: number;
     reason: string | null;
   };
+  'calls-not-made': {
+    subscriptionId: string;
+    owner: string;
+    receiver: string;
+    /** Deliveries that wait for their first call; at most `mostCounted`, which means: at least as many. */
+    count: number;
+    reason: string | null;
+  };
   'subscription-disabled': { subscriptionId: string; owner: string; receiver: string };
 }
 

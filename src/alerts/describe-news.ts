@@ -17,6 +17,7 @@ export const titles: Record<RuleName, string> = {
   'role-missing': 'A role is missing',
   'ledger-disk': 'The database is large',
   'subscription-failing': 'Calls for a subscription fail',
+  'calls-not-made': 'Calls are not made',
   'subscription-disabled': 'A subscription is disabled',
 };
 
@@ -77,6 +78,15 @@ const forOperators: { [Rule in RuleName]: Describe<Rule> } = {
       `Look at what was answered: heraut deliveries list --state waiting --min-attempts 1 --subscription ${subscriptionId}. ` +
       'After a 401 or 403 its credentials are wrong, which its owner or an administrator corrects. ' +
       `How long it is tried: heraut policy --subscription ${subscriptionId}.`,
+  }),
+  'calls-not-made': ({ subscriptionId, owner, receiver, count, reason }) => ({
+    what:
+      `No call could be made for ${deliveries(count)} for subscription ${subscriptionId} of ${owner}, receiver ${receiver}, ` +
+      `for trouble on our side of it.${because(reason)}`,
+    toDo:
+      'Look at the egress proxy, the token endpoint, the open files of the workers and their SECRET_KEYS, as the reason says; ' +
+      `delivery.not-called in their log has it too. Waiting: heraut deliveries list --state waiting --subscription ${subscriptionId}. ` +
+      'They go out by themselves, within five minutes after the trouble.',
   }),
   'subscription-disabled': ({ subscriptionId, owner, receiver }, since) => ({
     what: `The receiver ${receiver} of subscription ${subscriptionId}, of ${owner}, answered 410 Gone. Nothing is sent to it.`,

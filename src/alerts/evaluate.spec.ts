@@ -17,6 +17,7 @@ const quiet: Observation = {
   dead: undefined,
   oldestDue: undefined,
   failing: undefined,
+  notMade: undefined,
   openFor: [],
   dueCount: 0,
   mostDue: 2000,
@@ -155,6 +156,62 @@ describe('the rules of alerts', () => {
       const more = dead([died('m0'), died('new')]);
       expect(subjects(look(more, { subscriptions, open: others }))).toEqual([['dead-letters', 'subscription/m0']]);
       expect(subjects(look(more, { subscriptions, open }))).toHaveLength(2);
+    });
+  });
+
+  describe('about calls that are not made', () => {
+    const reason = 'EGRESS_PROXY: ECONNREFUSED';
+    const afterMs = 600_000;
+    const notMade = (acceptedAt: Date, id = 'a') => ({
+      subscriptionId: id,
+      count: 3,
+      oldestNotificationId: uuidv7({ msecs: acceptedAt.getTime() }),
+      reason,
+    });
+    const seen = (
+      now: Date,
+      found: ReturnType<typeof notMade>[],
+      parts: { after?: string; upTo?: string } = {},
+    ): Partial<Observation> => ({ now, notMade: { found, after: parts.after, upTo: parts.upTo } });
+    const subscriptions = [subscription('a')];
+    const known = { subscriptions, memory: { notMadeSince: start } };
+
+    it('tell of one after the time of the rule, with the reason', () => {
+      expect(look(seen(at(afterMs - 1), [notMade(at(0))]), known).findings).toEqual([]);
+      expect(look(seen(at(afterMs), [notMade(at(0))]), known).findings).toEqual([
+        {
+          rule: 'calls-not-made',
+          subject: 'subscription/a',
+          since: at(0),
+          details: { subscriptionId: 'a', owner: 'portal', receiver: 'https://receiver.example', count: 3, reason },
+        },
+      ]);
+    });
+
+    it('count no time before calls were not made, nor before a notification was accepted', () => {
+      const old = [notMade(at(-3_600_000))];
+      const first = look(seen(at(0), old), { subscriptions });
+      expect(first.findings).toEqual([]);
+      const { memory } = first;
+      expect(look(seen(at(afterMs), old), { subscriptions, memory }).findings).toMatchObject([{ since: at(0) }]);
+      expect(look(seen(at(afterMs), [notMade(at(1))]), { subscriptions, memory }).findings).toEqual([]);
+      const over = look(seen(at(afterMs), []), { subscriptions, memory }).memory;
+      expect(look(seen(at(afterMs + 1), old), { subscriptions, memory: over }).findings).toEqual([]);
+    });
+
+    it('do not begin anew while others are made, where a round sees a part of very many', () => {
+      const part = look(seen(at(1), [], { after: 'f' }), known);
+      expect(part.memory.notMadeSince).toBe(start);
+      const alert = { rule: 'calls-not-made', subject: 'subscription/a' } as never;
+      expect([part.isUnseen(alert), look(seen(at(1), []), known).isUnseen(alert)]).toEqual([true, false]);
+      expect(look(seen(at(1), [notMade(at(0))], { upTo: 'a' }), known).memory.notMadeUpTo).toBe('a');
+    });
+
+    it('leave out what an operator paused, and what is disabled or deleted', () => {
+      const others = [subscription('b', { pausedAt: at(0) }), subscription('c', { disabledAt: at(0) })];
+      const rules = { subscriptionDisabled: { isEnabled: false } };
+      const found = ['b', 'c', 'd'].map((id) => notMade(at(0), id));
+      expect(look(seen(at(afterMs), found), { ...known, subscriptions: others, rules }).findings).toEqual([]);
     });
   });
 

@@ -6,6 +6,7 @@ import type { AlertRules, RuleName } from './alert-rules.js';
 import { shareOut } from './fair-share.js';
 import type { DeadOfSubscription, FailingSubscription, OldestDue, OpenFor, Part } from './look.js';
 import type { BacklogSample, Memory } from './memory.js';
+import type { NotMadeFor } from './not-made.js';
 
 /** The state that one round saw. A part that only a disabled rule needs was not looked at, and is empty. */
 export interface Observation {
@@ -14,6 +15,7 @@ export interface Observation {
   dead: Part<DeadOfSubscription> | undefined;
   oldestDue: OldestDue | undefined;
   failing: Part<FailingSubscription> | undefined;
+  notMade: Part<NotMadeFor> | undefined;
   /** Of the oldest endpoints only. */
   openFor: readonly OpenFor[];
   /** Deliveries that are due or in the queue; at most `mostDue`. */
@@ -55,17 +57,21 @@ export function evaluate(
   subscriptions: KnownSubscriptions,
   open: ReadonlySet<string>,
 ): Evaluated {
+  const callsNotMadeSince = notMadeSince(observed, before.notMadeSince);
   const memory: Memory = {
     backlog: nextSamples(rules, observed, before.backlog ?? []),
     missingSince: missingSince(rules, observed, before.missingSince ?? {}),
     ...(observed.dead?.upTo !== undefined && { deadUpTo: observed.dead.upTo }),
     ...(observed.failing?.upTo !== undefined && { failingUpTo: observed.failing.upTo }),
+    ...(observed.notMade?.upTo !== undefined && { notMadeUpTo: observed.notMade.upTo }),
+    ...(callsNotMadeSince !== undefined && { notMadeSince: callsNotMadeSince }),
     ...(observed.disk && { disk: observed.disk }),
   };
   const { deadLetters, oldestDue, endpointOpen, backlogGrowing, roleMissing, ledgerDisk, subscriptionDisabled } = rules;
   const seenInParts = new Map<string, Part<unknown> | undefined>([
     ['dead-letters', observed.dead],
     ['subscription-failing', observed.failing],
+    ['calls-not-made', observed.notMade],
   ]);
   const leftOut: Evaluated['leftOut'] = {};
   const ownerOf = (subject: string) => subscriptions.find(subject.slice(subjectOf('').length))?.ownerClientId;
@@ -83,6 +89,9 @@ export function evaluate(
       ...(roleMissing.isEnabled ? missingFound(rules, observed, memory.missingSince!) : []),
       ...(ledgerDisk.isEnabled ? diskFound(rules, observed) : []),
       ...(observed.failing ? shared(failingFound(observed, observed.failing, subscriptions)) : []),
+      ...(observed.notMade && callsNotMadeSince !== undefined
+        ? shared(notMadeFound(rules, observed, observed.notMade, callsNotMadeSince, subscriptions))
+        : []),
       ...(subscriptionDisabled.isEnabled ? shared(disabledFound(subscriptions)) : []),
     ],
     memory,
@@ -137,6 +146,35 @@ function failingFound(
     const { count, since, reason } = each;
     const details = { ...aboutSubscription(subscription), count, reason };
     return [{ rule: 'subscription-failing', subject: subjectOf(subscription.id), since, details }];
+  });
+}
+
+/** Undefined: there are none. A round that sees a part of many knows only that there are. */
+function notMadeSince({ now, notMade }: Observation, before: number | undefined): number | undefined {
+  if (!notMade) return undefined;
+  if (notMade.found.length > 0) return Math.min(before ?? Infinity, now.getTime());
+  return notMade.after === undefined ? undefined : before;
+}
+
+/**
+ * Since its notification was accepted, or since calls have not been made for anybody: when a call for it was first not
+ * made is stored nowhere, and one that was scheduled, or waited for something else, is older than the trouble.
+ */
+function notMadeFound(
+  { callsNotMade: { afterSeconds } }: AlertRules,
+  { now }: Observation,
+  { found }: Part<NotMadeFor>,
+  anySince: number,
+  subscriptions: KnownSubscriptions,
+): Finding[] {
+  return found.flatMap((each): Finding[] => {
+    const subscription = subscriptions.find(each.subscriptionId);
+    const since = Math.max(timeOfId(each.oldestNotificationId), anySince);
+    if (!subscription || subscription.pausedAt || subscription.disabledAt) return [];
+    if (now.getTime() - since < afterSeconds * 1000) return [];
+    const { count, reason } = each;
+    const details = { ...aboutSubscription(subscription), count, reason };
+    return [{ rule: 'calls-not-made', subject: subjectOf(subscription.id), since: new Date(since), details }];
   });
 }
 

@@ -19,6 +19,10 @@ export interface Memory {
   failingUpTo?: string | undefined;
   /** Rule → when it was last said that it has as many open alerts as it may. */
   limitToldAt?: Partial<Record<string, number>>;
+  /** The same for those whose calls are not made. */
+  notMadeUpTo?: string | undefined;
+  /** Since when there has been any such subscription. */
+  notMadeSince?: number;
   /** To ask for the size reads the size of each file. */
   disk?: { at: number; bytes: number };
 }

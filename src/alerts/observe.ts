@@ -5,6 +5,7 @@ import type { Observation } from './evaluate.js';
 import type { OldestUnfinished } from '../ledger/oldest-unfinished.js';
 import { readDead, readDue, readFailing, readOpenFor, readRoles } from './look.js';
 import type { Memory } from './memory.js';
+import { readNotMade } from './not-made.js';
 
 /** To ask for the size reads the size of each file of the database. */
 const measureEveryMs = 300_000;
@@ -18,7 +19,16 @@ export async function observe(
   now: Date,
   isEmbedded: boolean,
 ): Promise<Observation> {
-  const { deadLetters, oldestDue, endpointOpen, backlogGrowing, roleMissing, ledgerDisk, subscriptionFailing } = rules;
+  const {
+    deadLetters,
+    oldestDue,
+    endpointOpen,
+    backlogGrowing,
+    roleMissing,
+    ledgerDisk,
+    subscriptionFailing,
+    callsNotMade,
+  } = rules;
   const mostDue = 2 * backlogGrowing.count;
   const due =
     oldestDue.isEnabled || backlogGrowing.isEnabled
@@ -31,6 +41,7 @@ export async function observe(
     failing: subscriptionFailing.isEnabled
       ? await readFailing(query, subscriptionFailing.afterSeconds, memory.failingUpTo)
       : undefined,
+    notMade: callsNotMade.isEnabled ? await readNotMade(query, memory.notMadeUpTo) : undefined,
     openFor: endpointOpen.isEnabled ? await readOpenFor(query, endpointOpen.afterSeconds) : [],
     dueCount: due?.count ?? 0,
     mostDue,

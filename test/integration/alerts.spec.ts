@@ -20,6 +20,8 @@ import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Config } from '../../src/config/config.module.js';
 import { Postgres, type Query } from '../../src/infra/postgres/postgres.js';
+import { dayOfId } from '../../src/ledger/partitions.js';
+import { results, settleResults } from '../../src/ledger/settle.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { AdminApi } from '../support/admin-api.js';
@@ -370,6 +372,54 @@ describe('alerts', () => {
     await fail(id, 1, '1 minute', { before: 4 });
     await rounds.run(0);
     expect(await list()).toEqual([]);
+  });
+
+  it('tell operators, and no owner, of calls that could not be made, which are no attempts; and when they are made again', async () => {
+    const id = await subscription({ alertEmail: 'owner@example.org' });
+    const error = 'EGRESS_PROXY: ECONNREFUSED';
+    const insert = (state: 'waiting' | 'queued' | 'held', columns: Record<string, string>) =>
+      insertDeliveries(sql, { notifications: 1, subscriptionIds: [id], state, columns });
+    const next = { next_at: "now() + interval '4 minutes'" };
+    // Scheduled, sent again after a failure, refused, held, and held for too long: none of these is one.
+    await insert('waiting', next);
+    await insert('waiting', { ...next, replays: '1', last_error: `'${error}'` });
+    await insert('waiting', { ...next, attempts: '1', failures: '1', last_error: `'${error}'` });
+    await insert('held', { held_for: "'rate'", last_error: `'${error}'` });
+    await insert('waiting', { ...next, held_for: "'rate'", last_error: `'${error}'` });
+    await admin.put('/admin/v1/alert-rules', { groupSeconds: 0, callsNotMade: { afterSeconds: 1 } });
+    await roundAndSend();
+    expect(await sql(`SELECT memory FROM alert_round WHERE memory ? 'notMadeSince'`)).toEqual([]);
+    const [notificationId] = await insert('queued', { queued_at: 'now()' });
+    await postgres.query(
+      settleResults(dayOfId(notificationId!)),
+      results.bind([
+        {
+          notificationId: notificationId!,
+          subscriptionId: id,
+          generation: 1,
+          from: 'queued',
+          state: 'waiting',
+          attempt: null,
+          delayMs: 240_000,
+          reason: error,
+        },
+      ]),
+    );
+    await insert('queued', { queued_at: 'now()', last_error: `'${error}'` });
+    await eventually(async () => {
+      await roundAndSend();
+      return (await list()).length > 0;
+    });
+    expect(await list()).toMatchObject([{ rule: 'calls-not-made', subject: `subscription/${id}` }]);
+    const [mail] = mailbox.mailTo(operator);
+    expect(mail!.subject).toBe('[Heraut] New: Calls are not made');
+    expect(mail!.text).toMatch(
+      new RegExp(`No call could be made for 2 deliveries for subscription ${id} of portal[^]*${error}`),
+    );
+    await sql(`UPDATE delivery SET state = 'delivered', attempts = 1, last_error = NULL`);
+    await roundAndSend();
+    expect(mailbox.mailTo(operator).at(-1)!.subject).toBe('[Heraut] Over: Calls are not made');
+    expect(mailbox.mailTo('owner@example.org')).toEqual([]);
   });
 
   it('tell that it is over, once, to those that were told of it', async () => {

@@ -8,6 +8,7 @@ import {
   sweepItems as sweepActivity,
 } from '../../src/activity/activity-rows.js';
 import { countDue, findDead, findFailing, mostLookedAt } from '../../src/alerts/look.js';
+import { findNotMade } from '../../src/alerts/not-made.js';
 import { readSettings } from '../../src/config/settings.js';
 import { findHeads, walkHeads, walkHeadsOfChannel } from '../../src/dead-letters/find-groups.js';
 import { digestCondition } from '../../src/deliveries/criteria.js';
@@ -294,6 +295,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       },
     ]),
     [freeExpiredItems, { limit: 1000 }],
+    [findNotMade, { after: firstId, most: 500, most_counted: 10 }],
     [
       freeTooLongItems,
       { subscription: ordered, after: firstId, before: lastId, before_ms: Date.now() + dayMs, reason: '', limit: 1000 },
@@ -399,6 +401,24 @@ describe('with much in every state, the cost of a statement is that of its own w
       pagesOf(findFailing, { after: firstId, after_seconds: 1, most, most_looked_at: mostLookedAt, most_counted: 10 });
     expect(await failing(1)).toBeLessThan(3 * mostPages);
     expect(await failing(3)).toBeLessThan(5 * mostPages);
+  });
+
+  it('of very many whose calls are not made, the alerts look at as many as they tell of', async () => {
+    const notMade = async (most: number): Promise<number> => {
+      const literals = valuesOf(findNotMade, { after: firstId, most, most_counted: 10 }).map(literal);
+      const text = findNotMade.text.replace(/\$(\d+)/g, (_, nr: string) => `(${literals[Number(nr) - 1]})`);
+      const { rows: found } = await hot.query<Explained>(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`);
+      return pagesIn(found);
+    };
+    await hot.query('BEGIN');
+    try {
+      await hot.query(`UPDATE delivery SET last_error = 'EGRESS_PROXY' WHERE state = 'waiting'`);
+      expect(await notMade(5)).toBeLessThan(2 * mostPages);
+      expect(await notMade(50)).toBeLessThan(50 * 40);
+    } finally {
+      await hot.query('ROLLBACK');
+      await admin.query('VACUUM ANALYZE delivery');
+    }
   });
 
   it('each statement that is given deliveries looks at those', async () => {
@@ -764,6 +784,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       delivery_held: ['release', 'free-held-too-long'],
       delivery_released: ['release'],
       delivery_held_expiry: ['free-held-expired'],
+      delivery_not_made: ['alert-calls-not-made'],
       delivery_turn_left: ['find-turns-left'],
       replay_step: ['replay-step-due', 'claim-replay-step', 'bring-replays-forward'],
       replay_ended: ['sweep-replays'],

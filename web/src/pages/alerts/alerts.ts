@@ -15,6 +15,7 @@ export const ruleNames = namesOf<RuleName>({
   'role-missing': true,
   'ledger-disk': true,
   'subscription-failing': true,
+  'calls-not-made': true,
   'subscription-disabled': true,
 });
 

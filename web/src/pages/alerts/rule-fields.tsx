@@ -131,6 +131,7 @@ export function RuleFields(props: Props) {
         />
       </Rule>
       <RuleAfter name="subscription-failing" field="subscriptionFailing" hint={t('failingHint')} {...props} />
+      <RuleAfter name="calls-not-made" field="callsNotMade" hint={t('notMadeHint')} {...props} />
       <Rule
         name="subscription-disabled"
         hint={t('disabledHint')}
@@ -144,7 +145,7 @@ export function RuleFields(props: Props) {
 
 interface RuleAfterProps extends Props {
   name: RuleName;
-  field: 'oldestDue' | 'endpointOpen' | 'subscriptionFailing';
+  field: 'oldestDue' | 'endpointOpen' | 'subscriptionFailing' | 'callsNotMade';
   hint: string;
 }
 

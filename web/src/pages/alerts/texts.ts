@@ -16,6 +16,7 @@ export const useAlertTexts = defineTexts(
     'role-missing': 'A role is missing',
     'ledger-disk': 'The database is large',
     'subscription-failing': 'Calls for a subscription fail',
+    'calls-not-made': 'Calls are not made',
     'subscription-disabled': 'A subscription is disabled',
     nothingOpen: 'No alert is open',
     nothingOpenDetail: 'The rules are looked at every few seconds. Earlier troubles are in the history.',
@@ -64,6 +65,8 @@ export const useAlertTexts = defineTexts(
     ledgerDiskHint: 'The database takes more than this on disk.',
     gibibytes: 'GiB',
     failingHint: 'A delivery of a subscription has failed for so long, and none has succeeded since.',
+    notMadeHint:
+      'No call could be made for a delivery for so long, for trouble on our side: the egress proxy, a token endpoint, secret keys.',
     disabledHint: 'A receiver answered 410, so that nothing is sent to it any more.',
     repeat: 'Tell again of what is still open after',
     repeatHint: 'Hours, 24 to 720. Empty: never again.',
@@ -90,6 +93,7 @@ export const useAlertTexts = defineTexts(
     'role-missing': 'Een rol ontbreekt',
     'ledger-disk': 'De database is groot',
     'subscription-failing': 'Aanroepen voor een abonnement mislukken',
+    'calls-not-made': 'Aanroepen worden niet gedaan',
     'subscription-disabled': 'Een abonnement is uitgeschakeld',
     nothingOpen: 'Er staat geen waarschuwing open',
     nothingOpenDetail: 'De regels worden om de paar seconden nagelopen. Eerdere problemen staan in de geschiedenis.',
@@ -139,6 +143,8 @@ export const useAlertTexts = defineTexts(
     ledgerDiskHint: 'De database neemt meer dan dit in op schijf.',
     gibibytes: 'GiB',
     failingHint: 'Een aflevering van een abonnement mislukt al zo lang, en sindsdien is er geen gelukt.',
+    notMadeHint:
+      'Voor een aflevering kon zo lang geen aanroep worden gedaan, door een probleem aan onze kant: de uitgaande proxy, een tokenadres, geheime sleutels.',
     disabledHint: 'Een ontvanger antwoordde 410, zodat er niets meer naartoe gaat.',
     repeat: 'Open waarschuwingen opnieuw melden na',
     repeatHint: 'Uren, 24 tot 720. Leeg: nooit meer.',

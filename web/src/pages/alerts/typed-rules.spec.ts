@@ -10,6 +10,7 @@ const saved: AlertRules = {
   roleMissing: { isEnabled: true, roles: [], afterSeconds: 60 },
   ledgerDisk: { isEnabled: true, maxBytes: 50 },
   subscriptionFailing: { isEnabled: false, afterSeconds: 3600 },
+  callsNotMade: { isEnabled: true, afterSeconds: 600 },
   subscriptionDisabled: { isEnabled: true },
   repeatAfterHours: 24,
   groupSeconds: 60,
