@@ -27,6 +27,7 @@ import { FindScheduled1763625600032 } from './1763625600032-find-scheduled.js';
 import { CountClaimed1763625600041 } from './1763625600041-count-claimed.js';
 import { FindNotMade1763625600042 } from './1763625600042-find-not-made.js';
 import { OrderNotes1763625600043 } from './1763625600043-order-notes.js';
+import { FindLongSubjects1763625600044 } from './1763625600044-find-long-subjects.js';
 
 /**
  * In the order they run: TypeORM goes by the time in their names, whatever the order here. Plain SQL; a released one is
@@ -62,4 +63,5 @@ export const migrations = [
   CountClaimed1763625600041,
   FindNotMade1763625600042,
   OrderNotes1763625600043,
+  FindLongSubjects1763625600044,
 ];

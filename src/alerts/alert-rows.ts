@@ -30,7 +30,9 @@ const openItems = statement(
   `INSERT INTO alert (rule, subject, since, details, noted_at)
    SELECT found.rule, found.subject, to_timestamp(found.since_ms / 1000), found.details::jsonb, (
      SELECT before.noted_at FROM alert before
-     WHERE before.rule = found.rule AND before.subject = found.subject ORDER BY before.id DESC LIMIT 1
+     WHERE before.rule = found.rule AND left(before.subject, 200) = left(found.subject, 200)
+       AND before.subject = found.subject
+     ORDER BY before.id DESC LIMIT 1
    )
    FROM ${found.from}
    RETURNING ${storedColumns}`,
@@ -118,7 +120,7 @@ export function alertPage(filter: AlertFilter, limit: number): [Statement, Value
   const conditions = [
     filter.state && `resolved_at IS ${filter.state === 'open' ? '' : 'NOT '}NULL`,
     filter.rule && 'rule = $rule',
-    filter.subject && 'subject = $subject',
+    filter.subject && 'left(subject, 200) = left($subject, 200) AND subject = $subject',
     filter.after && 'id < $after',
   ].filter((condition) => condition !== undefined);
   const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;

@@ -30,6 +30,11 @@ describe('reading a text', () => {
     expect(codeOf(readText('😀😀😀😀', { maxLength: 3 }))).toBe('max_length');
   });
 
+  it('counts bytes where what is stored has to fit an index', () => {
+    expect(readText('éé', { maxBytes: 4 })).toBe('éé');
+    expect(codeOf(readText('éé', { maxBytes: 3 }))).toBe('max_length');
+  });
+
   it('accepts an empty text where that is allowed', () => {
     expect(readText(' ', { mayBeBlank: true })).toBe('');
   });

@@ -14,6 +14,8 @@ export interface Refusal {
 export interface TextRules {
   /** In characters (code points), as the standard counts. */
   maxLength?: number;
+  /** In bytes of UTF-8, where what is stored has to fit an index. */
+  maxBytes?: number;
   mayBeBlank?: boolean;
 }
 
@@ -40,10 +42,14 @@ const refusals = {
 } as const satisfies Record<string, Refusal>;
 
 export const tooLong = (most: number): Refusal => ({ code: 'max_length', reason: `Longer than ${most} characters.` });
+export const tooManyBytes = (most: number): Refusal => ({
+  code: 'max_length',
+  reason: `Longer than ${most} bytes, of which letters beyond ASCII have several.`,
+});
 const tooMany = (most: number): Refusal => ({ code: 'max_length', reason: `More than ${most} entries.` });
 
 /** The text that `value` stands for: trimmed, and a number as its digits. */
-export function readText(value: unknown, { maxLength, mayBeBlank }: TextRules): string | Refusal {
+export function readText(value: unknown, { maxLength, maxBytes, mayBeBlank }: TextRules): string | Refusal {
   let text: string;
   if (typeof value === 'string') text = value.trim();
   else if (typeof value === 'number') {
@@ -52,6 +58,7 @@ export function readText(value: unknown, { maxLength, mayBeBlank }: TextRules): 
   } else return value === null ? refusals.null : refusals.notText;
   if (text === '' && !mayBeBlank) return refusals.blank;
   if (!isStorable(text)) return refusals.unstorable;
+  if (maxBytes !== undefined && Buffer.byteLength(text) > maxBytes) return tooManyBytes(maxBytes);
   return maxLength !== undefined && isLonger(text, maxLength) ? tooLong(maxLength) : text;
 }
 

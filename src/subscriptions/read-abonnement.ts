@@ -39,7 +39,7 @@ export function readChanges(
   findChannel: FindChannel,
   { isPartial, nowMs }: { isPartial: boolean; nowMs: number },
 ): Partial<SubscriptionInput> {
-  const callbackUrl = fields.url('callbackUrl', { maxLength: longestCallbackUrl, isOptional: isPartial });
+  const callbackUrl = fields.url('callbackUrl', { maxBytes: longestCallbackUrl, isOptional: isPartial });
   if (callbackUrl !== undefined && hasCredentials(callbackUrl)) {
     fields.refuse('callbackUrl', 'invalid', 'Credentials belong in auth, not in the URL.');
   }

@@ -9,7 +9,7 @@ import {
 import { atMost } from '../infra/http/at-most.js';
 import { storable } from '../infra/http/input-parts.js';
 import { mostInvalidParams, ValidationProblem } from '../infra/http/problem.js';
-import { hasCredentials, isWebUrl } from '../nrc/fields.js';
+import { hasCredentials, isWebUrl, tooManyBytes } from '../nrc/fields.js';
 import { refusalOfNames, type FindChannel } from './read-abonnement.js';
 import type { SubscriptionInput, SubscriptionSettings } from './subscription-changes.js';
 import {
@@ -24,12 +24,18 @@ import { subscriptionSettingsInput } from './subscriptions-io.js';
 
 export const inputText = (longest: number) => z.string().trim().min(1).max(longest).check(storable);
 
-/** Without credentials in it, as it is stored and shown. */
+/** Without credentials in it, as it is stored and shown. @param longest in bytes */
 export const webUrl = (longest: number) =>
   z
     .string()
     .trim()
     .max(longest)
+    .check((context) => {
+      const { value: input } = context;
+      if (input.length > longest || Buffer.byteLength(input) <= longest) return;
+      const message = tooManyBytes(longest).reason;
+      context.issues.push({ code: 'too_big', origin: 'string', maximum: longest, input, message });
+    })
     .refine(isWebUrl, 'Not an absolute http or https URL.')
     .refine((url) => !isWebUrl(url) || !hasCredentials(url), 'Credentials do not belong in a URL.')
     .check(storable);

@@ -318,6 +318,8 @@ describe('a subscription that an operator makes', () => {
     [{ ownerClientId: 'nobody-at-all' }, ['ownerClientId invalid']],
     [{ ownerClientId: undefined }, ['ownerClientId required']],
     [{ callbackUrl: 'nowhere' }, ['callbackUrl invalid']],
+    [{ callbackUrl: `http://a/${'x'.repeat(2048)}` }, ['callbackUrl max_length']],
+    [{ callbackUrl: `http://a/${'é'.repeat(1020)}` }, ['callbackUrl max_length']],
     [{ channels: [{ channel: 'nowhere' }] }, ['channels.0.channel kanaal_naam']],
     [{ channels: Array.from({ length: 501 }, () => ({})) }, ['channels max_length']],
     [

@@ -90,6 +90,7 @@ describe('creating an abonnement', () => {
     ['a callbackUrl without a scheme', { callbackUrl: 'example.org/hook' }, ['callbackUrl invalid']],
     ['a callbackUrl with a password', { callbackUrl: 'http://a:b@example.org/' }, ['callbackUrl invalid']],
     ['a callbackUrl that is too long', { callbackUrl: `http://a/${'x'.repeat(2048)}` }, ['callbackUrl max_length']],
+    ['a callbackUrl of too many bytes', { callbackUrl: `http://a/${'é'.repeat(1020)}` }, ['callbackUrl max_length']],
     ['no auth', { auth: undefined }, ['auth required']],
     ['an auth that is null', { auth: null }, ['auth null']],
     ['a blank auth', { auth: '' }, ['auth blank']],

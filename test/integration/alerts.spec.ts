@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { Webhook } from 'standardwebhooks';
 import type { QueryRunner } from 'typeorm';
@@ -498,6 +498,27 @@ describe('alerts', () => {
     await sql(`UPDATE alert_round SET noted_at = now() - interval '300 s'`);
     await roundAndSend();
     expect(mailbox.mailTo(operator).map(({ subject }) => subject)).toEqual(['[Heraut] New: Dead letters (2)']);
+  });
+
+  it('are opened, found and ended also where the address of an endpoint is too long for an index', async () => {
+    const letters = Array.from(randomBytes(1328), (byte) => String.fromCodePoint(0x100 + byte)).join('');
+    const address = `https://receiver.example/${letters}`;
+    const subject = `endpoint/${address}`;
+    await sql(
+      `INSERT INTO endpoint (address, opened_at, reason, failures, next_probe_at)
+       VALUES ($1, now() - interval '1 hour', 'HTTP 500', 5, now())`,
+      [address],
+    );
+    await die([await subscription()]);
+    await roundAndSend();
+    await roundAndSend();
+    const query = new URLSearchParams({ rule: 'endpoint-open', subject });
+    const shown = async () => (await admin.get(`/admin/v1/alerts?${query.toString()}`)).json.alerts as Shown[];
+    expect(await shown()).toMatchObject([{ subject, resolvedAt: null }]);
+    expect(await sql('SELECT rule FROM alert ORDER BY rule')).toHaveLength(2);
+    await sql('DELETE FROM endpoint');
+    await roundAndSend();
+    expect(await shown()).toMatchObject([{ subject, resolvedAt: expect.any(String) as unknown }]);
   });
 
   it('tell an owner of what concerns its subscriptions only, and not why', async () => {
