@@ -67,6 +67,11 @@ export const outerSettings = {
     .describe(
       'Different sets of names that the filters of the subscriptions of one application may have on one channel, names whose value is `*` not counted; 409 for a subscription, or a change of one, that brings another. Every publication on the channel looks at each set once. With the default, any one subscription fits.',
     ),
+  UNFILTERED_SUBSCRIPTIONS_PER_APPLICATION: wholeNumber(1, 100_000_000)
+    .default(1000)
+    .describe(
+      'Subscriptions of one application on one channel that demand no value of any filter that the channel knows, and so get every notification; 409 for a subscription, or a change of one, that is another. One with several such entries, each with names of its own, counts once for each. On a channel without filters all are such. Every publication makes a delivery for each of them.',
+    ),
   CHANNELS_MAX: wholeNumber(1, 1_000_000)
     .default(1000)
     .describe(

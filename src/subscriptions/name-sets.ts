@@ -8,8 +8,11 @@ export const keyOfNames = (demands: Demands): string => JSON.stringify(demands.m
 export const isOfEverything = (alternatives: readonly Demands[]): boolean =>
   alternatives.some((demands) => demands.length === 0);
 
-/** By the key of a set: how many entries demand it. */
+/** By the key of a set: how many entries demand it. Of subscriptions that get everything each counts once. */
 type Counts = ReadonlyMap<string, number>;
+
+/** Not one of the sets that a match looks at. */
+const everything = keyOfNames([]);
 
 const none: Counts = new Map();
 
@@ -35,7 +38,8 @@ export class NameSets {
       else alternatives.set(entry.channel, [demands]);
     }
     for (const [channel, all] of alternatives)
-      if (!isOfEverything(all)) for (const demands of all) this.count(channel, keyOfNames(demands), by);
+      if (isOfEverything(all)) this.count(channel, everything, by);
+      else for (const demands of all) this.count(channel, keyOfNames(demands), by);
   }
 
   private count(channel: string, key: string, by: number): void {
@@ -50,10 +54,23 @@ export class NameSets {
 /** @returns how many sets there are when all of these are added up */
 export function countTogether(counted: readonly Counts[]): number {
   const [first = none, ...others] = counted;
-  let count = first.size;
+  let count = first.size - Number(first.has(everything));
   const isThere = (key: string, among: readonly Counts[]) =>
     among.reduce((total, counts) => total + (counts.get(key) ?? 0), 0) > 0;
   for (const key of new Set(others.flatMap((counts) => [...counts.keys()])))
-    count += Number(isThere(key, counted)) - Number(isThere(key, [first]));
+    if (key !== everything) count += Number(isThere(key, counted)) - Number(isThere(key, [first]));
+  return count;
+}
+
+/**
+ * @param names canonical, that the channel knows; undefined: not known
+ * @returns how many entries, of all of these together, demand none of the names: whatever a notification has, it can
+ *   hardly be kept away from them
+ */
+export function countUnfiltered(counted: readonly Counts[], names: ReadonlySet<string> | undefined): number {
+  const isUnfiltered = (key: string) =>
+    key === everything || (names !== undefined && !(JSON.parse(key) as string[]).some((name) => names.has(name)));
+  let count = 0;
+  for (const counts of counted) for (const [key, entries] of counts) if (isUnfiltered(key)) count += entries;
   return count;
 }

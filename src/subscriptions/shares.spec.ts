@@ -107,6 +107,36 @@ describe('the shares of applications within a change', () => {
     const entriesOf = (...all: Record<string, string>[]) => all.map((one) => ({ channel: 'zaken', filters: one }));
     shares.replace('1', { ...part('one', 1), channels: entriesOf(...filters) });
     shares.replace('2', { ...part('two', 1), channels: entriesOf(...filters, { c: 'x' }, { a: '*' }) });
-    expect(grownNames(shares)).toEqual([['one', 'zaken', 1, 1]]);
+    expect(grownNames(shares)).toEqual([
+      ['one', 'zaken', 1, 1],
+      ['two', 'zaken', 0, 0],
+    ]);
+  });
+
+  it('count what demands no name of its channel: each subscription that gets everything, and entries with other names', () => {
+    const memory = memoryOf({ 1: naming('one', 'zaken', []), 2: naming('one', 'zaken', ['other'], ['a', 'other']) });
+    const shares = new ChangingShares(memory, new Map([['3', naming('one', 'zaken', [])]]));
+    shares.replace('4', naming('one', 'zaken', [], ['a']));
+    shares.replace('5', naming('one', 'zaken', ['a']));
+    shares.replace('6', naming('two', 'zaken', ['a', 'b'], ['b']));
+    shares.replace('7', naming('one', 'besluiten', ['a']));
+    const grown = (names: Record<string, Set<string>>) =>
+      [...shares.grownUnfiltered((name) => names[name])].map(({ clientId, channel, by, to }) => [
+        clientId,
+        channel,
+        by,
+        to,
+      ]);
+    expect(grown({ zaken: new Set(['a', 'b']), besluiten: new Set() })).toEqual([
+      ['one', 'zaken', 1, 4],
+      ['one', 'besluiten', 1, 1],
+    ]);
+    expect(grown({})).toEqual([['one', 'zaken', 1, 3]]);
+  });
+
+  it('have no more of what demands nothing where it only comes in the place of another', () => {
+    const shares = new ChangingShares(memoryOf({ 1: naming('one', 'zaken', []) }), new Map());
+    shares.replace('1', naming('one', 'zaken', ['other']));
+    expect([...shares.grownUnfiltered(() => new Set(['a']))]).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-import { countTogether, NameSets } from './name-sets.js';
+import { countTogether, countUnfiltered, NameSets } from './name-sets.js';
 import type { SubscribedChannel } from './subscription.js';
 
 /** Memory of each process that the subscriptions of one application take, or a change of it. */
@@ -15,7 +15,7 @@ export interface Part {
   readonly channels: readonly SubscribedChannel[];
 }
 
-/** Of the sets of names that an application's filters have on a channel: how many more, and how many then. */
+/** Of what an application's filters have on a channel: how many more, and how many then. */
 interface Growth {
   clientId: string;
   channel: string;
@@ -107,6 +107,22 @@ export class ChangingShares {
         const before = [this.memory.shares, since].map((shares) => shares.nameSetsOf(clientId).of(channel));
         const to = countTogether([...before, changed]);
         yield { clientId, channel, by: to - countTogether(before), to };
+      }
+  }
+
+  /**
+   * Of each application and channel of which it gets more unfiltered entries, as `grown`.
+   * @param namesOf the names that a channel knows
+   */
+  *grownUnfiltered(namesOf: (channel: string) => ReadonlySet<string> | undefined): Iterable<Growth> {
+    const since = this.since();
+    for (const [clientId, growth] of this.growth.allNameSets())
+      for (const [channel, changed] of growth.all()) {
+        const names = namesOf(channel);
+        const by = countUnfiltered([changed], names);
+        if (by <= 0) continue;
+        const before = [this.memory.shares, since].map((shares) => shares.nameSetsOf(clientId).of(channel));
+        yield { clientId, channel, by, to: countUnfiltered([...before, changed], names) };
       }
   }
 

@@ -1,5 +1,6 @@
 import { Injectable, type OnApplicationBootstrap } from '@nestjs/common';
 import { Catalogue } from '../catalogue/catalogue.service.js';
+import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { Config } from '../config/config.module.js';
 import { ConflictProblem } from '../infra/http/problem.js';
 import type { Query } from '../infra/postgres/postgres.js';
@@ -26,28 +27,31 @@ const partsChangedSince = statement(
 const partNow = statement('part-of-subscription', `SELECT ${columns} FROM subscription WHERE id = $id`);
 
 interface ShareRefusal {
-  code: 'too-many-subscriptions' | 'subscriptions-too-large' | 'too-many-filter-names';
+  code: 'too-many-subscriptions' | 'subscriptions-too-large' | 'too-many-filter-names' | 'too-many-unfiltered';
   reason: string;
 }
 
 /**
  * Keeps the share of each application within the settings, or one subscriber could fill the memory of every process,
- * until none can start, or make every match look at tens of thousands of sets of names. One that is above them already
+ * until none can start, make every match look at tens of thousands of sets of names, or have every publication on a
+ * channel make more deliveries than there is room for. One that is above them already
  * may become smaller, and stays as it is otherwise (docs/decisions/0079).
  */
 @Injectable()
 export class SubscriptionAllowance implements OnApplicationBootstrap {
-  private readonly most: { subscriptions: number; bytes: number; nameSets: number };
+  private readonly most: { subscriptions: number; bytes: number; nameSets: number; unfiltered: number };
 
   constructor(
     { settings }: Config,
     private readonly catalogue: Catalogue,
     private readonly directory: SubscriptionDirectory,
+    private readonly channels: ChannelDirectory,
   ) {
     this.most = {
       subscriptions: settings.SUBSCRIPTIONS_PER_APPLICATION,
       bytes: settings.SUBSCRIPTION_BYTES_PER_APPLICATION,
       nameSets: settings.FILTER_NAME_SETS_PER_APPLICATION,
+      unfiltered: settings.UNFILTERED_SUBSCRIPTIONS_PER_APPLICATION,
     };
   }
 
@@ -81,7 +85,7 @@ export class SubscriptionAllowance implements OnApplicationBootstrap {
   }
 
   refusals(shares: ChangingShares): ShareRefusal[] {
-    const { subscriptions, bytes, nameSets } = this.most;
+    const { subscriptions, bytes, nameSets, unfiltered } = this.most;
     const refusals: ShareRefusal[] = [];
     for (const { clientId, by, to } of shares.grown()) {
       if (by.subscriptions > 0 && to.subscriptions > subscriptions)
@@ -100,6 +104,14 @@ export class SubscriptionAllowance implements OnApplicationBootstrap {
         refusals.push({
           code: 'too-many-filter-names',
           reason: `The filters of the subscriptions of the application ${clientId} on the channel ${channel} would have ${to} different sets of names; those of one may have ${nameSets} (FILTER_NAME_SETS_PER_APPLICATION).`,
+        });
+    for (const { clientId, channel, to } of shares.grownUnfiltered(
+      (name) => this.channels.find(name)?.canonicalFilters,
+    ))
+      if (to > unfiltered)
+        refusals.push({
+          code: 'too-many-unfiltered',
+          reason: `The subscriptions of the application ${clientId} would have ${to} entries that demand no filter of the channel ${channel}; those of one may have ${unfiltered} (UNFILTERED_SUBSCRIPTIONS_PER_APPLICATION).`,
         });
     return refusals;
   }

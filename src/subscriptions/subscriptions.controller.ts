@@ -32,7 +32,7 @@ import { createdSubscriptionOutput, subscriptionOutput, subscriptionWithHeldOutp
 import { SubscriptionsService } from './subscriptions.service.js';
 
 const overShare = {
-  409: '`too-many-subscriptions`, `subscriptions-too-large`, `too-many-filter-names`: its owner would have more than one application may.',
+  409: '`too-many-subscriptions`, `subscriptions-too-large`, `too-many-filter-names`, `too-many-unfiltered`: its owner would have more than one application may.',
 };
 
 /**

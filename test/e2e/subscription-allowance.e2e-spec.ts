@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { ChannelDirectory } from '../../src/channels/channel-directory.service.js';
 import { Config } from '../../src/config/config.module.js';
 import { ConfigurationAtStart } from '../../src/configuration-file/configuration-at-start.service.js';
 import { ConfigurationService } from '../../src/configuration-file/configuration.service.js';
@@ -52,6 +53,7 @@ describe('an application', () => {
       SUBSCRIPTIONS_PER_APPLICATION: String(most),
       SUBSCRIPTION_BYTES_PER_APPLICATION: String(mostBytes),
       FILTER_NAME_SETS_PER_APPLICATION: String(mostNames),
+      UNFILTERED_SUBSCRIPTIONS_PER_APPLICATION: '2',
     };
     [admin, receiver] = await Promise.all([AdminApi.start(settings), Receiver.start()]);
     receiver.always(protectedReceiver);
@@ -83,6 +85,7 @@ describe('an application', () => {
     );
   const tooMany = { status: 409, json: { code: 'too-many-subscriptions' } };
   const tooManyNames = { status: 409, json: { code: 'too-many-filter-names' } };
+  const tooManyUnfiltered = { status: 409, json: { code: 'too-many-unfiltered' } };
   const tooLarge = { status: 409, json: { code: 'subscriptions-too-large' } };
 
   /** Another process, which reads the catalogue into its memory only with its own changes. */
@@ -91,7 +94,7 @@ describe('an application', () => {
     const [postgres, cipher] = [app.get(Postgres), app.get(SecretCipher)];
     const catalogue = new Catalogue(postgres);
     const directory = new SubscriptionDirectory(catalogue, postgres, cipher);
-    const allowance = new SubscriptionAllowance(app.get(Config), catalogue, directory);
+    const allowance = new SubscriptionAllowance(app.get(Config), catalogue, directory, app.get(ChannelDirectory));
     return new SubscriptionsService(catalogue, directory, postgres, new OperationalEvents(), cipher, allowance);
   }
 
@@ -180,6 +183,29 @@ describe('an application', () => {
     expect((await admin.api.patch(json.url, { kanalen: inventing('a', 'e') }, { token })).status).toBe(200);
   });
 
+  it('may have so many subscriptions that get everything of a channel, since every publication makes a delivery for each', async () => {
+    const everything = [{ naam: 'zaken', filters: {} }];
+    const ofNoFilter = [{ naam: 'zaken', filters: { zaaktype: '*', invented: '-' } }];
+    const filtered = [{ naam: 'zaken', filters: { zaaktype: '-' } }];
+    const { json } = await subscribe([...everything, ...filtered]);
+    const second = await subscribe(ofNoFilter);
+    expect(second.status).toBe(201);
+    for (const kanalen of [everything, ofNoFilter]) {
+      expect(await subscribe(kanalen)).toMatchObject(tooManyUnfiltered);
+      const channels = kanalen.map(({ naam: channel, filters }) => ({ channel, filters }));
+      expect(await subscribeByAdmin(channels)).toMatchObject(tooManyUnfiltered);
+    }
+    const third = await subscribe(filtered);
+    expect(third.status).toBe(201);
+    expect(await admin.api.patch(third.json.url, { kanalen: everything }, { token })).toMatchObject(tooManyUnfiltered);
+    // As it is, and in the place of another; other applications have shares of their own.
+    expect((await admin.api.patch(json.url, { kanalen: ofNoFilter }, { token })).status).toBe(200);
+    expect((await admin.api.patch(second.json.url, { kanalen: filtered }, { token })).status).toBe(200);
+    expect((await admin.api.patch(third.json.url, { kanalen: everything }, { token })).status).toBe(200);
+    const other = await admin.api.tokenWith('notificaties.consumeren');
+    expect((await subscribe(everything, other)).status).toBe(201);
+  });
+
   it('goes on with the sets of names that it had before there was a limit, and may have fewer', async () => {
     const { json } = await subscribe();
     const id = json.url.split('/').at(-1)!;
@@ -252,6 +278,9 @@ describe('an application', () => {
       const ofManyNames = { subscriptions: [entry(named(inventing('a', 'b', 'c', 'd', 'e')))] };
       await expect(service.plan(ofManyNames, false)).rejects.toMatchObject(refusedAs('too-many-filter-names'));
       await expect(service.apply(ofManyNames, false)).rejects.toMatchObject(refusedAs('too-many-filter-names'));
+      const everything = { subscriptions: [1, 2, 3].map(() => entry([{ channel: 'zaken' }])) };
+      await expect(service.plan(everything, false)).rejects.toMatchObject(refusedAs('too-many-unfiltered'));
+      await expect(service.apply(everything, false)).rejects.toMatchObject(refusedAs('too-many-unfiltered'));
       expect(await own()).toEqual([]);
     });
 

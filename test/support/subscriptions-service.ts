@@ -1,4 +1,5 @@
 import type { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import type { ChannelDirectory } from '../../src/channels/channel-directory.service.js';
 import { readSettings } from '../../src/config/settings.js';
 import type { Postgres } from '../../src/infra/postgres/postgres.js';
 import type { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
@@ -9,7 +10,9 @@ import { SubscriptionsService } from '../../src/subscriptions/subscriptions.serv
 
 /** The allowance of an application by the default settings. */
 export const subscriptionAllowance = (catalogue: Catalogue, directory: SubscriptionDirectory): SubscriptionAllowance =>
-  new SubscriptionAllowance({ settings: readSettings({}) }, catalogue, directory);
+  new SubscriptionAllowance({ settings: readSettings({}) }, catalogue, directory, noChannels);
+
+const noChannels = { find: () => undefined } as unknown as ChannelDirectory;
 
 export function subscriptionsService(
   catalogue: Catalogue,
