@@ -39,6 +39,13 @@ export const digested = (condition: string): Statement =>
      FROM reached`,
   );
 
+/*
+ * The rule of `asked-not-before.ts`: one that is dated a moment ahead is not to be sent later, its moment is waited
+ * for. It comes within a second, or Postgres' clock was set back since.
+ */
+const isAwaited = `not_before > now() AND not_before <= LEAST(accepted_at, now()) + interval '1 s'`;
+const isScheduled = `not_before > now() AND not_before > accepted_at + interval '1 s'`;
+
 /**
  * The deliveries of one subscription within windows, each of which the primary key has: an index by subscription would
  * cost each delivery more than its way through the ledger has room for. At least one, and bodies of so many bytes.
@@ -58,13 +65,14 @@ export const page = statement(
    sized AS MATERIALIZED (
      SELECT page.*, n.*, sum(n.size) OVER (ORDER BY page.notification_id) AS total
      FROM page CROSS JOIN LATERAL (
-       SELECT accepted_at, coalesce(not_before > now(), false) AS is_scheduled, coalesce(octet_length(body), 0) AS size
+       SELECT accepted_at, coalesce(${isAwaited}, false) AS is_awaited, coalesce(${isScheduled}, false) AS is_scheduled,
+         coalesce(octet_length(body), 0) AS size
        FROM notification WHERE id = page.notification_id LIMIT 1
      ) n
    )
-   SELECT s.notification_id, s.state, s.accepted_at, s.is_scheduled, n.body
+   SELECT s.notification_id, s.state, s.accepted_at, s.is_awaited, s.is_scheduled, n.body
    FROM sized s CROSS JOIN LATERAL (
-     SELECT CASE WHEN NOT s.is_scheduled THEN body END AS body FROM notification WHERE id = s.notification_id LIMIT 1
+     SELECT CASE WHEN NOT s.is_awaited AND NOT s.is_scheduled THEN body END AS body FROM notification WHERE id = s.notification_id LIMIT 1
    ) n
    WHERE s.total - s.size < $most_bytes ORDER BY s.notification_id`,
 );

@@ -4,7 +4,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import type { Values } from '../infra/postgres/statement.js';
 import type { DeliveryState } from '../ledger/delivery.js';
 import { readHorizon } from '../ledger/horizon.js';
-import { highestId } from '../ledger/partitions.js';
+import { earlierId, highestId, idBefore } from '../ledger/partitions.js';
 import { publishingLimits, type PublishingLimits } from '../publishing/publishing-limits.js';
 import { Arrivals } from './arrivals.service.js';
 import { Fetches, noTurn, type Fetcher } from './fetches.service.js';
@@ -15,7 +15,7 @@ import { advance, type PullCursor } from './pull-cursor.js';
 const mostBytes = 4 * 1024 * 1024;
 /** One call goes on searching where nothing was found until so much time has passed. */
 const searchMs = 500;
-/** Of those that may not be handed out yet, because too many above them were. */
+/** Of those that may not be handed out yet: too many above them were, or they are dated a moment ahead. */
 const lookAgainMs = 1000;
 
 /** A notification for one subscription. */
@@ -124,11 +124,14 @@ export class PullService {
         from = end;
         continue;
       }
-      const found = rows.map(toFetched);
+      const found = rows.filter((row) => !row.is_awaited).map(toFetched);
       // Bodies may have filled the page before its limit, so only an empty one is known to be all of the windows.
-      const searchedTo = found.at(-1)?.id ?? end;
-      const { count, next, isCut } = advance({ after, seen }, { found, searchedTo, horizon });
-      const isHeldBack = isCut && count === 0;
+      const searchedTo = rows.at(-1)?.notification_id ?? end;
+      // The cursor does not pass one that is not given yet: it is as if it had not been committed.
+      const awaited = rows.find((row) => row.is_awaited);
+      const passable = awaited ? earlierId(horizon, idBefore(awaited.notification_id)) : horizon;
+      const { count, next, isCut } = advance({ after, seen }, { found, searchedTo, horizon: passable });
+      const isHeldBack = (isCut || awaited !== undefined) && count === 0;
       const isMore = count > 0 || (!isEnd && !isHeldBack);
       return { notifications: found.slice(0, count), next, isMore, isHeldBack };
     }
@@ -144,6 +147,8 @@ interface PageRow {
   notification_id: string;
   state: DeliveryState;
   accepted_at: Date;
+  /** Dated a moment ahead, which is not over yet. */
+  is_awaited: boolean;
   is_scheduled: boolean;
   body: string | null;
 }

@@ -175,6 +175,26 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
     expect(notifications).toMatchObject([{ id: scheduled.id, isScheduled: true, body: null }]);
   });
 
+  it('has its text also where its publisher’s clock is a moment ahead: it comes when that is over', async () => {
+    const accept = async (more: object = {}) => {
+      const item = { ...newNotification(), subscriptionIds: [subscriptionId], ...more };
+      await test.acceptAll([item]);
+      return item.id;
+    };
+    const ahead = [await accept({ notBefore: Date.now() + 900 }), await accept({ notBefore: Date.now() + 900 })];
+    const ids = [...ahead, await accept()];
+    const given: string[] = [];
+    let cursor = start;
+    do {
+      const page = await pulling.fetch(fetcher(), cursor, { limit: 2, waitMs: 30_000, left: never });
+      expect(page.notifications.filter(({ isScheduled, body }) => isScheduled || body !== '{}')).toEqual([]);
+      given.push(...page.notifications.map(({ id }) => id));
+      cursor = page.next;
+    } while (given.length < ids.length);
+    expect(given.toSorted()).toEqual(ids.toSorted());
+    expect((await pulling.look(subscriptionId, cursor, 100)).notifications).toEqual([]);
+  });
+
   it('is waited for, until something comes, the caller leaves, or the time is over', async () => {
     const { next } = await fetchAll();
     const waiting = pulling.fetch(fetcher(), next, { limit: 10, waitMs: 30_000, left: never });
