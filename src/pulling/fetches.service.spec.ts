@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { EventEmitter } from 'node:events';
+import type { ServerResponse } from 'node:http';
 import type { Config } from '../config/config.module.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { Fetches } from './fetches.service.js';
@@ -49,6 +51,32 @@ describe('those who fetch', () => {
     expect(await fourth).toBeUndefined();
     expect(await fetches.inTurn('two', never, look)).toBeUndefined();
     expect(look).toHaveBeenCalledTimes(2);
+  });
+
+  it('have so many bytes to read of one application, and of all, until they are read', () => {
+    const connections: EventEmitter[] = [];
+    const lend = (clientId: string, megabytes: number, destroyed = false) => {
+      const connection = Object.assign(new EventEmitter(), { destroyed });
+      fetches.lend(clientId, { length: megabytes * 1024 * 1024 } as Buffer, connection as unknown as ServerResponse);
+      connections.push(connection);
+    };
+    const isRefused = (clientId: string, megabytes: number) =>
+      expect(() => lend(clientId, megabytes)).toThrow('have not been read yet');
+    lend('one', 60);
+    isRefused('one', 5);
+    lend('one', 4);
+    // Their callers are gone.
+    for (const clientId of ['two', 'three', 'four']) lend(clientId, 64, true);
+    for (const clientId of ['two', 'three', 'four']) lend(clientId, 63);
+    lend('five', 3);
+    isRefused('six', 1);
+    connections[0]!.emit('close');
+    lend('six', 60);
+    isRefused('one', 1);
+    for (const connection of connections) connection.emit('close');
+    // One page is given, whatever its size.
+    lend('one', 300);
+    isRefused('two', 1);
   });
 
   it('give their turn to the next one when a look fails', async () => {

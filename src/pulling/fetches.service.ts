@@ -1,4 +1,5 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import type { ServerResponse } from 'node:http';
 import { Config } from '../config/config.module.js';
 import { FairPermits } from '../infra/fair-permits.js';
 import { TooManyFetchesProblem } from '../infra/http/problem.js';
@@ -9,6 +10,11 @@ import { Postgres } from '../infra/postgres/postgres.js';
  * application, and for one subscription, so that its subscriber does not take up all.
  */
 const most = { underWay: 1000, ofApplication: 500, ofSubscription: 4 };
+/**
+ * Bytes of pages that callers have not taken yet, and of those of one application: a caller that does not read keeps
+ * its page for a minute (`slow-callers.ts`).
+ */
+const mostBytesLent = { inAll: 256 * 1024 * 1024, ofApplication: 64 * 1024 * 1024 };
 /**
  * Looks into the ledger at once, in a process. With the turns of callers (src/infra/postgres/connection-turns.ts) these
  * may be all connections of the rest: whatever else needs one waits for the end of a look, half a second as a rule.
@@ -23,12 +29,17 @@ export interface Fetcher {
   clientId: string;
 }
 
+/** The part of an answer that tells when it was taken. */
+type Lent = Pick<ServerResponse, 'destroyed' | 'once'>;
+
 /** How many may fetch, and look into the ledger for that, so that others get on. */
 @Injectable()
 export class Fetches implements OnModuleDestroy {
   private underWay = 0;
   private readonly ofApplication = new Map<string, number>();
   private readonly ofSubscription = new Map<string, number>();
+  private bytesLent = 0;
+  private readonly bytesLentTo = new Map<string, number>();
   private readonly looks: FairPermits;
   private readonly inLine = new Set<AbortController>();
   private isStopping = false;
@@ -72,6 +83,24 @@ export class Fetches implements OnModuleDestroy {
   }
 
   /**
+   * A page is about to be sent: its bytes count until it was taken, or the caller is gone.
+   * @param connection of the answer
+   * @throws {TooManyFetchesProblem} beside too many bytes of others: nothing is lost, since the cursor has not moved
+   */
+  lend(clientId: string, { length }: Buffer, connection: Lent): void {
+    const own = this.bytesLentTo.get(clientId) ?? 0;
+    if (own > 0 && own + length > mostBytesLent.ofApplication) throw notTaken('this application');
+    if (this.bytesLent > 0 && this.bytesLent + length > mostBytesLent.inAll) throw notTaken('all applications');
+    if (connection.destroyed) return;
+    const count = (by: number) => {
+      this.bytesLent += by;
+      addTo(this.bytesLentTo, clientId, by);
+    };
+    count(length);
+    connection.once('close', () => count(-length));
+  }
+
+  /**
    * Looks when it is this application's turn.
    * @param left the caller is gone
    * @returns undefined: the turn did not come, or has no sense any more
@@ -110,6 +139,9 @@ const tooMany = (which: string): TooManyFetchesProblem =>
     `Too many requests to fetch are under way ${which}. Ask again when one is answered.`,
     retryAfterSeconds,
   );
+
+const notTaken = (whose: string): TooManyFetchesProblem =>
+  new TooManyFetchesProblem(`Answers to requests of ${whose} to fetch have not been read yet.`, retryAfterSeconds);
 
 function addTo(counts: Map<string, number>, key: string, by: number): void {
   const count = (counts.get(key) ?? 0) + by;

@@ -48,7 +48,7 @@ export class PullController {
     answer: pullOutput,
     problems: [400, 404],
     problemTexts: {
-      429: 'Four requests to fetch for this abonnement are not answered yet, or too many of this application or of all, or this request did not get its turn within five seconds (`too-many-fetches`); or too many requests were refused (`throttled`). Repeat it after Retry-After.',
+      429: 'Four requests to fetch for this abonnement are not answered yet, or too many of this application or of all, or this request did not get its turn within five seconds, or answers to others have not been read (`too-many-fetches`); or too many requests were refused (`throttled`). Repeat it after Retry-After.',
     },
   })
   async fetch(
@@ -57,7 +57,7 @@ export class PullController {
     @CurrentApplication() application: Application,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
-  ): Promise<string> {
+  ): Promise<Buffer> {
     const { cursor, from = lowestId, limit = 100, wait = 0 } = checkInput(pullQuery, query);
     const over = new AbortController();
     reply.raw.once('close', () => over.abort());
@@ -73,8 +73,10 @@ export class PullController {
       }
     });
     this.requireStill(request, application, uuid);
+    const answer = Buffer.from(pageToSend(page));
+    this.fetches.lend(application.clientId, answer, reply.raw);
     void reply.header('content-type', 'application/json; charset=utf-8');
-    return pageToSend(page);
+    return answer;
   }
 
   /**
