@@ -33,6 +33,8 @@ describe('a delivery that waited in line', () => {
   let calls: { callbackUrl: string; auth: string; caller: Caller; answer: () => void }[];
   let held: HeldReason[];
   let ended: string[];
+  /** The states that they had before, as far as the worker knows. */
+  let from: string[];
   /** Of those that ended without a call, in the words of the ledger. */
   let reasons: string[];
   let open: number;
@@ -45,6 +47,8 @@ describe('a delivery that waited in line', () => {
   let onLock: () => void;
   /** Called while it waits for its claim. */
   let onClaim: () => void;
+  /** Called while the ledger looks for its earlier calls. */
+  let onLook: () => void;
   /** The outcome of each call. */
   let state: Outcome['state'];
   let steps: string[];
@@ -70,12 +74,12 @@ describe('a delivery that waited in line', () => {
     } as ListedSubscription;
     calls = [];
     held = [];
-    ended = [];
+    [ended, from] = [[], []];
     reasons = [];
     open = 0;
     [waitedMs, asked, isStillQueued, isStillClaimed] = [0, [], true, true];
     [state, steps] = ['delivered', []];
-    [onLock, onClaim, onOutcome] = [() => {}, () => {}, () => {}];
+    [onLock, onClaim, onLook, onOutcome] = [() => {}, () => {}, () => {}, () => {}];
     [locked, left, mayLockLate] = [new Set(), [], false];
     clock = {
       now: () => systemClock.now() + waitedMs,
@@ -93,7 +97,8 @@ describe('a delivery that waited in line', () => {
       };
       return { seal: done, release };
     };
-    const decider = new Decider({} as Catalogue, {} as RetryPolicies, {} as Heartbeat, {} as AttemptReporter, config);
+    const heartbeat = { ledgerNow: () => clock.now() } as Heartbeat;
+    const decider = new Decider({} as Catalogue, {} as RetryPolicies, heartbeat, {} as AttemptReporter, config);
     decider.decide = () => Promise.resolve({ state, attempt: null } as Outcome);
     deliver = new DeliverService(
       config,
@@ -116,8 +121,9 @@ describe('a delivery that waited in line', () => {
       decider,
       {
         hold: async (_: unknown, reason: HeldReason) => void held.push(reason),
-        settle: async (_: unknown, { state, reason }: Outcome) => {
+        settle: async (_: unknown, { state, reason }: Outcome, before: string) => {
           ended.push(state);
+          from.push(before);
           if (reason !== undefined) reasons.push(reason);
           await settled();
           steps.push('settled');
@@ -125,7 +131,7 @@ describe('a delivery that waited in line', () => {
         },
         leaveToHolder: async ({ generation }: HandedOut) => void left.push(generation),
         claim: async () => (onClaim(), true),
-        endOfEarlier: done,
+        endOfEarlier: async () => onLook(),
         isStillClaimed: async () => isStillClaimed,
         isStillQueued: async ({ notificationId }: HandedOut) => (asked.push(notificationId), isStillQueued),
       } as unknown as DeliveryRecords,
@@ -141,9 +147,9 @@ describe('a delivery that waited in line', () => {
     );
   });
 
-  const begin = (nr: number, waitedBeforeMs = 0, generation = 1) => {
+  const begin = (nr: number, waitedBeforeMs = 0, generation = 1, expiresAt: number | null = null) => {
     const body = Buffer.from('{}');
-    const delivery = { notificationId: String(nr), subscriptionId: 's', replays: 0, generation, expiresAt: null, body };
+    const delivery = { notificationId: String(nr), subscriptionId: 's', replays: 0, generation, expiresAt, body };
     const stopping = new AbortController().signal;
     const surroundings = {
       bodies: {} as never,
@@ -156,6 +162,15 @@ describe('a delivery that waited in line', () => {
     open++;
     return deliver.deliver(delivery as HandedOut, surroundings).finally(() => open--);
   };
+  /** Answers its calls until it is over. */
+  async function run(begun: Promise<void>): Promise<void> {
+    for (let rounds = 0; rounds < 10 && open > 0; rounds++) {
+      for (const { answer } of calls) answer();
+      await settled();
+    }
+    expect(open).toBe(0);
+    await begun;
+  }
   /** More than the endpoint has room for; then that changes, and the calls are answered. */
   async function changeMeanwhile(changed: Partial<ListedSubscription> | undefined, passedMs = 0): Promise<void> {
     for (let nr = 0; nr < window + 3; nr++) void begin(nr);
@@ -309,6 +324,50 @@ describe('a delivery that waited in line', () => {
     calls[0]?.answer();
     for (let rounds = 0; rounds < 10 && open > 0; rounds++) await settled();
     expect([open, ended.length]).toEqual([0, times]);
+  });
+
+  it.each<[string, () => void]>([
+    ['was paused', () => change({ pausedAt: new Date() })],
+    ['got another callback URL', () => change({ callbackUrl: 'http://new/', version: 2 })],
+    ['was disabled', () => change({ disabledAt: new Date() })],
+    ['was deleted', () => (subscription = undefined)],
+  ])('for its claim goes back to wait where its subscription %s meanwhile', async (_, happen) => {
+    change(atMostOnce);
+    onClaim = () => {
+      waitedMs += 1001;
+      happen();
+    };
+    await run(begin(1));
+    expect([calls, ended, from]).toEqual([[], ['waiting'], ['sending']]);
+  });
+
+  it('for its claim goes back to wait where it expired meanwhile: it is looked at anew, and ends', async () => {
+    change(atMostOnce);
+    onClaim = () => (waitedMs += 120_000);
+    await run(begin(1, 0, 1, clock.now() + 60_000));
+    expect([calls, ended, from]).toEqual([[], ['waiting'], ['sending']]);
+  });
+
+  it.each<[string, boolean]>([
+    ['lock', true],
+    ['look at its earlier calls', false],
+  ])('for its %s goes back to wait where its subscription was paused meanwhile, at most once', async (_, isLock) => {
+    change(atMostOnce);
+    const pause = () => {
+      waitedMs += 1001;
+      change({ pausedAt: new Date() });
+    };
+    if (isLock) onLock = pause;
+    else onLook = pause;
+    await run(begin(1, 0, 2));
+    expect([calls, ended, from, steps]).toEqual([[], ['waiting'], ['sending'], ['settled', 'released']]);
+  });
+
+  it('for its lock is sent at most once where nothing changed meanwhile', async () => {
+    change(atMostOnce);
+    onLock = () => (waitedMs += 9000);
+    await run(begin(1, 0, 2));
+    expect([calls.length, ended, from]).toEqual([1, ['delivered'], ['sending']]);
   });
 
   it('for its claim only for a moment is sent without a question', async () => {

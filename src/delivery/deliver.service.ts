@@ -180,14 +180,18 @@ export class DeliverService {
    * claim → send → leave → decide → settle. The claim is committed before the call, and given once: no other call will
    * follow. A process that stood still after its claim may call when the delivery was given up as `unknown`: late is
    * better than never, but not where the next delivery about the same object may have been sent.
+   * @param since when its subscription, and its expiry, were looked at
    */
-  private async atMostOnce(task: Task): Promise<void> {
+  private async atMostOnce(task: Task, since = this.clock.now()): Promise<void> {
     const { delivery, subscription, stopping } = task;
     const timeoutMs = callTimeoutMs(subscription, this.settings);
-    const askedAt = this.clock.now();
     if (!(await this.records.claim(delivery, timeoutMs, stopping))) return;
-    const mayBeOvertaken = subscription.ordering === 'per-object' && this.clock.now() - askedAt > freshMs;
-    if (mayBeOvertaken && !(await this.records.isStillClaimed(delivery, stopping))) return;
+    if (this.clock.now() - since > freshMs) {
+      // It has not been sent: judged anew, it is held, ends, or goes to another address.
+      if (!this.isAsBefore(task)) return this.records.settle(delivery, goesBack, 'sending', stopping);
+      const mayBeOvertaken = subscription.ordering === 'per-object';
+      if (mayBeOvertaken && !(await this.records.isStillClaimed(delivery, stopping))) return;
+    }
     const outcome = await this.call(task, 'at-most-once');
     await this.records.settle(delivery, outcome, 'sending', stopping, subscription);
   }
@@ -199,12 +203,13 @@ export class DeliverService {
    */
   private async atMostOnceAgain(task: Task): Promise<void> {
     const { delivery, stopping, place } = task;
+    const askedAt = this.clock.now();
     const key = await this.lock(delivery, stopping);
     if (key.kind !== 'acquired') return this.yieldTo(key, delivery, stopping, place);
     const onReleased = this.toRelease.add(delivery);
     try {
       const ending = await this.records.endOfEarlier(delivery, stopping);
-      await (ending ? this.records.settle(delivery, ending, 'queued', stopping) : this.atMostOnce(task));
+      await (ending ? this.records.settle(delivery, ending, 'queued', stopping) : this.atMostOnce(task, askedAt));
     } finally {
       await key.lock.release();
       onReleased();
@@ -230,18 +235,19 @@ export class DeliverService {
    * After a wait for a token, which may take half the time of a call. By then it may be cancelled, and its subscription
    * changed, paused or deleted.
    */
-  private async isStillWanted(
-    { delivery, subscription, place }: Task,
-    guarantee: DeliveryGuarantee,
-    stopping: AbortSignal,
-  ): Promise<boolean> {
+  private async isStillWanted(task: Task, guarantee: DeliveryGuarantee, stopping: AbortSignal): Promise<boolean> {
+    const { delivery } = task;
     const isInHand =
       guarantee === 'at-most-once'
         ? await this.records.isStillClaimed(delivery, stopping)
         : await this.records.isStillQueued(delivery, stopping);
+    return isInHand && this.isAsBefore(task);
+  }
+
+  /** Its subscription is the same, and it may still be called with this delivery. */
+  private isAsBefore({ delivery, subscription, place }: Task): boolean {
     const known = this.subscriptions.find(delivery.subscriptionId);
     return (
-      isInHand &&
       known?.version === subscription.version &&
       !this.decider.endingOf(delivery, known) &&
       this.admission.isStillFor(place, delivery, known)
@@ -302,6 +308,8 @@ const withBody = (delivery: HandedOut, body: Buffer): Loaded =>
 
 /** Or past its retention: then there is no row to settle. */
 const erasedMeanwhile: Outcome = { state: 'cancelled', attempt: null, reason: bodyErased };
+
+const goesBack: Outcome = { state: 'waiting', attempt: null, delayMs: 0 };
 
 /**
  * After these no worker may call the receiver again. An ending without a call is not sealed: an operator may retry it.
