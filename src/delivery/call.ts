@@ -20,6 +20,8 @@ const bodyWithinMs = 1000;
  * Before a call is tried again for which the egress proxy or this machine failed; the longer that goes on, the later.
  */
 const postponedMs = 1000;
+/** A process that stood still for longer may have been given up meanwhile: its heartbeat is missed, its claims end. */
+const longestStillMs = 1000;
 /**
  * Of a request, the part that its call has to know. Not its body: of that, the memory is counted elsewhere, and only
  * until it is answered.
@@ -101,6 +103,13 @@ export class Call {
   carriedBy(connection: Connection, cut: () => void): void {
     this.connection = connection;
     this.cut = cut;
+  }
+
+  /** It was to be written now: not after this process stood still, others may have gone on without it. */
+  endIfStoodStill(): void {
+    // Its connection is still being made, so its deadline has not moved.
+    const ranMs = this.shared.runningNow() - (this.deadline - this.timeoutMs);
+    if (this.elapsed() - ranMs > longestStillMs) this.postpone('this process stood still', null, 0);
   }
 
   /** The request is written right after this. `isKept`: over a connection that carried others before. */
@@ -194,12 +203,12 @@ export class Call {
   }
 
   /**
-   * The egress proxy, or this machine, failed before anything was sent: like any other trouble of ours, it costs the
-   * receiver no attempt.
+   * The egress proxy, this machine, or this process failed before anything was sent: like any other trouble of ours, it
+   * costs the receiver no attempt.
    */
-  private postpone(reason: string, forMs: number): void {
+  private postpone(reason: string, forMs: number | null, againInMs = postponedMs): void {
     if (this.isOver) return;
-    this.tell({ kind: 'postponed', reason, forMs, againInMs: postponedMs, wasSent: false, ...this.facts() });
+    this.tell({ kind: 'postponed', reason, forMs, againInMs, wasSent: false, ...this.facts() });
     this.close();
   }
 

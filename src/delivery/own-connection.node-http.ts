@@ -16,6 +16,7 @@ export function sendOnOwnConnection(call: Call, url: ParsedUrl, request: Webhook
   call.carriedBy(connection, () => connection.stopConnecting());
   connection.connect(url, (error, socket) => {
     if (error) return call.failWith(error);
+    if (request.mayBeOvertaken) call.endIfStoodStill();
     if (call.isOver) return void socket.destroy();
     try {
       write(call, url, request, socket);

@@ -53,6 +53,7 @@ export class Sender {
       body: delivery.body,
       timeoutMs,
       mayRepeat: guarantee === 'at-least-once',
+      mayBeOvertaken: guarantee === 'at-most-once' && subscription.ordering === 'per-object',
     };
     // A span of the receiver's becomes part of the trace.
     if (traceParent !== undefined) request.headers.traceparent = traceParent;

@@ -15,6 +15,11 @@ export interface WebhookRequest {
    * own doing.
    */
   mayRepeat: boolean;
+  /**
+   * Of a call that may not repeat: whether it may come too late, because others send the next one where this process is
+   * given up. Then it is postponed where the process stood still before it could be written.
+   */
+  mayBeOvertaken?: boolean;
   /** Whether headers and body are kept of a 2xx too: somebody wants to see the answer. */
   keepsAnswer?: boolean;
 }
@@ -65,8 +70,9 @@ export type WebhookResponse =
   | (CallFacts & { kind: 'abandoned'; wasSent: boolean })
   /**
    * No call was made: what it needs of somebody else than the receiver cannot be had now, and that for `forMs`: a
-   * token, a key, a way through the egress proxy, or a file, a port or a network of this machine. `forMs` is what this
-   * process has seen of it; null: nothing is ever given up for it. It may be had in `againInMs`.
+   * token, a key, a way through the egress proxy, or a file, a port or a network of this machine; or this process stood
+   * still, and it may be too late. `forMs` is what this process has seen of it; null: nothing is ever given up for it.
+   * It may be had in `againInMs`.
    */
   | (CallFacts & { kind: 'postponed'; reason: string; forMs: number | null; againInMs: number; wasSent: false });
 

@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Redis } from 'ioredis';
 import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { ConnectProxy, tunnel } from '../support/connect-proxy.js';
 import { eventually } from '../support/eventually.js';
 import { Installation } from '../support/installation.js';
 import { answer, hang, Receiver, reset, type Behaviour } from '../support/receiver.js';
@@ -221,6 +223,39 @@ describe('at most once', () => {
       expect(receiver.notifications.map(({ headers }) => headers['webhook-id'])).toEqual([id, next]);
     } finally {
       await proxy.cut();
+    }
+  });
+
+  it('sends nothing late in order where the worker was frozen while its call was being connected', async () => {
+    const proxy = await ConnectProxy.start();
+    try {
+      const throughProxy = { ...quick, EGRESS_PROXY_URL: proxy.url };
+      heraut = await Installation.startWith(prepared, ['api,dispatcher', 'worker'], throughProxy);
+      const worker = heraut.processes[1]!;
+      const channel = await heraut.createChannel();
+      // To the proxy every address is this machine; loopback would be called without it.
+      const url = `http://192.0.2.1:${new URL(receiver.url).port}/`;
+      const subscription = await heraut.subscribe({ channel, url, deliveryGuarantee: 'at-most-once' });
+      const path = `/admin/v1/subscriptions/${subscription}`;
+      expect((await heraut.api.call('PATCH', path, { body: { ordering: 'per-object' } })).status).toBe(200);
+      let first: Socket | undefined;
+      proxy.behaviour = (socket, authority) => {
+        first = socket;
+        process.kill(worker.pid!, 'SIGSTOP');
+        tunnel(socket, authority);
+      };
+      const { id } = await heraut.publish(channel);
+      await heraut.becomes('unknown', id, subscription);
+      proxy.behaviour = tunnel;
+      process.kill(worker.pid!, 'SIGCONT');
+      // About the same object.
+      const { id: next } = await heraut.publish(channel);
+      await heraut.becomes('delivered', next, subscription);
+      await eventually(() => first!.closed, 'the end of the first connection');
+      expect(receiver.notifications.map(({ headers }) => headers['webhook-id'])).toEqual([next]);
+      expect(await heraut.delivery(id, subscription)).toMatchObject({ state: 'unknown', attempts: [] });
+    } finally {
+      await proxy.stop();
     }
   });
 });

@@ -9,6 +9,7 @@ import type { Answered, WebhookRequest, WebhookResponse } from '../../src/delive
 import { Outbound } from '../../src/outbound/outbound.service.js';
 import { eventually } from '../support/eventually.js';
 import { RawReceiver } from '../support/raw-receiver.js';
+import { standStill } from '../support/stand-still.js';
 import { answer, drip, hang, huge, nonsense, Receiver, redirect, reset } from '../support/receiver.js';
 
 const megabyte = 1024 * 1024;
@@ -465,6 +466,23 @@ async function fullListener(): Promise<{ url: string; close: () => void }> {
 }
 
 describe('a connection of a call’s own', () => {
+  it.each([
+    ['is not used where others may have sent the next one meanwhile', true, 'postponed'],
+    ['is used late rather than never where no order is kept', false, 'answered'],
+  ])('that was being made while this process stood still %s', async (_, mayBeOvertaken, kind) => {
+    const client = new HttpWebhookClient(new Outbound(readSettings({})));
+    const raw = await RawReceiver.start((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'));
+    const { url, received, sockets } = raw;
+    const request = { url, headers: {}, body: Buffer.from('{}'), timeoutMs: 20_000, mayRepeat: false, mayBeOvertaken };
+    const call = client.post(request);
+    standStill(1500);
+    expect(await call).toMatchObject({ kind });
+    await eventually(() => sockets.length === 1 && sockets[0]!.closed, 'the connection to be closed');
+    expect(received).toHaveLength(kind === 'answered' ? 1 : 0);
+    await client.close();
+    await raw.stop();
+  });
+
   it('is closed when its call is answered, although the receiver reads no further', async () => {
     const client = new HttpWebhookClient(new Outbound(readSettings({})));
     let received = 0;
