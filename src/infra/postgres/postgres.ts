@@ -8,6 +8,7 @@ import { markCommit } from './commit-in-doubt.js';
 import { orSayWhyNot } from './connection-advice.js';
 import { connectionTurns } from './connection-turns.js';
 import { migrationNames } from './migration-names.js';
+import { inMigrationTurn } from './migration-turn.js';
 import { poolOf, type OpenDatabase } from './open-database.js';
 import { openEmbedded } from './open-embedded.js';
 import { openServer } from './open-server.js';
@@ -18,8 +19,6 @@ import { asOnHotPath } from './session-settings.js';
 import { limitsOf, type TimeLimits } from './time-limits.js';
 import { reportTimedOut } from './timed-out.js';
 
-/** Held by the one process that migrates. The number is arbitrary; it only has to be the same in every process. */
-export const migrationLock = 727272;
 /** Between two tries to migrate. */
 const lockPauseMs = 1000;
 
@@ -91,16 +90,12 @@ export class Postgres {
    */
   async migrate(): Promise<string[]> {
     if (this.isEmbedded) return this.runMigrations(); // no other process can open this database
-    const queryRunner = this.upkeep.createQueryRunner();
-    try {
-      await queryRunner.query(`SELECT pg_advisory_lock(${migrationLock})`);
-      const ran = await orSayWhyNot(this.runMigrations());
-      await orSayWhyNot(this.tryWriting(this.upkeep)); // nothing else may have been written so far
+    const migrated = inMigrationTurn(this.upkeep, async () => {
+      const ran = await this.runMigrations();
+      await this.tryWriting(this.upkeep); // nothing else may have been written so far
       return ran;
-    } finally {
-      await queryRunner.query(`SELECT pg_advisory_unlock(${migrationLock})`);
-      await queryRunner.release();
-    }
+    });
+    return orSayWhyNot(migrated);
   }
 
   /**

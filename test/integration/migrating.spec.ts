@@ -1,0 +1,55 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import pg from 'pg';
+import { readSettings } from '../../src/config/settings.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
+
+describe('a process that migrates', () => {
+  let database: TestDatabase;
+  let other: pg.Client;
+  let postgres: Postgres;
+
+  const open = () => Postgres.open(readSettings({ DATABASE_URL: database.url }), []);
+
+  beforeEach(async () => {
+    database = await createDatabase();
+    postgres = await open();
+    await postgres.migrate();
+    other = new pg.Client({ connectionString: database.url });
+    await other.connect();
+  });
+  afterEach(async () => {
+    await other.end();
+    await postgres.close();
+    await database.drop();
+  });
+
+  /** Whether a connection that migrates waits for a lock of this type. */
+  const isWaiting = async (type: string) => {
+    const waits = `SELECT FROM pg_locks JOIN pg_stat_activity USING (pid)
+                   WHERE application_name = 'heraut-upkeep' AND locktype = $1 AND NOT granted
+                     AND datname = current_database()`;
+    return (await other.query(waits, [type])).rowCount === 1;
+  };
+
+  const endConnections = () =>
+    other.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+                 WHERE application_name = 'heraut-upkeep' AND datname = current_database()`);
+
+  it('fails with what Postgres said, where its connections are ended while it migrates', async () => {
+    await other.query('BEGIN; LOCK TABLE migrations IN ACCESS EXCLUSIVE MODE');
+    const failure = postgres.migrate().catch(String);
+    await eventually(() => isWaiting('relation'));
+    await endConnections();
+    expect(await failure).toMatch(/Postgres cannot be used: .*terminat/);
+  });
+
+  it('fails with what Postgres said, where its connection is ended while it waits for another one', async () => {
+    await other.query('SELECT pg_advisory_lock(727272)');
+    const failure = postgres.migrate().catch(String);
+    await eventually(() => isWaiting('advisory'));
+    await endConnections();
+    expect(await failure).toMatch(/Postgres cannot be used: .*terminat/);
+  });
+});
