@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Logger } from '@nestjs/common';
 import pg from 'pg';
 import { readSettings } from '../../src/config/settings.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
@@ -20,6 +21,8 @@ describe('a process that migrates', () => {
     await other.connect();
   });
   afterEach(async () => {
+    vi.useRealTimers();
+    vi.restoreAllMocks();
     await other.end();
     await postgres.close();
     await database.drop();
@@ -36,6 +39,21 @@ describe('a process that migrates', () => {
   const endConnections = () =>
     other.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
                  WHERE application_name = 'heraut-upkeep' AND datname = current_database()`);
+
+  it('says every ten seconds that it waits, while another one does, and no more when that has ended', async () => {
+    const warned = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
+    await other.query('SELECT pg_advisory_lock(727272)');
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+    const migrated = postgres.migrate();
+    await eventually(() => isWaiting('advisory'));
+    vi.advanceTimersByTime(20_000);
+    const line = [{ event: 'postgres.migration-waits', for: 'another process to migrate' }];
+    expect(warned.mock.calls).toEqual([line, line]);
+    await other.query('SELECT pg_advisory_unlock(727272)');
+    expect(await migrated).toEqual([]);
+    vi.advanceTimersByTime(20_000);
+    expect(warned).toHaveBeenCalledTimes(2);
+  });
 
   it('fails with what Postgres said, where its connections are ended while it migrates', async () => {
     await other.query('BEGIN; LOCK TABLE migrations IN ACCESS EXCLUSIVE MODE');
