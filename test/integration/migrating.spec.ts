@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
+import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { readSettings } from '../../src/config/settings.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
@@ -11,7 +12,7 @@ describe('a process that migrates', () => {
   let other: pg.Client;
   let postgres: Postgres;
 
-  const open = () => Postgres.open(readSettings({ DATABASE_URL: database.url }), []);
+  const open = (url = database.url) => Postgres.open(readSettings({ DATABASE_URL: url }), []);
 
   beforeEach(async () => {
     database = await createDatabase();
@@ -69,5 +70,24 @@ describe('a process that migrates', () => {
     await eventually(() => isWaiting('advisory'));
     await endConnections();
     expect(await failure).toMatch(/Postgres cannot be used: .*terminat/);
+  });
+
+  it('advises to give the tables to its user, where they are those of another, whatever it may do with them', async () => {
+    const role = `restored_${randomUUID().slice(0, 8)}`;
+    await other.query(`CREATE ROLE ${role} LOGIN; GRANT USAGE, CREATE ON SCHEMA public TO ${role}`);
+    const url = Object.assign(new URL(database.url), { username: role }).href;
+    const failure = async () => {
+      const limited = await open(url);
+      const failed = await limited.migrate().then(() => 'It did not fail.', String);
+      await limited.close();
+      return failed;
+    };
+    expect(await failure()).toMatch(/42P07: relation "migrations" already exists\. .*ALTER TABLE … OWNER TO/);
+    // As long as nothing is to be migrated, rights are enough.
+    await other.query(`GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`);
+    expect(await failure()).toBe('It did not fail.');
+    await other.query("DELETE FROM migrations WHERE name LIKE 'CountClaimed%'");
+    expect(await failure()).toMatch(/42501: must be owner of .*ALTER TABLE … OWNER TO/);
+    await other.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
   });
 });

@@ -4,6 +4,10 @@ import { isNotConnected, isTlsError, isUnavailable, sqlState } from './postgres-
 const pooledByTransaction =
   'A pooler such as PgBouncer gives each transaction another connection, and Heraut prepares its statements on one: set pool_mode = session, or point DATABASE_URL at Postgres itself.';
 
+/** After a restore by another user. */
+const ownTables =
+  'Where another role owns Heraut’s tables: ALTER TABLE … OWNER TO this user, each of them, or GRANT the owner’s role to it.';
+
 /** By SQLSTATE, or by the code of the system. */
 const advices: Record<string, string> = {
   ECONNREFUSED: 'Is Postgres running, and is this its host and port? Check DATABASE_URL.',
@@ -15,8 +19,9 @@ const advices: Record<string, string> = {
   '28000': 'Postgres does not let this user in from here: look at pg_hba.conf.',
   '3D000': 'The database is not there: CREATE DATABASE … OWNER …, or correct DATABASE_URL.',
   '42P05': pooledByTransaction,
-  '42501':
-    'This user may not: GRANT CONNECT ON DATABASE … TO it and GRANT USAGE, CREATE ON SCHEMA … TO it, or make it the owner.',
+  // Tables on which a user has no rights at all are hidden from it in information_schema, so they seem to be missing.
+  '42P07': `It is there already, and this user cannot see it. ${ownTables} If it is another program’s, give Heraut a database of its own.`,
+  '42501': `This user may not: GRANT CONNECT ON DATABASE … TO it and GRANT USAGE, CREATE ON SCHEMA … TO it, or make it the owner. ${ownTables}`,
   '53100': 'Its disk is full: make room there, and start again.',
   '53300': 'Postgres has no connection left: raise max_connections, or lower DATABASE_POOL_SIZE or PROCESSES.',
   '57P03': 'It is starting or stopping: try again in a moment.',
