@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Config } from '../config/config.module.js';
-import { ValidationProblem } from '../infra/http/problem.js';
+import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
 import { isLockTimeout } from '../infra/postgres/postgres-errors.js';
 import { ConfigurationRefused } from './configuration-refused.js';
 import { ConfigurationService } from './configuration.service.js';
@@ -36,18 +36,21 @@ export class ConfigurationAtStart implements OnModuleInit {
     const read = await readConfigurationAside(readText(file), { file });
     const line = asLine(file);
     for (const note of read.notes.map(line)) this.logger.warn({ event: 'configuration.note', note });
+    const postponed: InvalidParam[] = [];
     const found = async (error: unknown): Promise<Remark[]> => {
       if (!(error instanceof ValidationProblem)) throw error;
       return read.remarksOn(error.extra.invalidParams ?? []);
     };
     if (read.problems.length > 0) {
-      const more = await this.configuration.plan(read.configuration ?? {}, false).then(() => [], found);
+      const more = await this.configuration.plan(read.configuration ?? {}, false, postponed).then(() => [], found);
       throw refused([...read.problems, ...more].map(line));
     }
     try {
-      const { changes, unchanged } = await this.applyInTurn(read.configuration);
+      const { changes, unchanged } = await this.applyInTurn(read.configuration, postponed);
       const changed = changes.slice(0, mostLogged).map(({ section, action, key }) => `${action} ${section}/${key}`);
       const event = changes.length > 0 ? 'configuration.applied' : 'configuration.unchanged';
+      for (const note of (await read.remarksOn(postponed)).map(line))
+        this.logger.warn({ event: 'configuration.note', note });
       this.logger.log({ event, file, changes: changes.length, changed, unchanged });
     } catch (error) {
       throw refused((await found(error)).map(line));
@@ -58,10 +61,10 @@ export class ConfigurationAtStart implements OnModuleInit {
    * Another process may be applying a large file, for longer than anybody waits for a lock. When it has ended, a new
    * plan finds what is left to change.
    */
-  private async applyInTurn(configuration: unknown): Promise<Plan> {
+  private async applyInTurn(configuration: unknown, postponed: InvalidParam[]): Promise<Plan> {
     for (;;) {
       try {
-        return await this.configuration.apply(configuration, false);
+        return await this.configuration.apply(configuration, false, { postponed });
       } catch (error) {
         if (!isLockTimeout(error)) throw error;
         this.logger.warn({ event: 'configuration.waits', for: 'another change of the configuration to end', error });

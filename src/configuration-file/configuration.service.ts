@@ -19,6 +19,13 @@ const mostProblems = 500;
 interface Seen {
   confirm?: number | undefined;
   mustFit?: (plan: Plan) => void;
+  postponed?: InvalidParam[];
+}
+
+interface Manner {
+  isPruning: boolean;
+  looksUpCallbacks: boolean;
+  postponed: InvalidParam[] | undefined;
 }
 
 /** Compares a configuration with what is there, and makes what is there as it says: all of it, or nothing. */
@@ -48,33 +55,35 @@ export class ConfigurationService {
    * The changes that `apply` would make now.
    * @param input a configuration whose references are resolved
    * @param isPruning whether what it does not name is to go, in the sections that it has
+   * @param postponed of a start: gets what stays as it is for now, where others are refused and can repeat it
    * @throws {ValidationProblem} with all that is wrong
    */
-  async plan(input: unknown, isPruning: boolean): Promise<Plan> {
+  async plan(input: unknown, isPruning: boolean, postponed?: InvalidParam[]): Promise<Plan> {
     // Before the start nothing is in memory yet, and the shares of applications are reckoned from there.
     await this.catalogue.refresh();
-    return planOf(await this.planWith(this.postgres.dataSource.manager, input, isPruning, true));
+    const manner = { isPruning, looksUpCallbacks: true, postponed };
+    return planOf(await this.planWith(this.postgres.dataSource.manager, input, manner));
   }
 
   /**
    * Makes the changes, in one transaction. Several processes may do so at once: one makes the changes, and the others
    * find nothing left to change.
    * @param seen `confirm`: how many are removed, as somebody has seen it; needed where any are. `mustFit` throws where
-   *   these changes are not to be made
+   *   these changes are not to be made. `postponed`: as of `plan`
    * @returns the changes that were made
    * @throws {ValidationProblem} with all that is wrong; then nothing was changed
    * @throws {ConflictProblem} when another number would be removed; then nothing was changed
    */
-  async apply(input: unknown, isPruning: boolean, { confirm, mustFit }: Seen = {}): Promise<Plan> {
+  async apply(input: unknown, isPruning: boolean, { confirm, mustFit, postponed }: Seen = {}): Promise<Plan> {
     // Names of callbacks are looked up before the transaction: for as long as that lasts, nobody else can change
     // anything.
-    const before = await this.plan(input, isPruning);
+    const before = await this.plan(input, isPruning, postponed);
     if (before.changes.length === 0) return before;
     mustFit?.(before);
     requireConfirmed(before, confirm);
     let plan = before;
     const carryOut = async (manager: EntityManager, version: number) => {
-      const planned = await this.planWith(manager, input, isPruning, false);
+      const planned = await this.planWith(manager, input, { isPruning, looksUpCallbacks: false, postponed });
       plan = planOf(planned);
       if (plan.changes.length === 0) return undefined;
       mustFit?.(plan);
@@ -90,15 +99,15 @@ export class ConfigurationService {
   private async planWith(
     manager: EntityManager,
     input: unknown,
-    isPruning: boolean,
-    looksUpCallbacks: boolean,
+    manner: Manner,
   ): Promise<Record<SectionName, Planned>> {
+    manner.postponed?.splice(0); // it is planned anew
     const problems: InvalidParam[] = [];
     const configuration = await readConfiguration(input, problems);
     const [{ now_ms: now }] = await manager.query<[{ now_ms: string }]>(
       'SELECT (extract(epoch FROM now()) * 1000)::bigint AS now_ms',
     );
-    const options = { isPruning, caller: currentAuthor()?.client, looksUpCallbacks, nowMs: Number(now) };
+    const options = { ...manner, caller: currentAuthor()?.client, nowMs: Number(now) };
     const planning = new Planning(manager, configuration, problems, options);
     const planned: Partial<Record<SectionName, Planned>> = {};
     for (const [name, section] of Object.entries(this.sections))

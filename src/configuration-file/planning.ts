@@ -90,6 +90,8 @@ export class Planning {
       looksUpCallbacks: boolean;
       /** Milliseconds since 1970, by Postgres' clock: the clock of the machine may be off by years. */
       nowMs: number;
+      /** Of a start: gets what stays as it is for now, where a request would be refused and could be repeated. */
+      postponed?: InvalidParam[] | undefined;
     },
   ) {
     this.unreadable = new Set(problems.map(({ name }) => name.split('.', 1)[0]!));

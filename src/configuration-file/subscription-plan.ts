@@ -79,10 +79,14 @@ export class SubscriptionPlan {
     const credentials = this.credentialsWanted(secrets);
     const keys = wantSigningKeys(planning, this.name, wanted.signingKeys, stored?.signingKeys ?? []);
     const override = this.overrideAfter();
-    const isPaused = wanted.isPaused ?? (stored ? stored.entity.pausedAt !== null : false);
+    let isPaused = wanted.isPaused ?? (stored ? stored.entity.pausedAt !== null : false);
     if (stored?.entity.pausedAt && !isPaused && (await isDropping(planning.manager, wanted.id))) {
+      const refusal = { name: `${this.name}.isPaused`, code: 'subscription-dropping' };
       const reason = 'Its held deliveries are still being dropped; resume it in a few seconds.';
-      planning.refuse(`${this.name}.isPaused`, 'subscription-dropping', reason);
+      // Only a dispatcher ends that, and none gets past a start that is refused.
+      isPaused = planning.options.postponed !== undefined;
+      if (isPaused) planning.options.postponed!.push({ ...refusal, reason: `It stays paused. ${reason}` });
+      else planning.problems.push({ ...refusal, reason });
     }
     if (planning.problems.length > troublesBefore || !credentials) return undefined;
 

@@ -397,15 +397,18 @@ describe('a configuration file', () => {
     expect((await plan(jsonFile(configuration))).changes).toEqual([]);
   });
 
+  const startWith = (path: string) =>
+    new ConfigurationAtStart(
+      { settings: { CONFIG_FILE: path } } as ConstructorParameters<typeof ConfigurationAtStart>[0],
+      admin.api.app.get(ConfigurationService),
+    );
+
   it('is applied at a start that waits for longer than a lock may take, until another process has made its changes', async () => {
     const [ours, theirs] = [`channel-${randomUUID()}`, `channel-${randomUUID()}`];
     const configuration = { channels: [{ name: ours }, { name: theirs }] };
     const warn = vi.spyOn(Logger.prototype, 'warn');
     const hasWaited = () => warn.mock.calls.some(([line]) => JSON.stringify(line).includes('"configuration.waits"'));
-    const start = new ConfigurationAtStart(
-      { settings: { CONFIG_FILE: jsonFile(configuration) } } as ConstructorParameters<typeof ConfigurationAtStart>[0],
-      admin.api.app.get(ConfigurationService),
-    );
+    const start = startWith(jsonFile(configuration));
     let starting: Promise<void> | undefined;
     try {
       await admin.api.app.get(Catalogue).change(async (manager, version) => {
@@ -755,6 +758,27 @@ describe('a configuration file', () => {
       1,
       expect.stringContaining('subscriptions.0.isPaused: Its held deliveries are still'),
     ]);
+  });
+
+  it('leaves paused at a start what is still being dropped, which only a start can end, and applies the rest', async () => {
+    const { id } = await subscription({ isPaused: true });
+    const { dataSource } = admin.api.app.get(Postgres);
+    await dataSource.query('INSERT INTO held_drop (subscription_id, up_to) VALUES ($1, $2)', [id, id]);
+    const wanted = { id, isPaused: false, ratePerSecond: 7 };
+    const path = file('subscriptions:', `  - ${JSON.stringify(wanted)}`);
+    const warn = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
+    try {
+      await startWith(path).onModuleInit();
+      const note = expect.stringMatching(/\.yaml:2:\d+ subscriptions\.0\.isPaused: It stays paused\. .* dropped/);
+      expect(warn.mock.calls).toEqual([[{ event: 'configuration.note', note }]]);
+      expect(await subscribed().get(id)).toMatchObject({ pausedAt: expect.any(Date), ratePerSecond: 7 });
+      await dataSource.query('DELETE FROM held_drop WHERE subscription_id = $1', [id]);
+      await startWith(path).onModuleInit();
+      expect(warn).toHaveBeenCalledTimes(1);
+    } finally {
+      warn.mockRestore();
+    }
+    expect(await subscribed().get(id)).toMatchObject({ pausedAt: null, ratePerSecond: 7 });
   });
 
   it('changes nothing when the last of its changes fails', async () => {
