@@ -3,6 +3,7 @@ import { readAlertRules } from '../alerts/alert-rules-rows.js';
 import { ApplicationsService, type ShownApplication } from '../auth/applications.service.js';
 import type { Channel } from '../channels/channel.js';
 import { ChannelsService } from '../channels/channels.service.js';
+import { Config } from '../config/config.module.js';
 import type { Credentials } from '../credentials/credentials.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { queryOf } from '../infra/postgres/query-of.js';
@@ -24,6 +25,7 @@ export class Export {
     private readonly subscriptions: SubscriptionsService,
     private readonly policies: RetryPolicies,
     private readonly postgres: Postgres,
+    private readonly config: Config,
   ) {}
 
   async read(): Promise<object> {
@@ -31,11 +33,12 @@ export class Export {
     const applications = await this.applications.list();
     const channels = await this.channels.list();
     const subscriptions = [];
+    const owners = new Set([this.config.settings.SUPERUSER_CLIENT_ID, ...applications.map(({ clientId }) => clientId)]);
     const work = new LongWork();
     for (const each of await this.subscriptions.list()) {
       await work.yieldIfDue();
       subscriptions.push({
-        ...exportSubscription(each, names),
+        ...exportSubscription(each, owners, names),
         ...said({ retryPolicy: this.policies.override(each.id) }),
       });
     }
@@ -71,14 +74,15 @@ const exportChannel = ({
   ...said({ documentationLink, filters, deduplication, maxAgeSeconds, bodyRetentionDays }),
 });
 
-function exportSubscription(subscription: Subscription, names: SecretNames) {
+function exportSubscription(subscription: Subscription, owners: ReadonlySet<string>, names: SecretNames) {
   const { id, ownerClientId, callbackUrl, channels, deliveryGuarantee, ordering, pausedAt, signingKeys } = subscription;
   const { timeoutSeconds, maxConcurrency, ratePerSecond, alertEmail, credentials, auth, unreadable } = subscription;
   const secret: NameSecret = (what) => names.of('subscription', id, what);
   const keys = signingKeys.filter(({ endsAt }) => endsAt === null);
   return {
     id,
-    ownerClientId,
+    // Of an application that was removed: elsewhere there is none that it could name.
+    ...(owners.has(ownerClientId) && { ownerClientId }),
     callbackUrl,
     ...said({
       channels: channels.map(({ channel, filters }) => ({ channel, ...said({ filters }) })),

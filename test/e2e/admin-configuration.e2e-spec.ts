@@ -228,6 +228,25 @@ describe('a configuration file', () => {
     expect((await plan(file(output), '--prune')).changes).toEqual([]);
   });
 
+  it('is exported for another installation too, where the owner of a subscription was removed', async () => {
+    const clientId = randomUUID();
+    const secret = `removed-${randomUUID()}`;
+    secretWatch.know(secret);
+    await apply(jsonFile({ applications: [{ clientId, secret }] }));
+    const { id } = await subscription({ ownerClientId: clientId });
+    const all = (await admin.get('/admin/v1/applications')).json.applications as { id: string; clientId: string }[];
+    const path = `/admin/v1/applications/${all.find((one) => one.clientId === clientId)!.id}`;
+    expect((await admin.delete(path)).status).toBe(204);
+    const { output } = await heraut('export');
+    expect((await plan(file(output), '--prune')).changes).toEqual([]);
+    const { subscriptions } = parse(output) as { subscriptions: { id: string }[] };
+    // Elsewhere it is new, and its secret is set there.
+    const authorization = { kind: 'verbatim', auth: '' };
+    const elsewhere = { ...subscriptions.find((one) => one.id === id)!, id: randomUUID(), authorization };
+    const [change] = (await plan(jsonFile({ subscriptions: [elsewhere] }))).changes;
+    expect(change!.fields).toContainEqual({ name: 'ownerClientId', before: null, after: 'superuser' });
+  });
+
   it('shows what it would change, field by field, and of secrets only that they change', async () => {
     const { id, entry } = await subscription({ headers: { 'x-old': 'value-of-old' } });
     const changed = {
