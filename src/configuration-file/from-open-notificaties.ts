@@ -54,11 +54,9 @@ class Conversion {
     const configuration: Record<string, unknown> = {};
     if (enabled.has('vng_api_common_credentials')) {
       const name = 'vng_api_common_credentials';
-      configuration.applications = this.items<Credential>(name, 'applications').map(({ item }) => ({
-        clientId: item.identifier,
-        secret: item.secret,
-        scopesIfNew: allScopes,
-      }));
+      configuration.applications = this.items<Credential>(name, 'applications').map(({ item }) =>
+        givenFields({ clientId: item.identifier, secret: item.secret, scopesIfNew: allScopes }),
+      );
       const scopes = `those that are new get the scopes ${allScopes.join(' and ')}: the file does not say which`;
       this.note(name, scopes);
     }
@@ -166,13 +164,13 @@ class Conversion {
       this.note(`${name}.send_cloudevents`, 'has no counterpart here: no CloudEvents are sent');
     if (item.cloudevent_filters.length > 0)
       this.note(`${name}.cloudevent_filters`, 'has no counterpart here: it gets notificaties of its kanalen only');
-    return {
+    return givenFields({
       id: item.uuid,
       callbackUrl: item.callback_url,
-      authorization: this.authorization(item, name),
+      authorization: givenFields(this.authorization(item, name)),
       // Each entry is an alternative, also where two name the same kanaal.
-      channels: item.kanalen.map(({ naam, filters }) => ({ channel: naam, filters })),
-    };
+      channels: item.kanalen?.map(({ naam, filters }) => ({ channel: naam, filters })),
+    });
   }
 
   private authorization(item: OpenAbonnement, name: string): Record<string, unknown> {

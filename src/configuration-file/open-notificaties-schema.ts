@@ -9,9 +9,11 @@ import { fitScalars } from './fit-scalars.js';
  */
 
 const text = z.string();
-const optionalText = z.string().default('');
+/** Left out, the one there is stays. A new item needs it. */
+const textThatStays = text.optional();
+const optionalText = text.default('');
 
-const credential = z.strictObject({ identifier: text.min(1), secret: text.min(1) });
+const credential = z.strictObject({ identifier: text.min(1), secret: text.min(1).optional() });
 
 const kanaal = z.strictObject({
   naam: text.min(1),
@@ -33,15 +35,15 @@ const abonnement = z.strictObject({
   uuid: text,
   callback_url: text,
   auth_type: z.enum(authTypes).default('api_key'),
-  auth: optionalText,
+  auth: textThatStays,
   auth_client_id: optionalText,
-  secret: optionalText,
+  secret: textThatStays,
   oauth2_token_url: optionalText,
   oauth2_scope: optionalText,
   send_cloudevents: z.boolean().default(false),
   kanalen: z
     .array(z.strictObject({ naam: text.min(1), filters: atMost(mostDemands, z.record(z.string(), text)).default({}) }))
-    .default([]),
+    .optional(),
   cloudevent_filters: z
     .array(
       z.union([text, z.strictObject({ type_substring: text, filters: z.record(z.string(), z.unknown()).default({}) })]),

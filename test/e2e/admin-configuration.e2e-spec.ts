@@ -572,6 +572,47 @@ describe('a configuration file', () => {
       ]);
     });
 
+    it('of Open Notificaties leaves the secrets and kanalen that it does not say, and needs the secrets of what is new', async () => {
+      const [zgw, key, naam] = [randomUUID() as string, randomUUID() as string, `channel-${randomUUID()}`];
+      const identifier = `application-${randomUUID()}`;
+      const lines = (...more: string[]) => [
+        'vng_api_common_credentials_config_enable: true',
+        'vng_api_common_credentials:',
+        `  items: [{ identifier: ${identifier}, secret: { value_from: { env: APPLICATION } } }]`,
+        'notifications_kanalen_config_enable: true',
+        `notifications_kanalen_config: { items: [{ naam: ${naam} }] }`,
+        'notifications_abonnementen_config_enable: true',
+        'notifications_abonnementen_config:',
+        '  items:',
+        `    - uuid: ${zgw}`,
+        '      callback_url: https://zgw.example.org/hook',
+        '      auth_type: zgw',
+        '      auth_client_id: heraut',
+        '      secret: { value_from: { env: ZGW } }',
+        ...more,
+        `    - uuid: ${key}`,
+        '      callback_url: https://key.example.org/hook',
+        '      auth: { value_from: { env: KEY } }',
+        ...more,
+      ];
+      const env = { APPLICATION: `a-${randomUUID()}`, ZGW: `z-${randomUUID()}`, KEY: `Token ${randomUUID()}` };
+      secretWatch.knowOf(env);
+      const isNew = await planText(lines());
+      expect(isNew.plan).toBeNull();
+      const fields = isNew.problems.map(({ line, field }) => `${line} ${field.replace('notifications_', '')}`);
+      expect(new Set(fields)).toEqual(
+        new Set([
+          '3 vng_api_common_credentials.items.0.secret',
+          '13 abonnementen_config.items.0.secret',
+          '16 abonnementen_config.items.1.auth',
+        ]),
+      );
+      const applied = await applyText(lines(`      kanalen: [{ naam: ${naam} }]`), { values: { env } });
+      expect(applied.status).toBe(200);
+      const again = await planText(lines());
+      expect([again.plan?.changes, again.problems]).toEqual([[], []]);
+    });
+
     it('is given what its references lead to with the request', async () => {
       const clientId = randomUUID();
       const [secret, label] = [`secret-${randomUUID()}`, `label-${randomUUID()}`];
@@ -614,7 +655,10 @@ describe('a configuration file', () => {
       const lines = ['applications:', `  - { clientId: ${randomUUID()}, secret: plain-secret-of-a-text }`];
       const { plan, notes } = await planText(lines);
       expect([plan!.changes.length, notes]).toMatchObject([1, [{ line: 2, field: 'applications.0.secret' }]]);
-      const open = readFileSync(inProject('test/support/files/open-notificaties.yaml'), 'utf8').split('\n');
+      // Abonnementen that are new, whichever test has applied that file.
+      const open = readFileSync(inProject('test/support/files/open-notificaties.yaml'), 'utf8')
+        .replaceAll(/uuid: .*/g, () => `uuid: ${randomUUID()}`)
+        .split('\n');
       const { problems, references } = await planText(open);
       const needed = problems.map(({ field }) => field);
       const missing = references.filter(({ field }) => needed.includes(field));
