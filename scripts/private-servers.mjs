@@ -90,9 +90,36 @@ export async function startPrivateServers(log = () => {}, { fsync = true } = {})
 export async function startPrivateRedis() {
   const programs = findOrInstallPrograms(() => {});
   if (!programs) return startPrivateServers();
-  const { directory, tellGuardian, remove } = makeGuardedDirectory('redis');
-  const place = { directory: join(directory, 'redis'), tellGuardian };
-  const server = redis({ ...place, program: programs.redisServer, port: await freePort() });
+  const port = await freePort();
+  const { server, stop } = await startAlone('redis', (place) =>
+    redis({ ...place, program: programs.redisServer, port }),
+  );
+  return { redis: server, stop };
+}
+
+/**
+ * A PostgreSQL of our own, without the other two; it vacuums nothing of itself.
+ * @returns {Promise<{ postgres: Controls, stop: () => Promise<void> }>}
+ */
+export async function startPrivatePostgres() {
+  const programs = findOrInstallPrograms(() => {});
+  if (!programs) return startPrivateServers();
+  const port = await freePort();
+  const { server, stop } = await startAlone('postgres', (place) =>
+    postgres({ ...place, binaries: programs.postgresBinaries, port, fsync: false }),
+  );
+  return { postgres: server, stop };
+}
+
+/**
+ * @template {Controls} T
+ * @param {string} name
+ * @param {(place: { directory: string, tellGuardian: (line: string) => void }) => T} make
+ */
+async function startAlone(name, make) {
+  const { directory, tellGuardian, remove } = makeGuardedDirectory(name);
+  chmodSync(directory, 0o755); // PostgreSQL runs as another user when we are root
+  const server = make({ directory: join(directory, name), tellGuardian });
   const stop = async () => {
     await server.stop();
     await remove();
@@ -103,7 +130,7 @@ export async function startPrivateRedis() {
     await stop();
     throw error;
   }
-  return { redis: server, stop };
+  return { server, stop };
 }
 
 /** @param {{ postgres: Controls, rabbitmq: Controls, redis: Controls }} servers */

@@ -2,10 +2,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
 import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
+import { startPrivatePostgres } from '../../scripts/private-servers.mjs';
+import type { Postgres } from '../../src/infra/postgres/postgres.js';
 import { statement, type Statement, type Values } from '../../src/infra/postgres/statement.js';
 import { dateOf, lowestIdAt, partitionOf } from '../../src/ledger/partitions.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import { beginWalk, findOlderSnapshot } from '../../src/retention/retention-days.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
 import { insertNotifications } from '../support/insert-deliveries.js';
 import { eventually } from '../support/eventually.js';
 import type { TestLedger } from '../support/ledger.js';
@@ -14,6 +17,10 @@ import { stacks, type PreparedStack } from '../support/stacks.js';
 import { connectStandby } from '../support/standby.js';
 
 Logger.overrideLogger(false);
+
+const withVacuum = (postgres: Postgres, vacuum: (text: string) => Promise<unknown>): Postgres =>
+  Object.create(postgres, { upkeep: { value: { query: vacuum } } }) as Postgres;
+const withoutVacuumOf = (postgres: Postgres) => withVacuum(postgres, () => Promise.reject(new Error('no vacuum')));
 
 describe.each(stacks)('the walk of retention on the $name stack', (stack) => {
   let prepared: PreparedStack;
@@ -32,9 +39,7 @@ describe.each(stacks)('the walk of retention on the $name stack', (stack) => {
   });
 
   describe('a walk through a day', () => {
-    const withVacuum = (vacuum: (text: string) => Promise<unknown>): typeof test.postgres =>
-      Object.create(test.postgres, { upkeep: { value: { query: vacuum } } }) as typeof test.postgres;
-    const withoutVacuum = () => withVacuum(() => Promise.reject(new Error('no vacuum')));
+    const withoutVacuum = () => withoutVacuumOf(test.postgres);
 
     it('ends when nobody sees any more what it erased, and no channel that becomes due waits for that', async () => {
       if (test.postgres.isEmbedded) return; // one connection: nobody else could see it
@@ -101,30 +106,6 @@ describe.each(stacks)('the walk of retention on the $name stack', (stack) => {
       }
     });
 
-    it('waits for what the queries of a standby may see, one without a slot, whose session a role is not told to be that', async () => {
-      if (test.postgres.isEmbedded) return; // it has no standby
-      const at = await retention.makeDay(9);
-      await retention.add(at, 'delivered');
-      const [before] = await test.sql<{ xmin: string }>('SELECT pg_snapshot_xmin(pg_current_snapshot()) AS xmin');
-      await expect(retention.eraseOld(running, undefined, withoutVacuum())).rejects.toThrow('no vacuum');
-      await test.sql('GRANT SELECT ON retention_day TO pg_checkpoint');
-      const isStillSeen = async () => {
-        const [found] = await test.postgres.transaction(async (query) => {
-          await query(statement('be-no-superuser', 'SET LOCAL ROLE pg_checkpoint'));
-          return query<{ yes: boolean }>(findOlderSnapshot, { day: dateOf(Math.floor(at / dayMs)) });
-        });
-        return found!.yes;
-      };
-      await eventually(async () => !(await isStillSeen()), 'nobody else to see it');
-      const disconnect = await connectStandby(prepared.settings.DATABASE_URL!, before!.xmin);
-      try {
-        expect(await isStillSeen()).toBe(true);
-      } finally {
-        await disconnect();
-      }
-      await eventually(async () => !(await isStillSeen()), 'the standby to be gone');
-    });
-
     it('that waits for its end is begun anew for one more channel by one process, and by no other', async () => {
       const at = await retention.makeDay(9);
       await retention.setDays({ other: 30 });
@@ -184,7 +165,7 @@ describe.each(stacks)('the walk of retention on the $name stack', (stack) => {
       await retention.eraseOld(
         running,
         undefined,
-        withVacuum((text) => Promise.resolve(vacuumed.push(text))),
+        withVacuum(test.postgres, (text) => Promise.resolve(vacuumed.push(text))),
       );
       const tables = (['notification', 'attempt', 'delivery'] as const).map((table) =>
         partitionOf(table, Math.floor(at / dayMs)),
@@ -339,5 +320,49 @@ describe.each(stacks)('the walk of retention on the $name stack', (stack) => {
       await retention.eraseOld();
       expect(await retention.bodyOf(kept)).toBeNull();
     });
+  });
+});
+
+describe('a walk of retention on a server with a standby', () => {
+  // It keeps what it may see in every database of the server, also from the walks and vacuums of other tests.
+  let server: Awaited<ReturnType<typeof startPrivatePostgres>>;
+  let database: TestDatabase;
+  let retention: TestRetention;
+  let test: TestLedger;
+
+  beforeAll(async () => {
+    server = await startPrivatePostgres();
+    database = await createDatabase(server.postgres.url);
+    retention = await TestRetention.open({ DATABASE_URL: database.url });
+    ({ test } = retention);
+    await retention.clear();
+  });
+  afterAll(async () => {
+    await test.close();
+    await database.drop();
+    await server.stop();
+  });
+
+  it('waits for what the queries of a standby may see, one without a slot, whose session a role is not told to be that', async () => {
+    const at = await retention.makeDay(9);
+    await retention.add(at, 'delivered');
+    const [before] = await test.sql<{ xmin: string }>('SELECT pg_snapshot_xmin(pg_current_snapshot()) AS xmin');
+    await expect(retention.eraseOld(running, undefined, withoutVacuumOf(test.postgres))).rejects.toThrow('no vacuum');
+    await test.sql('GRANT SELECT ON retention_day TO pg_checkpoint');
+    const isStillSeen = async () => {
+      const [found] = await test.postgres.transaction(async (query) => {
+        await query(statement('be-no-superuser', 'SET LOCAL ROLE pg_checkpoint'));
+        return query<{ yes: boolean }>(findOlderSnapshot, { day: dateOf(Math.floor(at / dayMs)) });
+      });
+      return found!.yes;
+    };
+    await eventually(async () => !(await isStillSeen()), 'nobody else to see it');
+    const disconnect = await connectStandby(database.url, before!.xmin);
+    try {
+      expect(await isStillSeen()).toBe(true);
+    } finally {
+      await disconnect();
+    }
+    await eventually(async () => !(await isStillSeen()), 'the standby to be gone');
   });
 });

@@ -11,8 +11,8 @@ interface Wire extends EventEmitter {
 
 /**
  * Connects as a standby does that has `hot_standby_feedback` and no replication slot, whose queries may see what a
- * snapshot did. No vacuum removes that meanwhile, nor in the databases of other tests: it should be there for a moment
- * only.
+ * snapshot did. No vacuum removes that meanwhile, in whichever database of the server: it should be one of the test
+ * alone.
  * @param xmin of the snapshot
  * @returns ends it
  */
