@@ -22,13 +22,12 @@ import { partsOf, writeTraceParent } from './trace-parent.js';
 import type { Attributes, OpenSpan, SpanStart, TraceFields, Tracer } from './tracing.js';
 
 /** A collector that is down must hold up neither the process nor its end (docs/decisions/0044). */
-const exporting = { timeoutMillis: 1000 };
+const exportWithinMs = 1000;
 const batching = {
   // One turn of the event loop may end the spans of several batches. A span that finds no room is dropped.
   maxQueueSize: 16_384,
   maxExportBatchSize: 1024,
   scheduledDelayMillis: 1000,
-  exportTimeoutMillis: 1500,
 };
 const closeWithinMs = 2000;
 /** While the collector is down, it is said so often. */
@@ -55,9 +54,9 @@ export class OtlpTracer implements Tracer {
   private readonly provider: NodeTracerProvider;
   private readonly tracer: ReturnType<NodeTracerProvider['getTracer']>;
 
-  constructor(settings: TracingSettings, logger: LoggerService) {
+  constructor(settings: TracingSettings, logger: LoggerService, timeoutMillis = exportWithinMs) {
     const url = `${settings.OTEL_EXPORTER_OTLP_ENDPOINT.replace(/\/+$/, '')}/v1/traces`;
-    const exporter = new ToldExporter(new OTLPTraceExporter({ url, ...exporting }), logger);
+    const exporter = new ToldExporter(new OTLPTraceExporter({ url, timeoutMillis }), logger);
     this.provider = new NodeTracerProvider({
       resource: resourceFromAttributes({
         'service.name': settings.OTEL_SERVICE_NAME,
@@ -66,7 +65,7 @@ export class OtlpTracer implements Tracer {
       }),
       sampler: samplerOf(settings),
       idGenerator: this.ids,
-      spanProcessors: [new BatchSpanProcessor(exporter, batching)],
+      spanProcessors: [new BatchSpanProcessor(exporter, { ...batching, exportTimeoutMillis: 1.5 * timeoutMillis })],
     });
     this.tracer = this.provider.getTracer('heraut', version);
   }

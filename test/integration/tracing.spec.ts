@@ -16,12 +16,24 @@ const newTrace = (flags: '00' | '01') => {
   return { traceId, spanId, header: `00-${traceId}-${spanId}-${flags}` };
 };
 
+const said: Record<string, unknown>[] = [];
+const silent: LoggerService = {
+  log: () => {},
+  error: () => {},
+  warn: (event: Record<string, unknown>) => void said.push(event),
+};
+/** A batch that is not taken in time is lost, and the collector of a test shares its process with all else. */
+const unhurriedMs = 60_000;
+
 describe('a trace', () => {
   let collector: OtlpCollector;
   let api: Api;
   let receiver: Receiver;
   let subscriptionId: string;
   let tracing: { tracer: Tracer | undefined };
+  /** Of the program. */
+  let own: Tracer | undefined;
+  /** As that one, but for its patience. */
   let tracer: Tracer | undefined;
 
   beforeAll(async () => {
@@ -32,7 +44,12 @@ describe('a trace', () => {
       TEST_CALLBACK_AUTH: 'false',
     });
     tracing = api.app.get(Tracing);
-    tracer = tracing.tracer;
+    own = tracing.tracer;
+    tracer = await startTracing(
+      readSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/` }),
+      silent,
+      unhurriedMs,
+    );
     await api.put(`${api.origin}/admin/v1/retry-policy`, { maxRetries: 3, backoffFactor: 0.1, baseFactor: 1 });
     expect((await api.post('/kanaal', { naam: 'cases' })).status).toBe(201);
     const body = { callbackUrl: `${receiver.url}?key=hidden`, auth: 'Bearer x', kanalen: [{ naam: 'cases' }] };
@@ -42,7 +59,8 @@ describe('a trace', () => {
   });
 
   afterAll(async () => {
-    tracing.tracer = tracer;
+    tracing.tracer = own;
+    await tracer!.close();
     await api.close();
     await Promise.all([collector.stop(), receiver.stop()]);
   });
@@ -201,22 +219,26 @@ describe('a trace', () => {
   });
 });
 
-const said: Record<string, unknown>[] = [];
-const silent: LoggerService = {
-  log: () => {},
-  error: () => {},
-  warn: (event: Record<string, unknown>) => void said.push(event),
-};
-
 describe('the exporter', () => {
   it('is not even loaded without an endpoint', async () => {
     expect(await startTracing(readSettings({}), silent)).toBeUndefined();
   });
 
+  it('is there in the program where an endpoint is configured', async () => {
+    const collector = await OtlpCollector.start();
+    const api = await Api.start({ ROLES: 'api', OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+    await eventually(async () => {
+      await api.post('/notificaties', {});
+      return collector.spans.some(({ name }) => name === 'POST /api/v1/notificaties');
+    }, 'a span');
+    await api.close();
+    await collector.stop();
+  });
+
   it('gets all spans of a busy turn of the event loop, under the name that is configured', async () => {
     const collector = await OtlpCollector.start();
     const settings = readSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_SERVICE_NAME: 'nrc of the city' });
-    const tracer = (await startTracing(settings, silent))!;
+    const tracer = (await startTracing(settings, silent, unhurriedMs))!;
     for (let nr = 0; nr < 5000; nr++) tracer.begin('one', {})!.end();
     await eventually(() => collector.spans.length === 5000, '5000 spans');
     expect(new Set(collector.spans.map(({ service }) => service))).toEqual(new Set(['nrc of the city']));
@@ -247,6 +269,7 @@ describe('the exporter', () => {
     const collector = await OtlpCollector.start();
     const { url } = collector;
     await collector.stop();
+    said.length = 0;
     const tracer = (await startTracing(readSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: url }), silent))!;
     for (let nr = 0; nr < 3000; nr++) tracer.begin('one', {})!.end();
     await tracer.close(); // does not reject
