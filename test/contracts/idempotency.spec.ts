@@ -11,6 +11,8 @@ interface Request {
   text: string;
 }
 
+const lockTtlMs = 60_000;
+
 /** A handler whose end the test decides. */
 class Handler {
   readonly requests: Request[] = [];
@@ -62,7 +64,7 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
     const idempotency = new Idempotency(at, { processId } as Heartbeat);
     return idempotency.make(handler.handle, {
       name: 'test',
-      lockTtlMs: 60_000,
+      lockTtlMs,
       keepTtlMs: () => 60_000,
       mayTakeOver: true,
       ...options,
@@ -139,15 +141,26 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
   });
 
   it('keeps the lock for as long as the handler runs, however long', async () => {
-    const extend = vi.spyOn(store, 'extend');
-    const idempotent = make({ lockTtlMs: 5000 });
-    const first = idempotent.do(id, request);
-    await eventually(() => extend.mock.calls.length >= 2); // after 7 s, when the lock would have ended
-    expect(await make().do(id, request)).toEqual({ kind: 'in-flight' });
-    await handler.finish('done');
-    expect(await first).toEqual({ kind: 'executed', outcome: 'done' });
-    expect(await idempotent.do(id, request)).toEqual({ kind: 'replayed', outcome: 'done' });
-    expect(warnings()).toEqual([]);
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }); // of the lock alone
+    try {
+      const extend = vi.spyOn(store, 'extend');
+      const idempotent = make();
+      const first = idempotent.do(id, request);
+      await eventually(() => handler.requests.length === 1, 'the handler to be called');
+      for (let minutes = 1; minutes <= 3; minutes++) {
+        vi.advanceTimersByTime(lockTtlMs);
+        const answers = await Promise.all(extend.mock.results.map(({ value }) => value as Promise<boolean>));
+        expect(answers.length).toBeGreaterThanOrEqual(minutes);
+        expect(new Set(answers)).toEqual(new Set([true]));
+        expect(await make().do(id, request)).toEqual({ kind: 'in-flight' });
+      }
+      await handler.finish('done');
+      expect(await first).toEqual({ kind: 'executed', outcome: 'done' });
+      expect(await idempotent.do(id, request)).toEqual({ kind: 'replayed', outcome: 'done' });
+      expect(warnings()).toEqual([]);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('takes over from a process that died, at once where it may', async () => {

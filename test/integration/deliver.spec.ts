@@ -127,7 +127,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
         return isSteady;
       },
     } as typeof test.heartbeat;
-    const clock = { now: () => systemClock.now() + passedMs, pause: systemClock.pause };
+    const clock = { now: () => passedMs, pause: systemClock.pause };
     lateLocks = new LateLocks(idempotency, heartbeat, clock, test.config);
     deliver = new DeliverService(
       test.config,

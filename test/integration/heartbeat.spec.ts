@@ -172,7 +172,7 @@ describe('a process that sends fresh deliveries', () => {
     prepared = await real.prepare();
     test = await TestLedger.open(prepared.settings);
     const clock: Clock = {
-      now: () => systemClock.now() + passedMs,
+      now: () => passedMs,
       pause: (ms, signal) => systemClock.pause(ms, signal),
     };
     teller = new Heartbeat(test.postgres, test.config, clock);

@@ -313,7 +313,7 @@ describe.each(stacks)('accepting on terms on the $name stack', (stack) => {
       const [request, content] = [requestKey(), contentKey()];
       const first = onTerms({ content });
       await accept(first);
-      await test.sql(`UPDATE once_key SET expires_at = now() + interval '1 s' WHERE key = $1`, [content.key]);
+      await test.sql(`UPDATE once_key SET expires_at = now() + interval '5 s' WHERE key = $1`, [content.key]);
       const sweepLate = before('find-once-keys', async () => {
         await eventually(async () => {
           const [row] = await test.sql('SELECT FROM once_key WHERE key = $1 AND expires_at <= now()', [content.key]);

@@ -97,15 +97,20 @@ describe.each(stacks)('what is measured of the ledger ($name)', (stack) => {
   });
 
   it('is right again and again, as deliveries come and go', async () => {
+    // A look finds what has become due since shortly before the last one: here, all that is dated in this hour.
+    const anHourAgo = test.heartbeat.ledgerNow() - 3_600_000;
+    unfinished = new OldestUnfinished(() => anHourAgo);
     const counts = async () => {
       const { queued, sending, waiting, due, oldestDueSeconds } = await measureLedger(test.postgres, unfinished);
-      return [queued, sending, waiting, due.first].map(({ count }) => count).concat(Math.floor(oldestDueSeconds / 10));
+      return [queued, sending, waiting, due.first]
+        .map(({ count }) => count)
+        .concat(Math.floor(oldestDueSeconds / 1000));
     };
     expect(await counts()).toEqual([0, 0, 0, 0, 0]);
     await insert(2, queuedSince(1));
-    await insert(1, { state: 'queued', columns: { next_at: "now() + interval '10 s'" } }); // in hand
-    await insert(3, { state: 'sending', columns: { next_at: "now() + interval '10 s'" } });
-    await insert(4, dueSince(15));
+    await insert(1, { state: 'queued', columns: { next_at: "now() + interval '1 hour'" } }); // in hand
+    await insert(3, { state: 'sending', columns: { next_at: "now() + interval '1 hour'" } });
+    await insert(4, dueSince(1500));
     await insert(5, { state: 'waiting', columns: { next_at: "now() + interval '1 hour'" } });
     expect(await counts()).toEqual([3, 3, 9, 4, 1]);
     await test.sql(

@@ -27,6 +27,12 @@ const lockedBy = (holder: string): LockAnswer => ({ kind: 'locked', holder });
 /** Shorter than in production, in the same order. */
 const times = { reportAfter: 100, lookEvery: 25, believed: 300, pause: 400, calm: 500, longestCalm: 4000 };
 
+/**
+ * A process that brings its locks for longer than the pause loses them: a busy machine must not make one do that, nor
+ * one that is so fast that it has tens of thousands.
+ */
+const unhurried = { ...times, believed: 1000, pause: 3000, calm: 3000, longestCalm: 12_000 };
+
 type PrivateRedis = Awaited<ReturnType<typeof startPrivateRedis>>;
 
 describe('while Redis cannot be used', () => {
@@ -40,6 +46,8 @@ describe('while Redis cannot be used', () => {
   let one: RedisOrPostgresIdempotencyStore;
   let other: RedisOrPostgresIdempotencyStore;
   let calls = 0;
+  /** Both go by these. */
+  let inForce: typeof times;
 
   beforeAll(async () => {
     Logger.overrideLogger(false);
@@ -58,6 +66,7 @@ describe('while Redis cannot be used', () => {
   });
 
   const startWith = async (those: typeof times) => {
+    inForce = those;
     [one, other] = inRedis.map((store) => new RedisOrPostgresIdempotencyStore(store, postgres, those)) as [
       RedisOrPostgresIdempotencyStore,
       RedisOrPostgresIdempotencyStore,
@@ -94,7 +103,7 @@ describe('while Redis cannot be used', () => {
     eventually(() => store.acquire(request));
   const nowIn = (store: 'redis' | 'postgres') =>
     eventually(async () => {
-      const seen = await storeInUse(postgres, times);
+      const seen = await storeInUse(postgres, inForce);
       return seen.store === store && seen.isOpen;
     }, `locks to be in ${store}`);
   const keysInRedis = (keys: string[]) => clients[0]!.exists(...keys);
@@ -188,10 +197,8 @@ describe('while Redis cannot be used', () => {
   );
 
   it('no lock is given twice, though one process loses Redis again and again and the other does not', async () => {
-    // A process that brings its locks for longer than the pause loses them: a busy machine must not make one do that,
-    // nor one that is so fast that it has tens of thousands.
     await stop();
-    await startWith({ ...times, believed: 1000, pause: 3000, calm: 3000, longestCalm: 12_000 });
+    await startWith(unhurried);
     const given = new Map<string, string[]>();
     let isOver = false;
     const ask = async (store: RedisOrPostgresIdempotencyStore, holder: 'one' | 'other') => {
@@ -286,6 +293,8 @@ describe('while Redis cannot be used', () => {
   });
 
   it('a lock that another process left in Redis does not keep out the one that is brought there', async () => {
+    await stop();
+    await startWith(unhurried); // that process has to be gone within the pause
     await beginOutage();
     await nowIn('postgres');
     const held = requestFor('one');
@@ -330,7 +339,7 @@ describe('while Redis cannot be used', () => {
 
   it('an outage from before Postgres’ clock was set back is over, and the next one begins when it is reported', async () => {
     await postgres.dataSource.query(
-      "INSERT INTO redis_outage VALUES (true, now() + interval '50 minutes', now() + interval '1 hour', 500)",
+      "INSERT INTO redis_outage VALUES (true, now() + interval '50 minutes', now() + interval '1 hour', 60000)",
     );
     expect(await storeInUse(postgres, times)).toMatchObject({ store: 'redis', isOpen: true });
     expect(await health()).toBe('up');

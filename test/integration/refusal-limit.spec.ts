@@ -41,16 +41,19 @@ describe('the limit of refusals', () => {
     const caller = someCaller();
     for (let refusal = 0; refusal < 20; refusal++) expect(one.add(caller, undefined, false)).toBeUndefined();
     expect(one.add(caller, undefined, false)).toBe(60);
-    // The other learns of it when it has a tenth of the limit to tell.
+    const [redis] = connections as [Redis];
+    const keysOfCaller = () => redis.keys(`refused:*${caller.ip.replace('::1', '')}*`);
+    await eventually(async () => (await redis.get((await keysOfCaller())[0]!)) === '20', 'all of them to be told');
+    // The other learns of it when it has a tenth of the limit to tell, and an answer.
     let own = 0;
-    await eventually(() => {
+    const isRefused = () => {
       if (other.add(caller, undefined, false) !== undefined) return true;
       own++;
       return false;
-    }, 'the other process to know');
+    };
+    await eventually(isRefused, 'the other process to know', { everyMs: 200 });
     expect(own).toBeLessThan(20);
-    const [redis] = connections as [Redis];
-    const keys = await redis.keys(`refused:*${caller.ip.replace('::1', '')}*`);
+    const keys = await keysOfCaller();
     expect(keys).toHaveLength(1);
     expect(await redis.pttl(keys[0]!)).toBeGreaterThan(0);
   });

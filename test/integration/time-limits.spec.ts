@@ -188,12 +188,12 @@ describe('the time limits of Postgres', () => {
   });
 
   it('leave migrations and partitions the time they need', async () => {
-    const pool = await open(database.url, 0.1);
-    await pool.upkeep.query('SELECT pg_sleep(0.4)');
+    const pool = await open(database.url, 0.5);
+    await pool.upkeep.query('SELECT pg_sleep(2)');
     let migrated: Promise<string[]> | undefined;
     await whileHeld('SELECT pg_advisory_xact_lock(727272)', async () => {
       migrated = pool.migrate();
-      await postgres.upkeep.query('SELECT pg_sleep(0.4)');
+      await postgres.upkeep.query('SELECT pg_sleep(2)');
     });
     expect(await migrated).toEqual([]);
     await pool.close();
