@@ -67,6 +67,19 @@ describe('the command line', () => {
     return headers.get('notification-id')!;
   }
 
+  /** To the orders of a kind of its own. */
+  async function pausedSubscription(): Promise<{ id: string; kind: string }> {
+    const kind = randomUUID();
+    const { json } = await api.post('/abonnement', {
+      callbackUrl: receiver.url,
+      auth: 'Bearer receiver',
+      kanalen: [{ naam: 'orders', filters: { kind } }],
+    });
+    const id = json.url.split('/').at(-1)!;
+    await heraut.run(`subscriptions pause ${id}`);
+    return { id, kind };
+  }
+
   it('shows a table to people, without lines, and JSON to machines', async () => {
     const notificationId = await publish();
     const list = `deliveries list --notification ${notificationId}`;
@@ -151,16 +164,23 @@ describe('the command line', () => {
   });
 
   it('asks before it cancels what is held, and does nothing where nobody can answer', async () => {
-    const words = `subscriptions drop-held ${subscriptionId}`;
+    const { id, kind } = await pausedSubscription();
+    const notificationId = await publish('orders', kind);
+    const words = `subscriptions drop-held ${id}`;
     expect(await heraut.run(words)).toMatchObject({ exit: 2, notes: expect.stringContaining('say --yes') });
     expect(await heraut.run(words, { isTerminal: true, answer: 'n' })).toMatchObject({
       exit: 1,
-      notes: expect.stringMatching(/\[y\/N\][^]*Nothing was done\.\n$/),
+      notes: expect.stringMatching(/Cancel the 1 held delivery [^]*\[y\/N\][^]*Nothing was done\.\n$/),
     });
     expect(await heraut.run(words, { isTerminal: true, answer: 'y' })).toMatchObject({
       exit: 0,
       out: 'They are being cancelled.\n',
     });
+    await eventually(async () => {
+      const list = `deliveries list --notification ${notificationId}`;
+      const { deliveries } = await heraut.json<{ deliveries: { state: string }[] }>(list);
+      return deliveries[0]!.state === 'cancelled';
+    }, 'it to be cancelled');
     expect((await heraut.run(`${words} --yes`)).exit).toBe(0);
   });
 
@@ -260,14 +280,7 @@ describe('the command line', () => {
   describe('replay', () => {
     /** Of a subscription of its own, which is paused. */
     const cancelled = async (count: number): Promise<string> => {
-      const kind = randomUUID();
-      const { json } = await api.post('/abonnement', {
-        callbackUrl: receiver.url,
-        auth: 'Bearer receiver',
-        kanalen: [{ naam: 'orders', filters: { kind } }],
-      });
-      const id = json.url.split('/').at(-1)!;
-      await heraut.run(`subscriptions pause ${id}`);
+      const { id, kind } = await pausedSubscription();
       for (let nr = 0; nr < count; nr += 1) await publish('orders', kind);
       const ended = await heraut.json(`deliveries cancel-all --subscription ${id} --yes --note test`);
       expect(ended).toMatchObject({ kind: 'cancel', state: 'done', done: count });
@@ -299,7 +312,7 @@ describe('the command line', () => {
 
     it('is paused by Ctrl-C, says how to go on, and goes on', async () => {
       const id = await cancelled(4);
-      const running = heraut.run(`replay start --subscription ${id} --state cancelled --rate 0.5 --yes`);
+      const running = heraut.run(`replay start --subscription ${id} --state cancelled --rate 0.1 --yes`);
       await eventually(() => heraut.notes.includes('deliveries of 4'), 'it to be started');
       const { replays } = await eventually(async () => {
         const answer = await api.get(`${api.origin}/admin/v1/replays?state=running&limit=1`);
