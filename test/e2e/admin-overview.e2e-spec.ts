@@ -204,7 +204,19 @@ describe('the whole installation at a glance', () => {
       const states = json.deliveries.map(({ state }) => state).toSorted();
       return states.join() === 'delivered,failed,held' ? states : undefined;
     }, 'the end of the deliveries');
-    await admin.api.app.get(TallyWriter).write();
+    // The end of a delivery is counted, and its subscription disabled, after it is in the ledger.
+    await eventually(async () => {
+      await admin.api.app.get(TallyWriter).write();
+      const { json } = await admin.get('/admin/v1/activity/totals?of=subscription&span=1h');
+      const counted = (json['totals'] as { id: string; gaveUp: number; delivered: number }[]).filter(
+        ({ id, gaveUp, delivered }) => (id === ids.gone && gaveUp === 1) || (id === ids.good && delivered === 1),
+      );
+      return counted.length === 2;
+    }, 'the ends to be counted');
+    await eventually(
+      async () => (await admin.get(`/admin/v1/subscriptions/${ids.gone}`)).json['disabledAt'],
+      'the subscription that is gone to be disabled',
+    );
     await measure();
   });
 

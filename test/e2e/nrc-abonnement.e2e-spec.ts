@@ -353,10 +353,21 @@ describe('abonnementen', () => {
 });
 
 describe('fetching the notificaties of an abonnement', () => {
+  // Of its own: what is published here may still be on its way when another test looks at what it has received.
+  let subscriber: Receiver;
+
+  beforeAll(async () => {
+    subscriber = await Receiver.start();
+  });
+
+  afterAll(() => subscriber.stop());
+
+  beforeEach(() => subscriber.always(protectedReceiver));
+
   async function subscribed(): Promise<{ url: string; kanaal: string; token: string }> {
     const [kanaal, token] = [randomUUID(), await api.tokenWith('notificaties.consumeren')];
     await api.post('/kanaal', { naam: kanaal });
-    const body = { callbackUrl: receiver.url, auth, kanalen: [{ naam: kanaal }] };
+    const body = { callbackUrl: subscriber.url, auth, kanalen: [{ naam: kanaal }] };
     const { json } = await api.post('/abonnement', body, { token });
     return { url: `${json.url}/notificaties`, kanaal, token };
   }
@@ -420,7 +431,7 @@ describe('fetching the notificaties of an abonnement', () => {
 
   it('ends the deliveries that its subscriber says it has', async () => {
     const { url, kanaal, token } = await subscribed();
-    receiver.always(answer(503));
+    subscriber.always(answer(503));
     const id = (await publish(kanaal)).headers.get('notification-id')!;
     const { json } = await api.post(`${url}/acknowledge`, { ids: [id, randomUUID()] }, { token });
     expect(json).toEqual({ ended: [id] });
