@@ -684,7 +684,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       await admin.query('ANALYZE delivery');
       for (const pages of await looks()) expect(pages).toBeLessThan(mostPages);
       await admin.query(
-        `UPDATE delivery SET expires_at = now() + interval '1 s'
+        `UPDATE delivery SET expires_at = now() + interval '1 hour'
          WHERE subscription_id = $1 AND notification_id = (SELECT max(id::text)::uuid FROM notification)`,
         [old],
       );
