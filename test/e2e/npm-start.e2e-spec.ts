@@ -126,7 +126,7 @@ describe('npm start', () => {
     expect((await fetch(`${secondUrl}/admin/v1/applications`, asSuperuser)).status).toBe(403);
     await second.end('SIGTERM');
     await expectNothingLeft(second);
-  }, 120_000);
+  });
 
   it('prints no token where a secret is configured, but the command that makes one', async () => {
     const settings = { SUPERUSER_CLIENT_ID: 'operator', SUPERUSER_SECRET: 'not-to-be-shown' };
@@ -140,7 +140,7 @@ describe('npm start', () => {
     await eventually(() => one.text.includes('received '), 'the delivery');
     expect(await one.end('SIGINT')).toBe(0);
     await expectNothingLeft(one);
-  }, 90_000);
+  });
 
   it('uses every core on real servers, and ends with all its processes', async () => {
     const { settings, release } = await real.prepare();
@@ -153,7 +153,7 @@ describe('npm start', () => {
     await expectNothingLeft(one);
     expect(one.text.match(/"event":"process.stopped"/g)).toHaveLength(count);
     await release();
-  }, 120_000);
+  });
 
   it('names no page that its roles do not serve', async () => {
     const { settings, release } = await real.prepare();
@@ -164,7 +164,7 @@ describe('npm start', () => {
     expect(one.text).toContain(`\nHeraut listens on ${url}\n`);
     expect(one.text).not.toMatch(/console|documentation/i);
     await release();
-  }, 120_000);
+  });
 
   async function expectDocumentation(one: Start): Promise<void> {
     const url = await one.url();

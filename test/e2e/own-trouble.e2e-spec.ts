@@ -24,7 +24,8 @@ describe('our own trouble', () => {
     const { postgres, rabbitmq, redis } = servers;
     const stack = realOn({ databaseUrl: () => postgres.url, amqpUrl: () => rabbitmq.url, redisUrl: () => redis.url });
     prepared = await stack.prepare();
-    heraut = await Installation.start(prepared);
+    // Calls are held open here while a server is stopped, which may take longer than they last by default.
+    heraut = await Installation.start(prepared, { NOTIFICATION_REQUESTS_TIMEOUT: '45' });
     await heraut.setRetryPolicy(quickPolicy);
   });
 
