@@ -120,7 +120,9 @@ test('a notification that is under way is shown as it is now, without being read
 }) => {
   await page.clock.install();
   const channel = await heraut.createChannel();
-  await heraut.subscribe({ channel, url: receiver.url });
+  const subscriptionId = await heraut.subscribe({ channel, url: receiver.url });
+  // As long as the browser may need until it shows the row.
+  await heraut.api.call('PATCH', `/admin/v1/subscriptions/${subscriptionId}`, { body: { timeoutSeconds: 40 } });
   let deliver = () => {};
   receiver.next((_request, response) => (deliver = () => response.writeHead(204).end()));
   await heraut.publish(channel);
