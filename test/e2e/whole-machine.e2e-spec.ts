@@ -55,6 +55,7 @@ describe('an installation with PROCESSES=2', () => {
   const bothListen = () => eventually(() => listening().length === 2 && listening(), 'both processes to listen');
 
   it('shares the port between two processes, one of which dispatches, and writes one log without torn lines', async () => {
+    const outputBefore = heraut.api.output.length; // one that a test before has killed may have left half a line
     const [first, second] = await bothListen();
     const roles = new Map(log().map(({ event, pid, roles: of }) => [event === 'process.listening' ? pid : 0, of]));
     expect([roles.get(first), roles.get(second)].toSorted()).toEqual([
@@ -72,7 +73,7 @@ describe('an installation with PROCESSES=2', () => {
       );
       return accepting.size === 2 && published.every((id) => attempted.has(id));
     }, 'both to have accepted, and the log to be complete');
-    expect(heraut.api.output).toEqual([]);
+    expect(heraut.api.output.slice(outputBefore)).toEqual([]);
   });
 
   it.each(['SIGKILL', 'SIGTERM'] as const)(
