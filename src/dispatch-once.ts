@@ -24,6 +24,7 @@ import { warnOfNewer } from './infra/postgres/migrated-by-newer.js';
 import { Postgres } from './infra/postgres/postgres.js';
 import { connectionAdvice } from './infra/rabbitmq/connection-advice.js';
 import { DeliveryQueue, lanes } from './queue/delivery-queue.js';
+import { anyUndecided } from './ledger/end-sending.js';
 import { countHeld } from './ledger/measure.js';
 import { KeyRingRefused } from './secrets/key-ring.js';
 import { openSecrets } from './secrets/open-secrets.js';
@@ -58,6 +59,11 @@ class DispatchOnceModule {
 
 /** Between two looks at what is still in this process. */
 const betweenLooksMs = 20;
+/**
+ * From one look to the next. Where no other process runs, as between the lines of cron, only its own heartbeat can show
+ * that one that has not reported could have.
+ */
+const untilDecidedMs = 500;
 /** Beyond the time that one call may take: its outcome is written to the ledger, and the next look comes after that. */
 const patienceMs = 5000;
 
@@ -87,6 +93,7 @@ async function main(): Promise<void> {
   try {
     const { trouble } = queue;
     if (trouble !== undefined) throw new CannotConnect('RabbitMQ', trouble, connectionAdvice(trouble));
+    while (!stopping.signal.aborted && (await anyUndecided(postgres, 0))) await pause(untilDecidedMs);
     const { deliveries: recovered, failedRules } = await dispatcher.recover(stopping.signal);
     await app.get(ReplayRunner).stepAll(stopping.signal);
     const dispatched = await dispatcher.handOutDue(stopping.signal, (soFar) =>

@@ -9,7 +9,7 @@ import {
   type NotedEnding,
 } from '../ledger/end-of-subscription.js';
 import { forgetOrderEnding, freeLine, readOrderEndings } from '../ledger/end-of-order.js';
-import { endSending, sendingEnded } from '../ledger/end-sending.js';
+import { anyUndecided, endSending, sendingEnded } from '../ledger/end-sending.js';
 import { freeHeldExpired } from '../ledger/free-held.js';
 import { freeAfterLease } from '../ledger/free-after-lease.js';
 import { freeOfDeadProcesses } from '../ledger/free-of-dead-processes.js';
@@ -49,13 +49,19 @@ export function recoveryRules(
   ledgerNow: () => number,
   clock: Clock,
 ): RecoveryRule[] {
-  /** Up to the moment of the look. */
-  const sinceLastLook = (find: (sinceMs: number, limit: number) => Promise<number>) => {
+  /** Up to the moment of the look, unless that leaves some for a later one. */
+  const sinceLastLook = (
+    find: (sinceMs: number, limit: number) => Promise<number>,
+    leavesAny?: (sinceMs: number) => Promise<boolean>,
+  ) => {
     const looks = new SinceLastLook(ledgerNow);
     return async (stopping: AbortSignal) => {
-      const { count } = await looks.look(async (sinceMs, nowMs) =>
-        unlessFound(await inBatches((limit) => find(sinceMs, limit), stopping), nowMs),
-      );
+      const { count } = await looks.look(async (sinceMs, nowMs) => {
+        // Asked for before: afterwards it might be time for what was left.
+        const areLeft = await leavesAny?.(sinceMs);
+        const found = await inBatches((limit) => find(sinceMs, limit), stopping);
+        return areLeft ? { count: found, upToMs: undefined } : unlessFound(found, nowMs);
+      });
       return count;
     };
   };
@@ -75,11 +81,14 @@ export function recoveryRules(
       // At most once: the process that claimed it died, or did not report in time. It becomes unknown, and is not sent
       // again.
       name: 'sending-ended',
-      run: sinceLastLook(async (sinceMs, limit) => {
-        const ended = await endSending(postgres, sinceMs, limit);
-        events.reportDead(ended.map((key) => ({ ...key, state: 'unknown', reason: sendingEnded })));
-        return ended.length;
-      }),
+      run: sinceLastLook(
+        async (sinceMs, limit) => {
+          const ended = await endSending(postgres, sinceMs, limit);
+          events.reportDead(ended.map((key) => ({ ...key, state: 'unknown', reason: sendingEnded })));
+          return ended.length;
+        },
+        (sinceMs) => anyUndecided(postgres, sinceMs),
+      ),
     },
     {
       // A subscription was deleted or disabled; the transaction that did so left its deliveries to this rule.

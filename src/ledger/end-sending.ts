@@ -1,18 +1,27 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
-import { deadProcesses } from '../liveness/heartbeat.service.js';
+import { anySteadyFor, deadProcesses } from '../liveness/heartbeat.service.js';
 import { keyOf, sameDelivery, type DeliveryKey, type KeyRow } from './delivery.js';
 import { unknownCounted } from './ledger.counters.js';
 
 /** For the operator who finds one unknown. */
 export const sendingEnded = 'the worker ended, or could not report, after it had the right to send';
 
+/**
+ * Within that time of an outage, or of a jump of Postgres' clock, the workers that live have reported the calls that
+ * ended meanwhile: a statement may have to reach its time limit first (DATABASE_TIMEOUT, 15 s by default), and is
+ * repeated after two seconds at most.
+ */
+const haveReported = anySteadyFor(20_000);
+
+/** Of claimed deliveries, those whose time is over after that moment. */
+const claimedUntil = `state = 'sending' AND next_at >= to_timestamp($since_ms::float8 / 1000)`;
+
 export const endItems = statement(
   'end-sending',
   `WITH ended AS MATERIALIZED (
      SELECT notification_id, subscription_id FROM delivery
-     WHERE state = 'sending' AND next_at >= to_timestamp($since_ms::float8 / 1000)
-       AND (next_at <= now() OR process = ANY (${deadProcesses}))
+     WHERE ${claimedUntil} AND (next_at <= now() AND ${haveReported} OR process = ANY (${deadProcesses}))
      LIMIT $limit FOR UPDATE SKIP LOCKED
    )
    UPDATE delivery d SET
@@ -23,8 +32,8 @@ export const endItems = statement(
 );
 
 /**
- * Ends at-most-once deliveries that were claimed, and whose process died or did not report in time: it will never be
- * known whether they arrived, so they are not sent again.
+ * Ends at-most-once deliveries that were claimed, and whose process died or did not report in time, although it could:
+ * it will never be known whether they arrived, so they are not sent again.
  * @param sinceMs milliseconds since 1970, by Postgres' clock: of claims that end after that
  * @returns which
  */
@@ -32,4 +41,20 @@ export async function endSending(postgres: Postgres, sinceMs: number, limit: num
   const rows = await postgres.query<KeyRow>(endItems, { since_ms: sinceMs, limit });
   unknownCounted.inc(rows.length);
   return rows.map(keyOf);
+}
+
+export const findUndecided = statement(
+  'sending-undecided',
+  `SELECT NOT ${haveReported} AND EXISTS (
+     SELECT FROM delivery WHERE ${claimedUntil} AND next_at <= now() AND process <> ALL (${deadProcesses})
+   ) AS is_any`,
+);
+
+/**
+ * Whether the time of claimed deliveries is over, while their processes may live and not have been able to report.
+ * @param sinceMs as above
+ */
+export async function anyUndecided(postgres: Postgres, sinceMs: number): Promise<boolean> {
+  const [row] = await postgres.query<{ is_any: boolean }>(findUndecided, { since_ms: sinceMs });
+  return row!.is_any;
 }

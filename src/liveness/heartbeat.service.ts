@@ -56,6 +56,13 @@ const end = statement('process-ended', `UPDATE process SET ${hasEnded}, steady_s
 export const endAllProcesses = statement('processes-ended', `UPDATE process SET ${hasEnded}`);
 
 /**
+ * Whether some process has been seen alive for so long, without a gap, and still is: then Postgres was within reach of
+ * others as well.
+ */
+export const anySteadyFor = (ms: number): string =>
+  `EXISTS (SELECT FROM process WHERE ${beatRecently} AND steady_since <= now() - interval '${ms} ms')`;
+
+/**
  * The ids of the processes that are dead, as an array for a statement. A process whose row has expired is dead only if
  * another one has been seen alive all that time, and still is: while Postgres is out of reach nobody can show signs of
  * life, and when it is back the first process to ask would find all others dead, whose deliveries are on their way. An
@@ -64,9 +71,8 @@ export const endAllProcesses = statement('processes-ended', `UPDATE process SET 
  * within two seconds, and is seen to be steady ten seconds later.
  */
 export const deadProcesses = `ARRAY(
-  SELECT id FROM process WHERE ${hasEnded} OR (expires_at <= now() OR expires_at > ${notPlanned}) AND EXISTS (
-    SELECT FROM process WHERE ${beatRecently} AND steady_since <= now() - interval '${lifetimeMs} ms'
-  )
+  SELECT id FROM process WHERE ${hasEnded} OR (expires_at <= now() OR expires_at > ${notPlanned})
+    AND ${anySteadyFor(lifetimeMs)}
 )`;
 
 /**

@@ -153,6 +153,29 @@ describe('one run of the dispatcher', () => {
     expect(receiver.notifications.map(({ headers }) => headers['webhook-id'])).toEqual(published);
   });
 
+  it('waits until it may end what a run that was killed was sending, where no other process runs', async () => {
+    await begin(real, [], { AMQP_URL: '' });
+    const ledger = await TestLedger.open(prepared.settings); // migrates
+    const [claimed] = await ledger.accept();
+    await ledger.claims.claim(claimed!, 10_000);
+    await ledger.age([claimed!], 3_600_000);
+    await ledger.sql(
+      "INSERT INTO process (id, roles, expires_at) VALUES ($1, '{worker,dispatcher}', now() - interval '1 hour')",
+      [ledger.heartbeat.processId],
+    );
+    const { ended } = start(prepared.settings);
+    let isOver = false;
+    void ended.then(() => (isOver = true));
+    await eventually(async () => {
+      // Its heartbeat has been seen for long.
+      await ledger.sql("UPDATE process SET steady_since = now() - interval '1 minute' WHERE expires_at > now()");
+      return isOver;
+    }, 'the run to end');
+    doneBy(await ended);
+    expect(await ledger.state(claimed!)).toBe('unknown');
+    await ledger.close();
+  });
+
   it('goes on until a slow receiver has all that was held for it, and leaves what is paused', async () => {
     await begin(real, ['api,worker']);
     const published = await publishTo(['a', 'b'], 100, async () => {

@@ -139,6 +139,7 @@ describe('dead letters', () => {
     const [delivery] = await test.accept();
     await test.claims.claim(delivery!, 10_000);
     await test.age([delivery!], hourMs);
+    await (await test.startProcess()).witness();
     await apply('sending-ended');
     expect(reported).toEqual([
       { ...dead(delivery!.subscriptionId, 'unknown', sendingEnded, 1), notificationId: delivery!.notificationId },

@@ -442,6 +442,7 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
       'sending-ended': async () => {
         await test.accept(2000);
         await test.sql(`UPDATE delivery SET state = 'sending', queued_at = NULL, next_at = now()`);
+        await (await test.startProcess()).witness();
       },
       'subscription-ended': async () => void (await endingSubscription(2000)),
       'held-dropped': async () => {
@@ -487,6 +488,18 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
       expect([rule.name, found]).toEqual([rule.name, 1000]);
       expect([rule.name, await process.dispatcher.apply(rule, running)]).toEqual([rule.name, 1000]);
     }
+  });
+
+  it('ends claims whose time was over in an outage, however long it was, once their workers could report', async () => {
+    const [claimed] = await test.accept();
+    await test.claims.claim(claimed!, 10_000);
+    await test.age([claimed!], hourMs);
+    await test.sql('UPDATE process SET steady_since = now()'); // all have just reached Postgres again
+    expect(await process.recover()).toBe(0);
+    expect(await test.state(claimed!)).toBe('sending');
+    await (await test.startProcess()).witness();
+    expect(await process.recover()).toBe(1);
+    expect(await test.state(claimed!)).toBe('unknown');
   });
 
   describe('when a subscription has been deleted or disabled', () => {

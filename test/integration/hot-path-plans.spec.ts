@@ -7,7 +7,7 @@ import { asOnHotPath } from '../../src/infra/postgres/session-settings.js';
 import { claimItems, findStillClaimed } from '../../src/ledger/claim-sending.service.js';
 import { dropItems, forgetDropItem, newestHeldItem } from '../../src/ledger/drop-held.js';
 import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscription.js';
-import { endItems } from '../../src/ledger/end-sending.js';
+import { endItems, findUndecided } from '../../src/ledger/end-sending.js';
 import { freeItems as freeAfterLease } from '../../src/ledger/free-after-lease.js';
 import { freeItems as freeOfDeadProcesses } from '../../src/ledger/free-of-dead-processes.js';
 import { findQueued, freeItems as freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
@@ -50,6 +50,7 @@ const finders = [
   freeQueuedBefore,
   findQueued,
   endItems,
+  findUndecided,
   findLeftItems,
 ];
 /** The statements that are given deliveries, each for the day of those. */
@@ -200,6 +201,7 @@ describe('a statement about deliveries', () => {
           `Index Only Scan delivery_queued (${since('queued_at')} AND (queued_at < (now() - ($2 * '00:00:00.001'::interval))))`,
         ],
         'end-sending': [`Index Scan delivery_sending ${since('next_at')}`, byKey('ended')],
+        'sending-undecided': [`Index Scan delivery_sending (${since('next_at')} AND (next_at <= now()))`],
         'find-turns-left': [
           `Index Scan delivery_turn_left (${since('ended_at')} AND (ended_at <= (now() - ($2 * '00:00:00.001'::interval))))`,
         ],

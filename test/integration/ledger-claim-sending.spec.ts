@@ -5,7 +5,7 @@ import type { Postgres } from '../../src/infra/postgres/postgres.js';
 import type { Statement, Values } from '../../src/infra/postgres/statement.js';
 import { cancel } from '../../src/ledger/cancel.js';
 import { SendingClaims } from '../../src/ledger/claim-sending.service.js';
-import { endSending } from '../../src/ledger/end-sending.js';
+import { anyUndecided, endSending } from '../../src/ledger/end-sending.js';
 import { freeAfterLease } from '../../src/ledger/free-after-lease.js';
 import { freeOfDeadProcesses } from '../../src/ledger/free-of-dead-processes.js';
 import { freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
@@ -44,8 +44,8 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
   /** How long the process that claims counts as alive. */
   const live = async (interval: string): Promise<void> => {
     await test.sql(
-      `INSERT INTO process (id, roles, expires_at) VALUES ($1, '{worker}', now() + $2::interval)
-       ON CONFLICT (id) DO UPDATE SET expires_at = EXCLUDED.expires_at`,
+      `INSERT INTO process (id, roles, expires_at, steady_since)
+       VALUES ($1, '{worker}', now() + $2::interval, now() - interval '1 hour') ON CONFLICT (id) DO UPDATE SET expires_at = EXCLUDED.expires_at`,
       [test.heartbeat.processId, interval],
     );
   };
@@ -170,6 +170,26 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     expect(await test.state(delivery)).toBe('unknown');
     await test.settlements.settle({ ...delivered(delivery), from: 'sending' as const });
     expect(await test.state(delivery)).toBe('delivered');
+  });
+
+  it('ends with what its process says, not by its time, where that was over while nobody reached Postgres', async () => {
+    const [reported, neverReported] = [await accept(), await accept()];
+    await Promise.all([claim(reported), claim(neverReported)]);
+    await test.age([reported, neverReported], 60_000);
+    const steadyFor = (interval: string) =>
+      test.sql('UPDATE process SET steady_since = now() - $1::interval', [interval]);
+    const isUndecided = () => anyUndecided(test.postgres, 0);
+    await steadyFor('0'); // it has just reached Postgres again
+    expect([await endSending(test.postgres, 0, 100), await isUndecided()]).toEqual([[], true]);
+    await steadyFor('19 s');
+    expect([await endSending(test.postgres, 0, 100), await isUndecided()]).toEqual([[], true]);
+    await test.settlements.settle({ ...retried(reported, 0), from: 'sending' as const });
+    expect(await test.state(reported)).toBe('waiting');
+    await steadyFor('20 s');
+    expect([await isUndecided(), await endSending(test.postgres, 0, 100)]).toMatchObject([
+      false,
+      [{ notificationId: neverReported.notificationId }],
+    ]);
   });
 
   it('lasts as long as the call may take, which differs from subscription to subscription', async () => {

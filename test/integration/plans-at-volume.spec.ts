@@ -48,7 +48,7 @@ import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscript
 import { cancelItems } from '../../src/ledger/cancel-erased.js';
 import { eraseAnswersItems, eraseAnswersOfItems, eraseTextItems, judgeItems } from '../../src/ledger/erase-bodies.js';
 import { endManyItems } from '../../src/ledger/end-many.js';
-import { endItems as endSending } from '../../src/ledger/end-sending.js';
+import { endItems as endSending, findUndecided } from '../../src/ledger/end-sending.js';
 import { freeItems as freeAfterLease } from '../../src/ledger/free-after-lease.js';
 import { freeItems as freeOfDeadProcesses } from '../../src/ledger/free-of-dead-processes.js';
 import { findQueued, freeItems as freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
@@ -272,6 +272,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     [freeOfDeadProcesses, { limit: 1000 }],
     [freeAfterLease, { since_ms: 0, limit: 1000 }],
     [endSending, { since_ms: 0, limit: 1000 }],
+    [findUndecided, { since_ms: 0 }],
     [freeQueuedBefore, { since_ms: 0, before_ms: Date.now() - dayMs, limit: 1000 }],
     [findQueued, { since_ms: 0, ms: dayMs }],
     [endOfSubscription, { subscription: ending, version: 1, limit: 1000 }],
@@ -737,6 +738,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       const looks: [Statement, Values][] = [
         [freeAfterLease, { limit: 1000 }],
         [endSending, { limit: 1000 }],
+        [findUndecided, {}],
         [findQueued, { ms: upTo }],
         [freeQueuedBefore, { before_ms: Date.now() - upTo, limit: 1000 }],
         [findLeftItems, { for_ms: upTo, limit: 1000 }],
