@@ -8,7 +8,7 @@ import { Enqueuer } from '../queue/enqueuer.service.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { QueuePosition } from '../queue/queue-position.service.js';
 import { onceEach } from './once-each.js';
-import { recoveryRules, type RecoveryRule } from './recovery-rules.js';
+import { passAllTurnsLeft, recoveryRules, type RecoveryRule } from './recovery-rules.js';
 import { SinceLastLook, type Looked } from '../ledger/since-last-look.js';
 
 /**
@@ -127,8 +127,8 @@ export class Dispatcher {
   }
 
   /**
-   * Applies every rule once, and has line up what is due. One that fails is reported, and does not keep the next from
-   * running.
+   * Applies every rule once, passes on the turns of what they ended, and has line up what is due. One that fails is
+   * reported, and does not keep the next from running.
    */
   async recover(stopping: AbortSignal): Promise<Recovered> {
     let deliveries = 0;
@@ -136,7 +136,11 @@ export class Dispatcher {
       name: rule.name,
       run: async () => void (deliveries += await this.apply(rule, stopping)),
     }));
-    const tasks = [...rules, { name: 'line-up', run: () => this.lineUp(stopping) }];
+    const tasks = [
+      ...rules,
+      { name: 'turns-of-ended', run: async () => void (deliveries += await passAllTurnsLeft(this.postgres, stopping)) },
+      { name: 'line-up', run: () => this.lineUp(stopping) },
+    ];
     const failedRules = await onceEach(tasks, ({ run }) => run(), this.logger, stopping);
     return { deliveries, failedRules };
   }

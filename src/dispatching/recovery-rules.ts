@@ -109,11 +109,7 @@ export function recoveryRules(
       // It ended without a worker, or the worker did not come to pass its turn on: others about the same object wait
       // for that.
       name: 'turn-not-passed',
-      run: sinceLastLook(async (sinceMs, limit) => {
-        const left = await findTurnsLeft(postgres, sinceMs, passingSlackMs, limit);
-        await passTurns(postgres, left, { state: 'waiting', delayMs: 0 });
-        return left.length;
-      }),
+      run: sinceLastLook((sinceMs, limit) => passTurnsLeft(postgres, sinceMs, passingSlackMs, limit)),
     },
     {
       // A subscription keeps order no more; what is in line for it goes.
@@ -162,6 +158,20 @@ export function recoveryRules(
     },
   ];
 }
+
+/** Of deliveries that ended so long ago. @returns how many */
+async function passTurnsLeft(postgres: Postgres, sinceMs: number, forMs: number, limit: number): Promise<number> {
+  const left = await findTurnsLeft(postgres, sinceMs, forMs, limit);
+  await passTurns(postgres, left, { state: 'waiting', delayMs: 0 });
+  return left.length;
+}
+
+/**
+ * For a round that is not followed by another: the turns of what the rules have just ended as well. A worker may be
+ * about to pass on some of them itself, which does no harm.
+ */
+export const passAllTurnsLeft = (postgres: Postgres, stopping: AbortSignal): Promise<number> =>
+  inBatches((limit) => passTurnsLeft(postgres, 0, 0, limit), stopping);
 
 /** Of what a rule finds some may be left: a turn that found nobody in a hundred places. */
 const unlessFound = (count: number, upToMs: number): Looked => ({ count, upToMs: count === 0 ? upToMs : undefined });

@@ -153,6 +153,25 @@ describe('one run of the dispatcher', () => {
     expect(receiver.notifications.map(({ headers }) => headers['webhook-id'])).toEqual(published);
   });
 
+  it('sends the next about an object in the run that ends the one before it as unknown', async () => {
+    await begin(real, ['api'], { AMQP_URL: '' });
+    const channel = await heraut.createChannel();
+    const subscription = await heraut.subscribe({ channel, url: receiver.url });
+    const body = { ordering: 'per-object', deliveryGuarantee: 'at-most-once' };
+    const { status } = await heraut.api.call('PATCH', `/admin/v1/subscriptions/${subscription}`, { body });
+    expect(status).toBe(200);
+    const [first, second] = [await heraut.publish(channel), await heraut.publish(channel)];
+    const ledger = await TestLedger.open(prepared.settings);
+    await ledger.sql("INSERT INTO process (id, roles, expires_at) VALUES ('killed', '{worker}', '-infinity')");
+    await ledger.sql(
+      `UPDATE delivery SET state = 'sending', process = 'killed', next_at = now() + interval '1 hour' WHERE state = 'waiting'`,
+    );
+    expect(dispatchedBy(await dispatch(prepared.settings))).toBe(1);
+    const stateOf = ({ id }: Published) => ledger.state({ notificationId: id, subscriptionId: subscription });
+    expect([await stateOf(first), await stateOf(second)]).toEqual(['unknown', 'delivered']);
+    await ledger.close();
+  });
+
   it('waits until it may end what a run that was killed was sending, where no other process runs', async () => {
     await begin(real, [], { AMQP_URL: '' });
     const ledger = await TestLedger.open(prepared.settings); // migrates
