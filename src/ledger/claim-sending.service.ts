@@ -134,7 +134,9 @@ export class SendingClaims {
    *   answered; undefined: none can have arrived, as far as the ledger knows
    */
   async endOfEarlier(delivery: Delivery): Promise<EndOfEarlier | undefined> {
-    return delivery.failures === 0 ? undefined : this.looks.add(delivery);
+    // A call of a generation that was handed out anew is kept, and not counted. After an operator's retry it may be of
+    // the series before, which the ledger does not tell apart.
+    return delivery.failures === 0 && delivery.replays > 0 ? undefined : this.looks.add(delivery);
   }
 
   private async lookTogether(batch: Delivery[]): Promise<(EndOfEarlier | undefined)[]> {

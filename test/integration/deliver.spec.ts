@@ -30,7 +30,7 @@ import type { Attempt, Outcome } from '../../src/ledger/settle.service.js';
 import type { Subscription } from '../../src/subscriptions/subscription.js';
 import type { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { storeAdapters, type OpenStore } from '../support/idempotency-stores.js';
-import { attemptNumber, TestLedger } from '../support/ledger.js';
+import { attemptNumber, retried, TestLedger } from '../support/ledger.js';
 import { eventually } from '../support/eventually.js';
 import { answered } from '../support/responses.js';
 import { real, type PreparedStack } from '../support/stacks.js';
@@ -345,6 +345,21 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       await run(again);
       expect([calls, await test.row(again)]).toMatchObject([1, { state, attempts: 1 }]);
       expect(await keyOf(again)).toBe('acquired');
+    });
+
+    it('is not sent again where the result of an earlier call came after it was handed out anew', async () => {
+      const [delivery] = await test.accept();
+      await putBack(test.postgres, [delivery!], 0);
+      const again = await handOut();
+      await test.settlements.settle(retried(delivery!, 0));
+      expect(await test.row(again)).toMatchObject({ state: 'queued', failures: 0 });
+      switchOver();
+      outcome = delivered;
+      await run(again);
+      expect([calls, await test.state(again)]).toEqual([0, 'failed']);
+      await retryNow(test.postgres, again);
+      await run(await handOut());
+      expect([calls, await test.state(again)]).toEqual([1, 'delivered']);
     });
 
     it('is sent where no earlier call had left, and its key is free after that', async () => {
