@@ -846,9 +846,9 @@ describe('a receiver that says it is gone', () => {
     expect((await admin.api.patch(`/abonnement/${gone.id}`, {})).status).toBe(400);
     expect((await admin.get(`${path}/${gone.id}`)).json.disabledAt).not.toBeNull();
     receiver.always(protectedReceiver);
-    const probes = receiver.requests.length;
+    const proofs = receiver.requests.length;
     expect((await admin.api.patch(`/abonnement/${gone.id}`, {})).status).toBe(200);
-    expect(receiver.requests.length).toBeGreaterThan(probes);
+    expect(receiver.requests.length).toBeGreaterThan(proofs);
     await becomes(await publish(gone), 'delivered');
   });
 

@@ -290,7 +290,7 @@ describe('a delivery', () => {
 
   it('waits without using up an attempt while the token endpoint is in trouble', async () => {
     const subscribed = await subscribe({ credentials: { authorization: oauth2() } });
-    // Its token is known already, from the probe; another secret has none.
+    // Its token is known already, from the proof; another secret has none.
     endpoint.answer = (response) => response.writeHead(503).end();
     await change(subscribed.id, { authorization: oauth2() });
     const notification = await publish(subscribed);
@@ -307,7 +307,7 @@ describe('a delivery', () => {
     expect(received(notification).headers.authorization).toMatch(/^Bearer token-/);
   });
 
-  it('is not begun where there is no token for the probe, and the subscriber is not told what answers where', async () => {
+  it('is not begun where there is no token for the proof, and the subscriber is not told what answers where', async () => {
     endpoint.answer = (response) => response.writeHead(401).end('{"error":"invalid_client"}');
     const reason = 'was not called: no token could be had for it.';
     await expect(subscribe({ credentials: { authorization: oauth2() } })).rejects.toThrow(reason);

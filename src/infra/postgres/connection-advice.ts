@@ -20,7 +20,7 @@ const advices: Record<string, string> = {
   '3D000': 'The database is not there: CREATE DATABASE … OWNER …, or correct DATABASE_URL.',
   '42P05': pooledByTransaction,
   // Tables on which a user has no rights at all are hidden from it in information_schema, so they seem to be missing.
-  '42P07': `It is there already, and this user cannot see it. ${ownTables} If it is another program’s, give Heraut a database of its own.`,
+  '42P07': `It is there already. If it is another program’s, give Heraut a database of its own. ${ownTables}`,
   '42501': `This user may not: GRANT CONNECT ON DATABASE … TO it and GRANT USAGE, CREATE ON SCHEMA … TO it, or make it the owner. ${ownTables}`,
   '53100': 'Its disk is full: make room there, and start again.',
   '53300': 'Postgres has no connection left: raise max_connections, or lower DATABASE_POOL_SIZE or PROCESSES.',
