@@ -42,7 +42,10 @@ describe('a configuration that changes hundreds of subscriptions', () => {
   const ids = Array.from({ length: count }, () => randomUUID() as string);
   const [alone, withKey] = [randomUUID() as string, ids[100]!];
 
-  const configured = (subscriptions: object[]) => ({ channels: [{ name: channel }], subscriptions });
+  const configured = (subscriptions: object[]) => ({
+    channels: [{ name: channel, filters: ['a', 'b'] }],
+    subscriptions,
+  });
   const appliedNow = (configuration: object) => admin.api.app.get(ConfigurationService).apply(configuration, false);
 
   const trail = async (id: string) => {

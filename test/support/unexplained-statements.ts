@@ -192,6 +192,7 @@ export const rawText: Readonly<Record<string, readonly string[]>> = {
   ],
   'sets up connections, and migrates': [
     'src/infra/postgres/migrated-by-newer.ts',
+    'src/infra/postgres/migration-turn.ts',
     'src/infra/postgres/open-server.ts',
     'src/infra/postgres/postgres.ts',
     'src/infra/postgres/read-aside.ts',
