@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { collectDefaultMetrics, Gauge, register, type Metric } from 'prom-client';
+import { slotMs, Standstills } from '../standstills.js';
 
 // Once for the whole process, as the counters of each capability.
 collectDefaultMetrics();
@@ -25,22 +26,18 @@ for (const [name, aggregator] of Object.entries(aggregators)) {
 // Not by prom-client's percentiles: those are of samples, a standstill is one of them however long it is, and an idle
 // process takes a hundred a second. And its maximum begins anew at each read: of several who read, each would get the
 // standstills since another one did.
-const [slotMs, slots] = [5000, 12];
 const lag = monitorEventLoopDelay({ resolution: 20 });
 lag.enable();
-/** By slot, so that those who read often make it no larger. */
-const longest = new Map<number, number>();
+const standstills = new Standstills(lag, () => performance.now());
+// After a standstill many timers are late, and this one may be before the one that measures it: in `setImmediate` both
+// are done.
+setInterval(() => setImmediate(() => standstills.endSlot()), slotMs).unref();
 const longestLately = new Gauge({
   name: 'heraut_longest_standstill_seconds',
   help: 'The longest that the process did not get to its work within the last minute; of several processes the largest.',
   aggregator: 'max',
   collect() {
-    const slot = Math.floor(performance.now() / slotMs);
-    const soFar = longest.get(slot);
-    longest.set(slot, Math.max(soFar ?? 0, lag.max / 1e9));
-    if (soFar === undefined) lag.reset(); // not at each read: what goes on at that moment is lost
-    for (const old of longest.keys()) if (old <= slot - slots) longest.delete(old);
-    longestLately.set(Math.max(...longest.values()));
+    longestLately.set(standstills.longest());
   },
 });
 
