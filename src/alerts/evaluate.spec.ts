@@ -174,7 +174,7 @@ describe('the rules of alerts', () => {
       parts: { after?: string; upTo?: string } = {},
     ): Partial<Observation> => ({ now, notMade: { found, after: parts.after, upTo: parts.upTo } });
     const subscriptions = [subscription('a')];
-    const known = { subscriptions, memory: { notMadeSince: start } };
+    const known = { subscriptions, memory: { notMadeSince: start, notMadeFirst: { a: start } } };
 
     it('tell of one after the time of the rule, with the reason', () => {
       expect(look(seen(at(afterMs - 1), [notMade(at(0))]), known).findings).toEqual([]);
@@ -197,6 +197,48 @@ describe('the rules of alerts', () => {
       expect(look(seen(at(afterMs), [notMade(at(1))]), { subscriptions, memory }).findings).toEqual([]);
       const over = look(seen(at(afterMs), []), { subscriptions, memory }).memory;
       expect(look(seen(at(afterMs + 1), old), { subscriptions, memory: over }).findings).toEqual([]);
+    });
+
+    it('count no time in which only calls for other subscriptions were not made', () => {
+      const both = { subscriptions: [...subscriptions, subscription('b')], memory: known.memory };
+      const later = at(3 * afterMs);
+      const yesterday = notMade(at(-86_400_000), 'b');
+      const first = look(seen(later, [notMade(at(0)), yesterday]), both);
+      expect(first.findings).toMatchObject([{ subject: 'subscription/a', since: at(0) }]);
+      const tenMinutesOn = { ...both, memory: first.memory };
+      const second = look(seen(at(4 * afterMs), [notMade(at(0)), yesterday]), tenMinutesOn);
+      expect(second.findings).toMatchObject([
+        { subject: 'subscription/a', since: at(0) },
+        { subject: 'subscription/b', since: later },
+      ]);
+      const madeAgain = look(seen(at(4 * afterMs), [notMade(at(0))]), { ...both, memory: second.memory }).memory;
+      expect(madeAgain.notMadeFirst).toEqual({ a: start });
+    });
+
+    it('remember those that other rounds see, and count from the first call of all for those that are too many', () => {
+      const memory = { notMadeSince: start, notMadeFirst: { a: start, c: start } };
+      const part = look(seen(at(1), [notMade(at(0), 'd')], { after: 'b', upTo: 'd' }), { subscriptions, memory });
+      expect(part.memory.notMadeFirst).toEqual({ a: start, d: start + 1 });
+      const full = Object.fromEntries(Array.from({ length: mostSubjects }, (_, nr) => [`m${nr}`, start]));
+      const given = { subscriptions, memory: { notMadeSince: start, notMadeFirst: full } };
+      const found = look(seen(at(afterMs), [notMade(at(-1))], { upTo: 'a' }), given);
+      expect(found.memory.notMadeFirst).toEqual(full);
+      expect(found.findings).toMatchObject([{ subject: 'subscription/a', since: at(0) }]);
+    });
+
+    it('go on while one is not made, also where that is a new one', () => {
+      const open = ['calls-not-made subscription/a'];
+      const observed = seen(at(2 * afterMs), [notMade(at(2 * afterMs - 1))]);
+      expect(look(observed, { ...known, open }).findings).toHaveLength(1);
+      expect(look(observed, known).findings).toEqual([]);
+    });
+
+    it('count from now on after Postgres’ clock was set back', () => {
+      const memory = { notMadeSince: start + 1, notMadeFirst: { a: start + 1 } };
+      expect(look(seen(at(0), [notMade(at(0))]), { subscriptions, memory }).memory).toMatchObject({
+        notMadeSince: start,
+        notMadeFirst: { a: start },
+      });
     });
 
     it('do not begin anew while others are made, where a round sees a part of very many', () => {

@@ -4,7 +4,14 @@ import type { Subscription } from '../subscriptions/subscription.js';
 import { keyOf, type Alert, type Finding } from './alert.js';
 import type { AlertRules, RuleName } from './alert-rules.js';
 import { shareOut } from './fair-share.js';
-import type { DeadOfSubscription, FailingSubscription, OldestDue, OpenFor, Part } from './look.js';
+import {
+  mostSubjects,
+  type DeadOfSubscription,
+  type FailingSubscription,
+  type OldestDue,
+  type OpenFor,
+  type Part,
+} from './look.js';
 import type { BacklogSample, Memory } from './memory.js';
 import type { NotMadeFor } from './not-made.js';
 
@@ -65,6 +72,7 @@ export function evaluate(
     ...(observed.failing?.upTo !== undefined && { failingUpTo: observed.failing.upTo }),
     ...(observed.notMade?.upTo !== undefined && { notMadeUpTo: observed.notMade.upTo }),
     ...(callsNotMadeSince !== undefined && { notMadeSince: callsNotMadeSince }),
+    ...(observed.notMade && { notMadeFirst: notMadeFirst(observed.now, observed.notMade, before.notMadeFirst ?? {}) }),
     ...(observed.disk && { disk: observed.disk }),
   };
   const { deadLetters, oldestDue, endpointOpen, backlogGrowing, roleMissing, ledgerDisk, subscriptionDisabled } = rules;
@@ -89,9 +97,7 @@ export function evaluate(
       ...(roleMissing.isEnabled ? missingFound(rules, observed, memory.missingSince!) : []),
       ...(ledgerDisk.isEnabled ? diskFound(rules, observed) : []),
       ...(observed.failing ? shared(failingFound(observed, observed.failing, subscriptions)) : []),
-      ...(observed.notMade && callsNotMadeSince !== undefined
-        ? shared(notMadeFound(rules, observed, observed.notMade, callsNotMadeSince, subscriptions))
-        : []),
+      ...(observed.notMade ? shared(notMadeFound(rules, observed, observed.notMade, memory, subscriptions, open)) : []),
       ...(subscriptionDisabled.isEnabled ? shared(disabledFound(subscriptions)) : []),
     ],
     memory,
@@ -156,25 +162,38 @@ function notMadeSince({ now, notMade }: Observation, before: number | undefined)
   return notMade.after === undefined ? undefined : before;
 }
 
+/** When a round first saw each of them, of as many as a round looks at. Those that are not made no more begin anew. */
+function notMadeFirst(now: Date, part: Part<NotMadeFor>, before: NonNullable<Memory['notMadeFirst']>) {
+  const at = now.getTime();
+  const found = part.found.map(({ subscriptionId }) => subscriptionId);
+  const unseen = Object.keys(before).filter((id) => !isWithin(part, subjectOf(id)));
+  // Those known first: one for which there is no room any more would seem to have begun long ago.
+  const ids = [...unseen, ...found.filter((id) => id in before), ...found.filter((id) => !(id in before))];
+  return Object.fromEntries(ids.slice(0, mostSubjects).map((id) => [id, Math.min(before[id] ?? at, at)]));
+}
+
 /**
- * Since its notification was accepted, or since calls have not been made for anybody: when a call for it was first not
- * made is stored nowhere, and one that was scheduled, or waited for something else, is older than the trouble.
+ * Since its notification was accepted, or since a round first saw that calls for the subscription are not made: when
+ * that began is stored nowhere, and a notification that was scheduled, or waited for something else, is older than the
+ * trouble. Of more subscriptions than are remembered: since calls have not been made for anybody. Once open it stays so
+ * while a call for it is not made.
  */
 function notMadeFound(
   { callsNotMade: { afterSeconds } }: AlertRules,
   { now }: Observation,
   { found }: Part<NotMadeFor>,
-  anySince: number,
+  { notMadeFirst: first = {}, notMadeSince: anySince = now.getTime() }: Memory,
   subscriptions: KnownSubscriptions,
+  open: ReadonlySet<string>,
 ): Finding[] {
   return found.flatMap((each): Finding[] => {
     const subscription = subscriptions.find(each.subscriptionId);
-    const since = Math.max(timeOfId(each.oldestNotificationId), anySince);
     if (!subscription || subscription.pausedAt || subscription.disabledAt) return [];
-    if (now.getTime() - since < afterSeconds * 1000) return [];
+    const key = { rule: 'calls-not-made', subject: subjectOf(subscription.id) } as const;
+    const since = Math.max(timeOfId(each.oldestNotificationId), first[subscription.id] ?? anySince);
+    if (!open.has(keyOf(key)) && now.getTime() - since < afterSeconds * 1000) return [];
     const { count, reason } = each;
-    const details = { ...aboutSubscription(subscription), count, reason };
-    return [{ rule: 'calls-not-made', subject: subjectOf(subscription.id), since: new Date(since), details }];
+    return [{ ...key, since: new Date(since), details: { ...aboutSubscription(subscription), count, reason } }];
   });
 }
 

@@ -23,6 +23,8 @@ export interface Memory {
   notMadeUpTo?: string | undefined;
   /** Since when there has been any such subscription. */
   notMadeSince?: number;
+  /** The same by subscription, of as many as a round looks at. */
+  notMadeFirst?: Partial<Record<string, number>>;
   /** To ask for the size reads the size of each file. */
   disk?: { at: number; bytes: number };
 }
