@@ -3,7 +3,7 @@ import { storable } from '../infra/http/input-parts.js';
 import { nextCursor, pageQuery } from '../infra/http/page-query.js';
 import { ruleNames } from './alert-rules.js';
 import type { Alert } from './alert.js';
-import { describeNews, runbookOf, titles } from './describe-news.js';
+import { describeNews, runbookOf, titleOf } from './describe-news.js';
 import type { Tried } from './note-sender.service.js';
 
 export interface AlertPage {
@@ -15,7 +15,7 @@ export interface AlertPage {
 export const alertOutput = z
   .strictObject({
     id: z.string().describe('Rises from alert to alert.'),
-    rule: z.enum(ruleNames),
+    rule: z.enum(ruleNames).describe('A newer version that runs beside this one, or did, may have others.'),
     subject: z.string().describe('Kind and id, such as `subscription/<uuid>`, `endpoint/<address>`, `role/worker`.'),
     since: z.iso.datetime().describe('When the trouble began, as far as is known.'),
     openedAt: z.iso.datetime(),
@@ -93,7 +93,7 @@ export const alertToShow = (alert: Alert): z.output<typeof alertOutput> => ({
   openedAt: alert.openedAt.toISOString(),
   resolvedAt: alert.resolvedAt?.toISOString() ?? null,
   toldAt: (alert.isNoted && alert.notedAt?.toISOString()) || null,
-  title: titles[alert.rule],
+  title: titleOf(alert.rule),
   ...describeNews(alert, 'operator'),
   runbook: runbookOf(alert.rule),
   details: { ...alert.details },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeNews } from './describe-news.js';
+import { describeNews, titleOf } from './describe-news.js';
 
 describe('a description of an alert', () => {
   const about = { subscriptionId: 'the-id', owner: 'zaken', receiver: 'https://receiver.example' };
@@ -15,5 +15,16 @@ describe('a description of an alert', () => {
     const details = { ...about, count: 1, newestNotificationId: 'n', reason: null };
     const { toDo } = describeNews({ rule: 'dead-letters', details, since: new Date(0) }, 'operator');
     expect(toDo).toContain('heraut replay start --subscription the-id.');
+  });
+
+  it('is there also where a newer version has the rule', () => {
+    const news = { rule: 'of-tomorrow' as never, details: { subscriptionId: 'the-id' } as never, since: new Date(0) };
+    expect(describeNews(news, 'operator').what).toContain('of-tomorrow');
+    expect(describeNews(news, 'owner').what).toContain('of-tomorrow');
+    expect([titleOf('of-tomorrow'), titleOf('toString'), titleOf('dead-letters')]).toEqual([
+      'of-tomorrow',
+      'toString',
+      'Dead letters',
+    ]);
   });
 });

@@ -9,7 +9,7 @@ export interface Description {
   toDo: string;
 }
 
-export const titles: Record<RuleName, string> = {
+const titles: Record<RuleName, string> = {
   'dead-letters': 'Dead letters',
   'oldest-due': 'Deliveries are late',
   'endpoint-open': 'A receiver does not work',
@@ -20,6 +20,14 @@ export const titles: Record<RuleName, string> = {
   'calls-not-made': 'Calls are not made',
   'subscription-disabled': 'A subscription is disabled',
 };
+
+/**
+ * A rule that is none of ours is of a newer version, which runs beside this one or did before it: its alerts are shown
+ * and told by name, rather than that none are.
+ */
+const isKnown = (rule: string): rule is RuleName => Object.hasOwn(titles, rule);
+
+export const titleOf = (rule: string): string => (isKnown(rule) ? titles[rule] : rule);
 
 /** Where the documentation says more. */
 export const runbookOf = (rule: RuleName): string => `docs/operations.md#alert-${rule}`;
@@ -123,8 +131,14 @@ export function describeNews(
   { rule, details, since }: Pick<News, 'rule' | 'details'> & { since: string | Date },
   audience: Audience,
 ): Description {
+  if (!isKnown(rule)) return describeUnknown(rule);
   const describe = (audience === 'owner' ? forOwners[rule] : undefined) ?? forOperators[rule];
   return (describe as Describe<RuleName>)(details as never, new Date(since).toISOString());
 }
+
+const describeUnknown = (rule: string): Description => ({
+  what: `A trouble that a newer version of Heraut has a rule for: ${rule}. This process has an older one, and knows no more of it.`,
+  toDo: 'Finish the upgrade, or read about it in the documentation of the newer version.',
+});
 
 const gigabytes = (bytes: number): string => `${(bytes / 1_000_000_000).toFixed(bytes < 1_000_000_000 ? 3 : 1)} GB`;

@@ -1,4 +1,4 @@
-import { describeNews, runbookOf, titles } from './describe-news.js';
+import { describeNews, runbookOf, titleOf } from './describe-news.js';
 import type { Audience, News, NewsKind, NoteContent } from './note.js';
 
 export interface MailText {
@@ -41,14 +41,14 @@ const endings: Record<Audience, string> = {
 /** `Dead letters (3), A role is missing`. */
 function count(items: readonly News[]): string {
   const counts = new Map<string, number>();
-  for (const { rule } of items) counts.set(titles[rule], (counts.get(titles[rule]) ?? 0) + 1);
+  for (const { rule } of items) counts.set(titleOf(rule), (counts.get(titleOf(rule)) ?? 0) + 1);
   return [...counts].map(([title, times]) => (times === 1 ? title : `${title} (${times})`)).join(', ');
 }
 
 function describe(item: News, audience: Audience): string {
   const { what, toDo } = describeNews(item, audience);
   const times = `Since ${minute(item.since)}${item.resolvedAt ? `, over at ${minute(item.resolvedAt)}` : ''}.`;
-  const lines = [`* ${titles[item.rule]}: ${item.subject}`, times, what];
+  const lines = [`* ${titleOf(item.rule)}: ${item.subject}`, times, what];
   // Of an alert that is over nothing has to be done; an owner has no access to the operator's documentation.
   if (!item.resolvedAt) lines.push(`To do: ${toDo}`);
   if (!item.resolvedAt && audience === 'operator') lines.push(`More: ${runbookOf(item.rule)}`);

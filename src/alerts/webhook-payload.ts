@@ -1,4 +1,4 @@
-import { describeNews, runbookOf, titles } from './describe-news.js';
+import { describeNews, runbookOf, titleOf } from './describe-news.js';
 import type { NoteContent } from './note.js';
 
 /**
@@ -18,7 +18,7 @@ export function webhookPayload({ kind, audience, news, more }: NoteContent, at: 
         since: item.since,
         openedAt: item.openedAt,
         resolvedAt: item.resolvedAt,
-        title: titles[item.rule],
+        title: titleOf(item.rule),
         ...describeNews(item, audience),
         runbook: runbookOf(item.rule),
         details: item.details,

@@ -445,6 +445,23 @@ describe('alerts', () => {
     expect(await list('?state=resolved')).toMatchObject([{ resolvedAt: expect.any(String) }]);
   });
 
+  it('that a newer version has opened, by a rule that this one does not know, are listed, ended and told of by its name', async () => {
+    await sql(
+      `INSERT INTO alert (rule, subject, since, details, noted_at, is_noted)
+       VALUES ('of-tomorrow', 'subscription/x', now(), '{"subscriptionId": "x"}', now(), true)`,
+    );
+    await die([await subscription()]);
+    // The document has the rules of this version.
+    const listed = async () => (await admin.api.get(`${admin.api.origin}/admin/v1/alerts`)).json['alerts'];
+    expect(await listed()).toMatchObject([{ rule: 'of-tomorrow', title: 'of-tomorrow', resolvedAt: null }]);
+    await roundAndSend();
+    expect(await listed()).toMatchObject([{ rule: 'dead-letters' }, { rule: 'of-tomorrow' }]);
+    expect(mailbox.mailTo(operator).map(({ subject }) => subject)).toEqual([
+      '[Heraut] New: Dead letters. Over: of-tomorrow',
+    ]);
+    expect(webhook.requests.map(({ text }) => text)).toEqual([expect.stringContaining('"title":"of-tomorrow"')]);
+  });
+
   it('tell that it is over where a process that can tell nobody found that out', async () => {
     await die([await subscription({ alertEmail: 'owner@example.org' })]);
     await roundAndSend();
