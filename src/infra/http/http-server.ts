@@ -15,6 +15,7 @@ import { OtherMethods } from './other-methods.js';
 import { originFormOf } from './origin-form.js';
 import { NotFoundProblem } from './problem.js';
 import { ProblemFilter } from './problem.filter.js';
+import { closeQueuedAnswers } from './queued-answers.js';
 import { refusalOf } from './refused-requests.js';
 import { responseWith } from './response-with-headers.js';
 import { securityHeaders } from './security-headers.js';
@@ -107,6 +108,7 @@ function prepare(
     each.on('checkExpectation', (request, response) => server.routing(request, response));
     if (each !== server.server) each.on('clientError', (error, socket) => late.judge(error, socket as Socket));
     cutSlowReaders(each, limits);
+    closeQueuedAnswers(each);
     late.watch(each);
     letConnectionsGo(server, each);
   }
