@@ -6,6 +6,7 @@ import { ConflictProblem } from '../infra/http/problem.js';
 import type { Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { bytesInMemory, type Kept } from './bytes-in-memory.js';
+import { countTogether } from './name-sets.js';
 import { ChangingShares, type Part } from './shares.js';
 import { SubscriptionDirectory } from './subscription-directory.service.js';
 import type { SubscriptionEntity } from './subscription.entity.js';
@@ -126,7 +127,8 @@ export class SubscriptionAllowance implements OnApplicationBootstrap {
     for (const share of this.directory.shares.all().values())
       largest = Math.max(largest, share.subscriptions / this.most.subscriptions, share.bytes / this.most.bytes);
     for (const nameSets of this.directory.shares.allNameSets().values())
-      for (const { size } of nameSets.all().values()) largest = Math.max(largest, size / this.most.nameSets);
+      for (const counts of nameSets.all().values())
+        largest = Math.max(largest, countTogether([counts]) / this.most.nameSets);
     return largest;
   }
 }
