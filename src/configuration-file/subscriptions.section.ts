@@ -7,6 +7,7 @@ import type { OperationalEvent } from '../operational-events/operational-events.
 import { storedOverrides } from '../retry-policy/retry-policy-changes.js';
 import { SecretCipher } from '../secrets/secret-cipher.service.js';
 import { storedSigningKeys } from '../subscriptions/replace-signing-keys.js';
+import type { NamesOf } from '../subscriptions/shares.js';
 import { SubscriptionAllowance } from '../subscriptions/subscription-allowance.service.js';
 import { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
 import { CallbackRules } from './callback-rules.js';
@@ -70,7 +71,9 @@ export class SubscriptionsSection implements Section {
       ...(!options.isPruning && { take: mostUnnamed }),
     });
     if (options.isPruning) for (const { id } of others) shares.replace(id, undefined);
-    for (const { code, reason } of this.allowance.refusals(shares)) planning.refuse('subscriptions', code, reason);
+    const namesOf: NamesOf = (channel) => planning.channels.get(channel)?.canonicalFilters;
+    for (const { code, reason } of this.allowance.refusals(shares, namesOf))
+      planning.refuse('subscriptions', code, reason);
     if (options.isPruning)
       return {
         ...this.inBatches([...steps, ...others.map(removal)]),

@@ -23,6 +23,9 @@ interface Growth {
   to: number;
 }
 
+/** The canonical names that a channel knows; undefined: there is no such channel. */
+export type NamesOf = (channel: string) => ReadonlySet<string> | undefined;
+
 const noShare: Share = { subscriptions: 0, bytes: 0 };
 const noNameSets = new NameSets();
 
@@ -110,11 +113,8 @@ export class ChangingShares {
       }
   }
 
-  /**
-   * Of each application and channel of which it gets more unfiltered entries, as `grown`.
-   * @param namesOf the names that a channel knows
-   */
-  *grownUnfiltered(namesOf: (channel: string) => ReadonlySet<string> | undefined): Iterable<Growth> {
+  /** Of each application and channel of which it gets more unfiltered entries, as `grown`. */
+  *grownUnfiltered(namesOf: NamesOf): Iterable<Growth> {
     const since = this.since();
     for (const [clientId, growth] of this.growth.allNameSets())
       for (const [channel, changed] of growth.all()) {

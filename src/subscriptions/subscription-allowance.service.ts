@@ -7,7 +7,7 @@ import type { Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { bytesInMemory, type Kept } from './bytes-in-memory.js';
 import { countTogether } from './name-sets.js';
-import { ChangingShares, type Part } from './shares.js';
+import { ChangingShares, type NamesOf, type Part } from './shares.js';
 import { SubscriptionDirectory } from './subscription-directory.service.js';
 import type { SubscriptionEntity } from './subscription.entity.js';
 import { countSigningKeysSql } from './signing-key-rows.js';
@@ -85,7 +85,11 @@ export class SubscriptionAllowance implements OnApplicationBootstrap {
     return result;
   }
 
-  refusals(shares: ChangingShares): ShareRefusal[] {
+  /** @param namesOf of the channels as they will be, where they change too */
+  refusals(
+    shares: ChangingShares,
+    namesOf: NamesOf = (channel) => this.channels.find(channel)?.canonicalFilters,
+  ): ShareRefusal[] {
     const { subscriptions, bytes, nameSets, unfiltered } = this.most;
     const refusals: ShareRefusal[] = [];
     for (const { clientId, by, to } of shares.grown()) {
@@ -106,9 +110,7 @@ export class SubscriptionAllowance implements OnApplicationBootstrap {
           code: 'too-many-filter-names',
           reason: `The filters of the subscriptions of the application ${clientId} on the channel ${channel} would have ${to} different sets of names; those of one may have ${nameSets} (FILTER_NAME_SETS_PER_APPLICATION).`,
         });
-    for (const { clientId, channel, to } of shares.grownUnfiltered(
-      (name) => this.channels.find(name)?.canonicalFilters,
-    ))
+    for (const { clientId, channel, to } of shares.grownUnfiltered(namesOf))
       if (to > unfiltered)
         refusals.push({
           code: 'too-many-unfiltered',

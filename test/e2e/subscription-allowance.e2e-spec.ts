@@ -292,6 +292,20 @@ describe('an application', () => {
       expect(await own()).toEqual([]);
     });
 
+    it('has its subscriptions judged by the filters that their channels have in it', async () => {
+      const service = admin.api.app.get(ConfigurationService);
+      const [channel, other] = [randomUUID(), randomUUID()];
+      const ofKind = (name: string) => entry([{ channel: name, filters: { soort: '-' } }]);
+      const three = { channels: [{ name: channel }], subscriptions: [1, 2, 3].map(() => ofKind(channel)) };
+      await expect(service.plan(three, false)).rejects.toMatchObject(refusedAs('too-many-unfiltered'));
+      await service.plan({ ...three, channels: [{ name: channel, filters: ['soort'] }] }, false);
+      await service.apply({ channels: [{ name: other }], subscriptions: [ofKind(other), ofKind(other)] }, false);
+      const third = { subscriptions: [ofKind(other)] };
+      await expect(service.plan(third, false)).rejects.toMatchObject(refusedAs('too-many-unfiltered'));
+      await service.apply({ ...third, channels: [{ name: other, filters: ['soort'] }] }, false);
+      expect(await own()).toHaveLength(3);
+    });
+
     it('has its share by what is there afterwards: others are given away, or made smaller, in the same file', async () => {
       const service = admin.api.app.get(ConfigurationService);
       const [one, two] = [entry(channelsOf(mostBytes * 0.6)), entry([])];
