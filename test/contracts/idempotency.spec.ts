@@ -147,10 +147,11 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
       const idempotent = make();
       const first = idempotent.do(id, request);
       await eventually(() => handler.requests.length === 1, 'the handler to be called');
-      for (let minutes = 1; minutes <= 3; minutes++) {
-        vi.advanceTimersByTime(lockTtlMs);
+      for (let extensions = 1; extensions <= 3; extensions++) {
+        // The store has the true time: without the extension, the lock would last there nevertheless.
+        vi.advanceTimersByTime(0.9 * lockTtlMs);
         const answers = await Promise.all(extend.mock.results.map(({ value }) => value as Promise<boolean>));
-        expect(answers.length).toBeGreaterThanOrEqual(minutes);
+        expect(answers.length).toBeGreaterThanOrEqual(extensions);
         expect(new Set(answers)).toEqual(new Set([true]));
         expect(await make().do(id, request)).toEqual({ kind: 'in-flight' });
       }

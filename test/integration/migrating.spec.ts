@@ -74,20 +74,24 @@ describe('a process that migrates', () => {
 
   it('advises to give the tables to its user, where they are those of another, whatever it may do with them', async () => {
     const role = `restored_${randomUUID().slice(0, 8)}`;
-    await other.query(`CREATE ROLE ${role} LOGIN; GRANT USAGE, CREATE ON SCHEMA public TO ${role}`);
-    const url = Object.assign(new URL(database.url), { username: role }).href;
-    const failure = async () => {
-      const limited = await open(url);
-      const failed = await limited.migrate().then(() => 'It did not fail.', String);
-      await limited.close();
-      return failed;
-    };
-    expect(await failure()).toMatch(/42P07: relation "migrations" already exists\. .*ALTER TABLE … OWNER TO/);
-    // As long as nothing is to be migrated, rights are enough.
-    await other.query(`GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`);
-    expect(await failure()).toBe('It did not fail.');
-    await other.query("DELETE FROM migrations WHERE name LIKE 'CountClaimed%'");
-    expect(await failure()).toMatch(/42501: must be owner of .*ALTER TABLE … OWNER TO/);
-    await other.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+    await other.query(`CREATE ROLE ${role} LOGIN`);
+    try {
+      await other.query(`GRANT USAGE, CREATE ON SCHEMA public TO ${role}`);
+      const url = Object.assign(new URL(database.url), { username: role }).href;
+      const failure = async () => {
+        const limited = await open(url);
+        const failed = await limited.migrate().then(() => 'It did not fail.', String);
+        await limited.close();
+        return failed;
+      };
+      expect(await failure()).toMatch(/42P07: relation "migrations" already exists\. .*ALTER TABLE … OWNER TO/);
+      // As long as nothing is to be migrated, rights are enough.
+      await other.query(`GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`);
+      expect(await failure()).toBe('It did not fail.');
+      await other.query("DELETE FROM migrations WHERE name LIKE 'CountClaimed%'");
+      expect(await failure()).toMatch(/42501: must be owner of .*ALTER TABLE … OWNER TO/);
+    } finally {
+      await other.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+    }
   });
 });

@@ -52,16 +52,19 @@ describe('the connection to Postgres', () => {
   it('may be lost while a transaction waits for an answer', async () => {
     const sleeping = statement('sleeping', 'SELECT pg_sleep(60)');
     const patient = await Postgres.open(readSettings({ DATABASE_URL: proxy.url, DATABASE_TIMEOUT: '60' }), []);
-    const transaction = patient.transaction((query) => query(sleeping));
-    const ended = transaction.catch((error: unknown) => error);
-    const asleep = `SELECT FROM pg_stat_activity
-      WHERE query LIKE 'SELECT pg_sleep%' AND datname = current_database() AND state = 'active'`;
-    await eventually(async () => (await queryOnce(database.url, asleep)).length === 1);
-    await proxy.cut();
-    expect(String(await ended)).toMatch(/Connection terminated|ECONNRESET/);
-    await proxy.restore();
-    expect(await patient.transaction((query) => query(select))).toEqual([{ one: 1 }]);
-    await patient.close();
+    try {
+      const transaction = patient.transaction((query) => query(sleeping));
+      const ended = transaction.catch((error: unknown) => error);
+      const asleep = `SELECT FROM pg_stat_activity
+        WHERE query LIKE 'SELECT pg_sleep%' AND datname = current_database() AND state = 'active'`;
+      await eventually(async () => (await queryOnce(database.url, asleep)).length === 1);
+      await proxy.cut();
+      expect(String(await ended)).toMatch(/Connection terminated|ECONNRESET/);
+      await proxy.restore();
+      expect(await patient.transaction((query) => query(select))).toEqual([{ one: 1 }]);
+    } finally {
+      await patient.close();
+    }
   });
 
   it('has the style of dates and the isolation that the statements are written for, whatever the database was given', async () => {

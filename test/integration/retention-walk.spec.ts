@@ -325,10 +325,10 @@ describe.each(stacks)('the walk of retention on the $name stack', (stack) => {
 
 describe('a walk of retention on a server with a standby', () => {
   // It keeps what it may see in every database of the server, also from the walks and vacuums of other tests.
-  let server: Awaited<ReturnType<typeof startPrivatePostgres>>;
+  let server: Awaited<ReturnType<typeof startPrivatePostgres>> | undefined;
   let database: TestDatabase;
   let retention: TestRetention;
-  let test: TestLedger;
+  let test: TestLedger | undefined;
 
   beforeAll(async () => {
     server = await startPrivatePostgres();
@@ -338,12 +338,15 @@ describe('a walk of retention on a server with a standby', () => {
     await retention.clear();
   });
   afterAll(async () => {
-    await test.close();
-    await database.drop();
-    await server.stop();
+    try {
+      await test?.close();
+    } finally {
+      await server?.stop(); // with its database
+    }
   });
 
   it('waits for what the queries of a standby may see, one without a slot, whose session a role is not told to be that', async () => {
+    const { test } = retention;
     const at = await retention.makeDay(9);
     await retention.add(at, 'delivered');
     const [before] = await test.sql<{ xmin: string }>('SELECT pg_snapshot_xmin(pg_current_snapshot()) AS xmin');
