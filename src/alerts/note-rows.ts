@@ -15,6 +15,10 @@ export const refusedMs = 3_600_000;
  */
 const isOfOperator = "content ->> 'audience' = 'operator'";
 
+/** The ids of the alerts that a note is about, also of those that it only counts. A version before wrote no list. */
+const alertIdsOf = (content: string): string =>
+  `jsonb_array_elements_text(coalesce(${content} -> 'alertIds', jsonb_path_query_array(${content}, '$.news[*].alertId')))`;
+
 const written = rowsOf<NoteToSend>('written', {
   id: ['uuid', ({ id }) => id],
   channel: ['text', ({ channel }) => channel],
@@ -27,10 +31,9 @@ const writeItems = statement(
   'alert-notes-write',
   `INSERT INTO alert_note (id, channel, recipient, content, after_ids)
    SELECT id, channel, recipient, content::jsonb, ARRAY(
-     SELECT DISTINCT older.id FROM alert_note older CROSS JOIN jsonb_array_elements(older.content -> 'news') AS told
+     SELECT DISTINCT older.id FROM alert_note older CROSS JOIN ${alertIdsOf('older.content')} AS told (alert_id)
      WHERE older.next_at IS NOT NULL AND older.channel = written.channel AND older.recipient = written.recipient
-       AND told ->> 'alertId' IN (
-         SELECT news ->> 'alertId' FROM jsonb_array_elements(written.content::jsonb -> 'news') AS news)
+       AND told.alert_id IN (SELECT ${alertIdsOf('written.content::jsonb')})
    )
    FROM ${written.from}
    RETURNING after_ids`,
@@ -175,15 +178,15 @@ const dropItems = statement(
        AND ${isOfOperator} AND NOT EXISTS (
          SELECT FROM ${recipients.from} WHERE told.channel = note.channel AND told.recipient = note.recipient)
      LIMIT 1000
-   ) RETURNING content`,
+   ) RETURNING ARRAY(SELECT ${alertIdsOf('content')}) AS alert_ids`,
 );
 
 /** Alerts that are open, and of which no operator has a note or will get one, are as if nobody had been told. */
 const untell = (which: string): string =>
   `UPDATE alert SET is_noted = false, noted_at = NULL
    WHERE resolved_at IS NULL AND is_noted AND id ${which} AND NOT EXISTS (
-     SELECT FROM alert_note CROSS JOIN jsonb_array_elements(content -> 'news') AS news
-     WHERE given_up_at IS NULL AND ${isOfOperator} AND news ->> 'alertId' = alert.id::text
+     SELECT FROM alert_note CROSS JOIN ${alertIdsOf('content')} AS told (alert_id)
+     WHERE given_up_at IS NULL AND ${isOfOperator} AND told.alert_id = alert.id::text
    )`;
 const untellItems = statement('alerts-untell', untell('= ANY ($ids::bigint[])'));
 
@@ -191,7 +194,7 @@ const untellItems = statement('alerts-untell', untell('= ANY ($ids::bigint[])'))
 const untellGivenUp = statement(
   'alerts-untell-given-up',
   untell(`IN (
-     SELECT (news ->> 'alertId')::bigint FROM alert_note CROSS JOIN jsonb_array_elements(content -> 'news') AS news
+     SELECT told.alert_id::bigint FROM alert_note CROSS JOIN ${alertIdsOf('content')} AS told (alert_id)
      WHERE given_up_at > (SELECT coalesce(ended_at, now()) FROM alert_round) - interval '10 minutes' AND ${isOfOperator}
    )`),
 );
@@ -201,11 +204,11 @@ const untellGivenUp = statement(
  * are dropped, and alerts of which all notes were given up are told of anew.
  */
 export async function tellAnew(query: Query, operators: readonly Recipient[]): Promise<void> {
-  const dropped = await query<Pick<NoteToSend, 'content'>>(dropItems, {
+  const dropped = await query<{ alert_ids: string[] }>(dropItems, {
     ...recipients.bind(operators),
     lease_ms: leaseMs,
   });
-  const ids = [...new Set(dropped.flatMap(({ content }) => content.news.map(({ alertId }) => alertId)))];
+  const ids = [...new Set(dropped.flatMap(({ alert_ids: alertIds }) => alertIds))];
   if (ids.length > 0) await query(untellItems, { ids });
   if (operators.length > 0) await query(untellGivenUp);
 }

@@ -22,6 +22,8 @@ export interface NoteContent {
   news: News[];
   /** Further alerts that no room was left for. */
   more: number;
+  /** All that it is about, with these; a test has none, nor has one that a version before wrote. */
+  alertIds?: string[];
 }
 
 /** More alerts are counted, not described. */

@@ -85,11 +85,11 @@ describe('a note', () => {
     const owners = (each: StoredAlert) => (Number(each.id) % 2 === 0 ? ['even@example.org'] : []);
     const written = writeNotes(due, [webhook, operator], owners);
     expect(
-      written.map(({ recipient, content, alertIds }) => [
+      written.map(({ recipient, content }) => [
         recipient.address,
         content.news.length,
         content.more,
-        alertIds.length,
+        content.alertIds.length,
       ]),
     ).toEqual([
       ['', mostNews, 150, 250],

@@ -43,11 +43,10 @@ export function dueNow<Known extends StoredAlert>(
   });
 }
 
-/** A note for one recipient, and the alerts it is about. */
+/** A note for one recipient. */
 export interface Written {
   recipient: Recipient;
-  content: NoteContent;
-  alertIds: string[];
+  content: NoteContent & { alertIds: string[] };
 }
 
 /**
@@ -82,8 +81,8 @@ export function writeNotes(
 
 function noteFor(recipient: Recipient, audience: Audience, due: readonly Due[]): Written {
   const news = due.slice(0, mostNews).map((each) => newsOf(each, audience));
-  const content: NoteContent = { kind: 'alerts', audience, news, more: due.length - news.length };
-  return { recipient, content, alertIds: due.map(({ alert }) => alert.id) };
+  const alertIds = due.map(({ alert }) => alert.id);
+  return { recipient, content: { kind: 'alerts', audience, news, more: due.length - news.length, alertIds } };
 }
 
 const newsOf = ({ alert, kind }: Due, audience: Audience): News =>

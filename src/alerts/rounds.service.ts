@@ -143,8 +143,8 @@ export class AlertRounds {
       this.logger.warn({ event: 'alert.owners-left-out', alertId, addresses });
     const operators = new Set(this.channels.operators.map(({ address }) => address));
     const told = new Map<string, string[]>();
-    for (const { recipient, alertIds } of written)
-      for (const id of alertIds) {
+    for (const { recipient, content } of written)
+      for (const id of content.alertIds) {
         const others = told.get(id) ?? [];
         told.set(id, operators.has(recipient.address) ? others : [...others, recipient.address]);
       }

@@ -1,9 +1,18 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import type { AlertChannels } from '../../src/alerts/alert-channels.js';
-import { insertNotes } from '../../src/alerts/note-rows.js';
+import type { StoredAlert } from '../../src/alerts/alert.js';
+import { insertNotes, tellAnew } from '../../src/alerts/note-rows.js';
 import { NoteSender } from '../../src/alerts/note-sender.service.js';
-import type { NewsKind, NoteContent, NoteToSend, SendResult } from '../../src/alerts/note.js';
+import {
+  mostNews,
+  type NewsKind,
+  type NoteContent,
+  type NoteToSend,
+  type Recipient,
+  type SendResult,
+} from '../../src/alerts/note.js';
+import { writeNotes } from '../../src/alerts/notes-due.js';
 import { TestLedger } from '../support/ledger.js';
 import { real, type PreparedStack } from '../support/stacks.js';
 
@@ -28,6 +37,7 @@ describe('notes of alerts', () => {
   });
   beforeEach(async () => {
     await test.sql('DELETE FROM alert_note');
+    await test.sql('DELETE FROM alert');
     [tried, answers] = [[], new Map()];
     const send = ({ id }: NoteToSend): Promise<SendResult> => {
       tried.push(id);
@@ -106,5 +116,43 @@ describe('notes of alerts', () => {
     for (const id of owners) await changeTime(id, '-1 minute');
     const first = await write([['opened', '4']]);
     expect([await sendAll(), tried[0], tried.slice(1).sort()]).toEqual([4, first, owners.sort()]);
+  });
+
+  describe('that reached nobody leave untold all their alerts, also those that they only count', () => {
+    const webhook: Recipient = { channel: 'webhook', address: '' };
+    const count = mostNews + 50;
+
+    beforeEach(async () => {
+      const opened = await test.sql<StoredAlert>(
+        `INSERT INTO alert (rule, subject, since, details, is_noted, noted_at)
+         SELECT 'role-missing', 'role/' || nr, now(), jsonb_build_object('role', nr), true, now()
+         FROM generate_series(1, $1::int) AS nr
+         RETURNING id, rule, subject, since, opened_at AS "openedAt", resolved_at AS "resolvedAt", details, told`,
+        [count],
+      );
+      const due = opened.map((alert) => ({ alert, kind: 'opened' as const }));
+      const notes = writeNotes(due, [webhook], () => []);
+      await test.postgres.transaction((query) =>
+        insertNotes(
+          query,
+          notes.map(({ recipient, content }) => ({ ...recipient, id: randomUUID(), content })),
+        ),
+      );
+    });
+    const untold = async (operators: readonly Recipient[]) => {
+      await test.postgres.transaction((query) => tellAnew(query, operators));
+      return (await test.sql('SELECT FROM alert WHERE NOT is_noted AND noted_at IS NULL')).length;
+    };
+
+    it('when they were given up', async () => {
+      expect(await untold([webhook])).toBe(0);
+      await test.sql('UPDATE alert_note SET next_at = NULL, given_up_at = now()');
+      expect(await untold([webhook])).toBe(count);
+    });
+
+    it('when they were to operators of former settings', async () => {
+      await test.sql(`UPDATE alert_note SET created_at = now() - interval '1 hour'`);
+      expect(await untold([{ channel: 'mail', address: 'ops@example.org' }])).toBe(count);
+    });
   });
 });
