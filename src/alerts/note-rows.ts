@@ -26,6 +26,24 @@ const written = rowsOf<NoteToSend>('written', {
   content: ['text', ({ content }) => JSON.stringify(content)],
 });
 
+const findUnsent = statement(
+  'alert-notes-unsent',
+  `SELECT DISTINCT channel, recipient AS address, told.alert_id AS "alertId"
+   FROM alert_note CROSS JOIN ${alertIdsOf('content')} AS told (alert_id)
+   WHERE next_at IS NOT NULL AND told.alert_id = ANY ($ids::text[])`,
+);
+
+/** @returns whether a note about that alert, one of those given, waits to be sent to the recipient */
+export async function readUnsent(
+  query: Query,
+  ids: readonly string[],
+): Promise<(recipient: Recipient, alertId: string) => boolean> {
+  const rows = ids.length === 0 ? [] : await query<Recipient & { alertId: string }>(findUnsent, { ids });
+  const keyOf = ({ channel, address }: Recipient, alertId: string) => `${channel} ${alertId} ${address}`;
+  const unsent = new Set(rows.map((row) => keyOf(row, row.alertId)));
+  return (recipient, alertId) => unsent.has(keyOf(recipient, alertId));
+}
+
 /** With those that it comes after: what they tell of the same alerts was not sent to its recipient yet. */
 const writeItems = statement(
   'alert-notes-write',

@@ -102,6 +102,22 @@ describe('a note', () => {
     });
   });
 
+  it('is one more for news of alerts of which its recipient was not sent the note before', () => {
+    const over = { alert: alert({ id: '1', isNoted: true, resolvedAt: now }), kind: 'resolved' as const };
+    const due = [opened({ id: '2', subject: 'subscription/t' }), over];
+    const written = writeNotes(
+      due,
+      [webhook, operator],
+      () => [],
+      (to, id) => to.channel === 'webhook' && id === '1',
+    );
+    expect(written.map(({ recipient, content }) => [recipient.address, ...content.alertIds])).toEqual([
+      ['', '2'],
+      ['', '1'],
+      ['ops@example.org', '2', '1'],
+    ]);
+  });
+
   it('is not written where there is nothing to tell', () => {
     expect(writeNotes([], [operator], () => [])).toEqual([]);
   });

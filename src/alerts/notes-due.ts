@@ -50,15 +50,23 @@ export interface Written {
 }
 
 /**
- * One note for each recipient, whatever the number of alerts.
+ * One note for each recipient, whatever the number of alerts; a second one with those of which it has not got the note
+ * before yet: it waits for that, for a day where it is never taken, and all other news may not.
  * @param operators get everything
  * @param ownersOf mail addresses of those whose subscriptions an open alert concerns
+ * @param isUnsent whether a note about that alert waits to be sent to the recipient
  */
 export function writeNotes(
   due: readonly Due[],
   operators: readonly Recipient[],
   ownersOf: (alert: StoredAlert) => readonly string[],
+  isUnsent: (recipient: Recipient, alertId: string) => boolean = () => false,
 ): Written[] {
+  const notesFor = (recipient: Recipient, audience: Audience, all: readonly Due[]): Written[] =>
+    [false, true].flatMap((waits) => {
+      const some = all.filter(({ alert }) => isUnsent(recipient, alert.id) === waits);
+      return some.length === 0 ? [] : [noteFor(recipient, audience, some)];
+    });
   const ofOperators = new Set(operators.map(({ address }) => address));
   const byOwner = new Map<string, Due[]>();
   for (const each of due) {
@@ -74,8 +82,8 @@ export function writeNotes(
       else byOwner.set(address, [each]);
     }
   }
-  const toOperators = due.length === 0 ? [] : operators.map((recipient) => noteFor(recipient, 'operator', due));
-  const toOwners = [...byOwner].map(([address, own]) => noteFor({ channel: 'mail', address }, 'owner', own));
+  const toOperators = operators.flatMap((recipient) => notesFor(recipient, 'operator', due));
+  const toOwners = [...byOwner].flatMap(([address, own]) => notesFor({ channel: 'mail', address }, 'owner', own));
   return [...toOperators, ...toOwners];
 }
 

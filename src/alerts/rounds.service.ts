@@ -18,7 +18,7 @@ import { changesOf } from './changes.js';
 import { evaluate } from './evaluate.js';
 import { limitsToTell } from './fair-share.js';
 import type { Memory } from './memory.js';
-import { forgetNotes, giveUpAfterMs, giveUpOld, insertNotes, leaseMs, tellAnew } from './note-rows.js';
+import { forgetNotes, giveUpAfterMs, giveUpOld, insertNotes, leaseMs, readUnsent, tellAnew } from './note-rows.js';
 import type { NoteChannel } from './note.js';
 import { dueNow, writeNotes } from './notes-due.js';
 import { Owners } from './owners.js';
@@ -134,7 +134,12 @@ export class AlertRounds {
     if (this.channels.names.length === 0) return false;
     const owners = new Owners(this.subscriptions, this.applications);
     const isMailed = tellsOwners && this.channels.names.includes('mail');
-    const written = writeNotes(due, this.channels.operators, (alert) => (isMailed ? owners.of(alert) : []));
+    const isUnsent = await readUnsent(
+      query,
+      due.map(({ alert }) => alert.id),
+    );
+    const ownersOf = (alert: Alert) => (isMailed ? owners.of(alert) : []);
+    const written = writeNotes(due, this.channels.operators, ownersOf, isUnsent);
     await insertNotes(
       query,
       written.map(({ recipient, content }) => ({ ...recipient, id: randomUUID(), content })),

@@ -690,6 +690,30 @@ describe('alerts', () => {
     expect(health.json).toMatchObject({ parts: { alerts: { error: expect.stringContaining('given up') } } });
   });
 
+  it('tell of new trouble though a note before is never taken, for which the end of its alerts waits', async () => {
+    const ids = [await subscription(), await subscription()] as const;
+    // As one whose limit it is above.
+    const isTooLarge = (text: string) => text.includes('"opened"') && text.includes(ids[0]);
+    webhook.always((request, response) => answer(isTooLarge(request.text) ? 413 : 204)(request, response));
+    await die([ids[0]]);
+    await roundAndSend();
+    await sql('DELETE FROM delivery');
+    await die([ids[1]]);
+    webhook.requests.length = 0;
+    await roundAndSend();
+    const taken = webhook.requests.filter(({ text }) => !isTooLarge(text)).map(({ text }) => text);
+    expect(taken.map((text) => JSON.parse(text).data.alerts)).toMatchObject([
+      [{ kind: 'opened', subject: `subscription/${ids[1]}` }],
+    ]);
+
+    await sql('UPDATE alert_note SET next_at = NULL, given_up_at = now() WHERE last_error IS NOT NULL');
+    webhook.requests.length = 0;
+    await sendAll(sender);
+    expect(webhook.requests.map(({ text }) => JSON.parse(text).data.alerts)).toMatchObject([
+      [{ kind: 'resolved', subject: `subscription/${ids[0]}` }],
+    ]);
+  });
+
   it('that were given up told nobody: what is still open is told of anew, and a test that arrives ends the trouble', async () => {
     await admin.put('/admin/v1/alert-rules', { groupSeconds: 0, repeatAfterHours: null });
     for (const address of [operator, second]) mailbox.refused.set(address, 550);

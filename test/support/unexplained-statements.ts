@@ -138,6 +138,7 @@ export const unexplained: Readonly<Record<string, readonly string[]>> = {
     'alert-notes-give-up',
     'alert-notes-hurry-recipient',
     'alert-notes-trouble',
+    'alert-notes-unsent',
     'alerts-count-open',
     'alerts-current',
     'alerts-forget',
