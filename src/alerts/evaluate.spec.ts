@@ -328,7 +328,8 @@ describe('the rules of alerts', () => {
     const open = first.findings.map(({ rule, subject }) => `${rule} ${subject}`);
     const counts = (rule: string) => open.filter((key) => key.startsWith(rule)).length;
     expect([counts('dead-letters'), counts('subscription-disabled')]).toEqual([251, 251]);
-    expect(first.leftOut).toEqual({ 'dead-letters': 349, 'subscription-disabled': 349 });
+    const leftOut = { leftOut: 349, reason: 'share', owner: 'large' };
+    expect(first.leftOut).toEqual({ 'dead-letters': leftOut, 'subscription-disabled': leftOut });
     const given = { subscriptions: [...hers, other], open };
     const later = look(dead([...hers, other].map(({ id }) => died(id))), given);
     const { opened, resolved } = changesOf(
@@ -342,6 +343,24 @@ describe('the rules of alerts', () => {
     expect(resolved).toEqual([]);
   });
 
+  it('find the first one of each application though as many are open as a rule may have, up to a thousand', () => {
+    const ofRule = (nr: number) => `subscription-disabled subscription/large${nr}`;
+    const of = (owner: string, count: number) =>
+      Array.from({ length: count }, (_, nr) =>
+        subscription(`${owner}${nr}`, { ownerClientId: owner, disabledAt: at(nr) }),
+      );
+    const hers = of('large', mostSubjects + 20);
+    const open = hers.slice(0, mostSubjects).map((_, nr) => ofRule(nr));
+    const others = Array.from({ length: 600 }, (_, nr) => of(`small${nr}-`, 2)).flat();
+    const nine = others.slice(0, 18);
+    const some = look({}, { subscriptions: [...hers, ...nine], open });
+    const ids = some.findings.map(({ subject }) => subject).filter((subject) => !subject.includes('large'));
+    expect(ids).toEqual(nine.filter((_, nr) => nr % 2 === 0).map(({ id }) => `subscription/${id}`));
+    expect(some.leftOut).toEqual({ 'subscription-disabled': { leftOut: 29, reason: 'rule', owner: 'large' } });
+    const all = look({}, { subscriptions: [...hers, ...others], open });
+    expect(all.findings).toHaveLength(1000);
+  });
+
   it('find no more endpoints than may be open, those that were parked first', () => {
     const openFor = Array.from({ length: mostSubjects + 1 }, (_, nr) => ({
       address: `https://r${nr}.example`,
@@ -350,7 +369,11 @@ describe('the rules of alerts', () => {
       failures: 1,
     }));
     const { findings, leftOut } = look({ openFor });
-    expect([findings.length, findings.at(-1)!.since, leftOut]).toEqual([500, at(499), { 'endpoint-open': 1 }]);
+    expect([findings.length, findings.at(-1)!.since, leftOut]).toEqual([
+      500,
+      at(499),
+      { 'endpoint-open': { leftOut: 1, reason: 'rule', owner: null } },
+    ]);
   });
 
   it('that have as many alerts as they may are told of once an hour', () => {

@@ -3,7 +3,7 @@ import { timeOfId } from '../ledger/partitions.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { keyOf, type Alert, type Finding } from './alert.js';
 import type { AlertRules, RuleName } from './alert-rules.js';
-import { shareOut } from './fair-share.js';
+import { shareOut, type LeftOut } from './fair-share.js';
 import {
   mostSubjects,
   type DeadOfSubscription,
@@ -42,8 +42,8 @@ interface KnownSubscriptions {
 export interface Evaluated {
   findings: Finding[];
   memory: Memory;
-  /** Of rules of which no more alerts may be open: how many this round found besides. */
-  leftOut: Partial<Record<RuleName, number>>;
+  /** By rule: what this round found and no alert may be opened of. */
+  leftOut: Partial<Record<RuleName, LeftOut>>;
   /** Whether this round did not see whether that open alert is over. */
   isUnseen(alert: Pick<Alert, 'rule' | 'subject'>): boolean;
 }
@@ -85,7 +85,7 @@ export function evaluate(
   const ownerOf = (subject: string) => subscriptions.find(subject.slice(subjectOf('').length))?.ownerClientId;
   const shared = (found: Finding[]): Finding[] => {
     const share = shareOut(found, open, ownerOf);
-    if (share.leftOut > 0) leftOut[found[0]!.rule] = share.leftOut;
+    if (share.leftOut) leftOut[found[0]!.rule] = share.leftOut;
     return share.findings;
   };
   return {

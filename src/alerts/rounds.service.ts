@@ -16,7 +16,7 @@ import { keyOf, type Alert, type StoredAlert } from './alert.js';
 import { notesCounted } from './alerts.metrics.js';
 import { changesOf } from './changes.js';
 import { evaluate } from './evaluate.js';
-import { limitsToTell } from './fair-share.js';
+import { limitsToTell, type LeftOut } from './fair-share.js';
 import type { Memory } from './memory.js';
 import { forgetNotes, giveUpAfterMs, giveUpOld, insertNotes, leaseMs, readUnsent, tellAnew } from './note-rows.js';
 import type { NoteChannel } from './note.js';
@@ -43,8 +43,8 @@ const endRound = statement(
 interface Outcome {
   opened: Alert[];
   resolved: Alert[];
-  /** Rules that have as many open alerts as they may, and how many were found besides; once an hour. */
-  full: { rule: RuleName; leftOut: number }[];
+  /** Rules by which more was found than may be open of them, or of an application; once an hour. */
+  full: ({ rule: RuleName } & LeftOut)[];
 }
 
 /**
@@ -124,7 +124,7 @@ export class AlertRounds {
     const limits = limitsToTell(evaluated.leftOut, now.getTime(), round.memory.limitToldAt);
     const memory: Memory = { ...evaluated.memory, limitToldAt: limits.toldAt };
     await query(endRound, { memory: JSON.stringify(memory), is_noted: isNoted });
-    const full = limits.rules.map((rule) => ({ rule, leftOut: evaluated.leftOut[rule]! }));
+    const full = limits.rules.map((rule) => ({ rule, ...evaluated.leftOut[rule]! }));
     return { opened, resolved, full };
   }
 
