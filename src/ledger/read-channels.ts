@@ -6,6 +6,12 @@ export const findChannels = perDay(
   (of) => `SELECT id, channel FROM ${of('notification')} WHERE id = ANY ($ids::uuid[])`,
 );
 
+/** For the length of the transaction, none of them moves to another channel. */
+export const lockChannels = perDay(
+  'lock-channels',
+  (of) => `SELECT id, channel FROM ${of('notification')} WHERE id = ANY ($ids::uuid[]) ORDER BY id FOR SHARE`,
+);
+
 /** The channel of each notification, by id. One that is past its retention is missing. */
 export async function readChannels(
   postgres: Postgres,

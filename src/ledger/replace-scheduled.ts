@@ -84,13 +84,18 @@ const deleteDeliveries = perDay(
 );
 
 // Due now at the earliest, as what is published with a moment that is past: the dispatcher does not look among what was
-// due long ago.
+// due long ago. One that moves to another channel is remembered among the bodies that retention kept: it may have
+// walked through the day for that channel before, or just now, and would never find it there.
 const replace = perDay(
   'replace-notification',
   (of) => `WITH key AS (
      UPDATE once_key SET
        request_hash = $request_hash, expires_at = GREATEST(expires_at, now() + $keep_seconds * interval '1 s')
      WHERE application = $application AND operation = $operation AND key = $key
+   ),
+   moved AS (
+     INSERT INTO kept_body SELECT id FROM ${of('notification')} WHERE id = $id AND channel <> $channel
+     ON CONFLICT DO NOTHING
    ),
    replaced AS (
      UPDATE ${of('notification')} SET

@@ -9,7 +9,7 @@ import { readDays } from '../ledger/days.js';
 import { eraseAnswers, eraseTexts, findUnfinished, lockTexts } from '../ledger/erase-bodies.js';
 import { dateOf, dayMs, lowestId, lowestIdAt, partitionOf, type LedgerTable } from '../ledger/partitions.js';
 import { byDay, onDay } from '../ledger/per-day.js';
-import { readChannels } from '../ledger/read-channels.js';
+import { lockChannels, readChannels } from '../ledger/read-channels.js';
 import { readTextVersions } from '../ledger/text-versions.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { dueChannels, type BodyDays } from './due-channels.js';
@@ -260,7 +260,8 @@ export class BodyRetention {
 
   /**
    * And forgets those of channels that are not due any more, in the transaction that leaves these out of what was
-   * walked through: they would be lost to retention for ever otherwise.
+   * walked through: they would be lost to retention for ever otherwise. So would be one that has moved meanwhile, to a
+   * channel that the day was walked through for.
    * @param kept the channel of each notification
    */
   private async eraseEnded(
@@ -284,7 +285,10 @@ export class BodyRetention {
       const texts = judged.texts.filter(({ id }) => !undue.has(id));
       const { bodies, bytes, renewed } = await eraseTexts(query, day, texts);
       const ended = judged.ended.filter((id) => !undue.has(id) && !renewed.includes(id));
-      const [gone] = await query<{ bodies: number }>(forgetKept, { ids: [...ended, ...undue] });
+      const now = await query<{ id: string; channel: string }>(lockChannels(day), { ids: [...undue] });
+      const moved = new Set(now.flatMap(({ id, channel }) => (kept.get(id) === channel ? [] : [id])));
+      const forgotten = [...ended, ...undue].filter((id) => !moved.has(id));
+      const [gone] = await query<{ bodies: number }>(forgetKept, { ids: forgotten });
       await query(noteKeptErased, { day: dateOf(day), bodies, bytes, kept: gone!.bodies });
       bodiesErasedCounted.inc({ because: 'retention' }, bodies);
     });

@@ -73,7 +73,7 @@ import {
 } from '../../src/ledger/pass-turn.js';
 import { putBackItems } from '../../src/ledger/put-back.js';
 import { findBodies } from '../../src/ledger/read-bodies.js';
-import { findChannels } from '../../src/ledger/read-channels.js';
+import { findChannels, lockChannels } from '../../src/ledger/read-channels.js';
 import { readHeldItems } from '../../src/ledger/read-held.js';
 import { situationsItems } from '../../src/ledger/read-situations.js';
 import { claimProbesItems } from '../../src/ledger/open-endpoints.js';
@@ -442,6 +442,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       [findStillClaimed(day), given],
       [findBodies(day), { ids: [delivery.notificationId] }],
       [findChannels(day), { ids: [delivery.notificationId] }],
+      [lockChannels(day), { ids: [delivery.notificationId] }],
       [cancelOne(day), key],
       [readVersions(day), { ids: [id] }],
       [renewItems(day), { ids: [id] }],
