@@ -22,7 +22,7 @@ const columns = ['accepted', 'duplicates', 'delivered', 'failed_attempts', 'gave
 
 /**
  * Each is counted in every length of buckets that is read of its kind. In the order of the key: several processes do it
- * at once.
+ * at once. Times that lie ahead were written before Postgres' clock was set back: what is counted now is the last.
  */
 export const addItems = statement(
   'add-activity',
@@ -35,8 +35,9 @@ export const addItems = statement(
    ORDER BY seconds, kind COLLATE "C", id COLLATE "C"
    ON CONFLICT (bucket_seconds, kind, id, at) DO UPDATE SET
      ${columns.map((column) => `${column} = activity.${column} + EXCLUDED.${column}`).join(', ')},
-     last_at = GREATEST(activity.last_at, EXCLUDED.last_at),
-     last_delivered_at = GREATEST(activity.last_delivered_at, EXCLUDED.last_delivered_at)`,
+     last_at = LEAST(GREATEST(activity.last_at, EXCLUDED.last_at), now()),
+     last_delivered_at = LEAST(GREATEST(activity.last_delivered_at, EXCLUDED.last_delivered_at),
+       CASE WHEN EXCLUDED.last_delivered_at IS NOT NULL THEN now() END)`,
 );
 
 /** @param at milliseconds since 1970, by the ledger's clock: when it happened, about */
@@ -116,16 +117,23 @@ export async function readTotals(
   return rows.map((row) => ({ id: row.id, counts: countsOf(row), lastAt: row.last_at }));
 }
 
+/**
+ * Buckets that begin further ahead than the clocks of processes differ were counted before Postgres' clock was set
+ * back. Two looks into the index `activity_at`, in place of one through all of the buckets.
+ */
 export const sweepItems = statement(
   'sweep-activity',
   `DELETE FROM activity WHERE ctid = ANY (ARRAY(
-     SELECT ctid FROM activity
-     WHERE bucket_seconds = $seconds AND at < now() - $kept_seconds * interval '1 s' LIMIT $limit
+     (SELECT ctid FROM activity
+      WHERE bucket_seconds = $seconds AND at < now() - $kept_seconds * interval '1 s' LIMIT $limit)
+     UNION ALL
+     (SELECT ctid FROM activity WHERE bucket_seconds = $seconds AND at > now() + interval '1 hour' LIMIT $limit)
+     LIMIT $limit
    ))`,
 );
 
 /**
- * Upkeep: removes what is kept no longer, up to `limit` buckets of each length. @returns how many of the length with
+ * Upkeep: removes what is kept no longer, and what lies ahead, up to `limit` buckets of each length. @returns how many of the length with
  * most
  */
 export async function sweepActivity(postgres: Postgres, limit: number): Promise<number> {

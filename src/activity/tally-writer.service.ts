@@ -54,7 +54,8 @@ export class TallyWriter implements OnApplicationBootstrap, BeforeApplicationShu
    */
   async write(): Promise<void> {
     const now = this.heartbeat.ledgerNow();
-    const at = ((this.writtenAt ?? now) + now) / 2;
+    // Where Postgres' clock was set back, the last time lies ahead, and so might the middle.
+    const at = (Math.min(this.writtenAt ?? now, now) + now) / 2;
     this.writtenAt = now;
     const tallied = this.tally.empty();
     try {

@@ -147,7 +147,8 @@ const triedOf = (more = ''): string =>
  * those that wait, the oldest are looked at, and the oldest that were accepted since the last success: a receiver that
  * has refused all calls since then has refused these, whatever it refused before, and however many are scheduled for
  * later. That something was delivered is known from what is counted: a process that was killed may have taken ten
- * seconds of that along.
+ * seconds of that along. Successes that lie ahead were counted before Postgres' clock was set back: every failure since
+ * then would seem to be older.
  */
 export const findFailing = statement(
   'alert-subscriptions-failing',
@@ -165,7 +166,7 @@ export const findFailing = statement(
    FROM unsent LEFT JOIN LATERAL (
      SELECT last_delivered_at, ${lowestIdInSql('last_delivered_at')} AS lowest_id FROM activity
      WHERE bucket_seconds = ${hours.seconds} AND kind = 'subscription' AND id = unsent.subscription_id::text
-       AND last_delivered_at IS NOT NULL
+       AND last_delivered_at <= now()
      ORDER BY at DESC LIMIT 1
    ) success ON true LEFT JOIN LATERAL (
      SELECT least(count(*) OVER (), $most_counted)::int AS count, first.started_at AS since,

@@ -15,6 +15,8 @@ import { OperationalEvents } from '../../src/operational-events/operational-even
 import { TestLedger } from '../support/ledger.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
+const dayMs = 86_400_000;
+
 describe.each(stacks)('what processes have counted, on the $name stack', (stack) => {
   let prepared: PreparedStack;
   let test: TestLedger;
@@ -96,6 +98,57 @@ describe.each(stacks)('what processes have counted, on the $name stack', (stack)
     await writer.write();
     await writer.write();
     expect(await sums(all, minutes)).toEqual({ ...noCounts(), accepted: 2 });
+  });
+
+  describe('after the clock of Postgres was set back', () => {
+    const delivered = async (at: number) => {
+      const items = [{ kind: 'subscription', id: 's1', counts: { ...noCounts(), delivered: 1 } } as const];
+      await test.postgres.transaction((query) => addActivity(query, items, at));
+    };
+    const lastDelivered = async () => {
+      const [row] = await test.sql<{ at: Date | null; is_ahead: boolean }>(
+        'SELECT last_delivered_at AS at, last_delivered_at > now() AS is_ahead FROM activity WHERE bucket_seconds = 3600',
+      );
+      return row!;
+    };
+
+    it('is written at a time that is over', async () => {
+      const tally = new Tally();
+      let now = Date.now() + dayMs;
+      const writer = new TallyWriter(
+        tally,
+        test.postgres,
+        { ledgerNow: () => now } as typeof test.heartbeat,
+        new OperationalEvents(),
+      );
+      await writer.write();
+      now = Date.now();
+      tally.delivered('s1', 8);
+      await writer.write();
+      expect((await lastDelivered()).is_ahead).toBe(false);
+    });
+
+    it('was delivered last when something was delivered since then, not when something failed', async () => {
+      await delivered(Date.now());
+      await test.sql(`UPDATE activity SET last_delivered_at = now() + interval '10 minutes'`);
+      const failed = { kind: 'subscription', id: 's1', counts: { ...noCounts(), failedAttempts: 1 } } as const;
+      const [{ at }] = (await test.sql<{ at: Date }>('SELECT at FROM activity WHERE bucket_seconds = 3600')) as [
+        { at: Date },
+      ];
+      await test.postgres.transaction((query) => addActivity(query, [failed], at.getTime()));
+      expect((await lastDelivered()).is_ahead).toBe(true);
+      await delivered(at.getTime());
+      expect((await lastDelivered()).is_ahead).toBe(false);
+    });
+
+    it('is removed where it was counted for times that are far ahead, a bounded number at a time', async () => {
+      await delivered(Date.now());
+      for (let hour = 2; hour < 6; hour++) await delivered(Date.now() + hour * 3_600_000);
+      expect(await sweepActivity(test.postgres, 3)).toBe(3);
+      expect(await sweepActivity(test.postgres, 3)).toBe(1);
+      expect(await sweepActivity(test.postgres, 3)).toBe(0);
+      expect(await test.sql('SELECT FROM activity')).toHaveLength(2);
+    });
   });
 
   it('may be of thousands of subscriptions, which are written some at a time, and totalled page by page', async () => {

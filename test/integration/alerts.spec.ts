@@ -344,6 +344,18 @@ describe('alerts', () => {
     expect((await list('?state=open')).map(({ rule }) => rule)).toEqual([]);
   });
 
+  it('tell of a receiver that refuses everything after successes that lie ahead, since the clock was set back', async () => {
+    const id = await subscription();
+    await delivered(id, '2 hours');
+    await delivered(id, '-1 day');
+    await fail(id, 3, '61 minutes');
+    await roundAndSend();
+    expect(await list()).toMatchObject([{ rule: 'subscription-failing', subject: `subscription/${id}` }]);
+    await delivered(id, '1 minute');
+    await roundAndSend();
+    expect(await list('?state=open')).toEqual([]);
+  });
+
   it('tell of a receiver that refuses everything, though it refused one or hundreds before, while others arrived', async () => {
     const [few, many, well] = await Promise.all([subscription(), subscription(), subscription()]);
     for (const id of [few, well]) await fail(id, 4, '3 hours', { acceptedHoursAgo: 3 });
