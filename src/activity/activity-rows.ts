@@ -44,11 +44,14 @@ export const addItems = statement(
 export const addActivity = (query: Query, items: readonly Tallied[], at: number): Promise<unknown> =>
   query(addItems, { ...tallied.bind(items), at_ms: at });
 
+/** Buckets that lie ahead were counted before Postgres' clock was set back: they would count as if it were just now. */
+const untilNow = 'at <= now()';
+
 export const findSeries = statement(
   'activity-series',
   `SELECT (extract(epoch FROM at) * 1000)::float8 AS at_ms, ${columns.map((column) => `${column}::float8`).join(', ')}
    FROM activity
-   WHERE bucket_seconds = $seconds AND kind = $kind AND id = $id AND at >= to_timestamp($from_ms::float8 / 1000)`,
+   WHERE bucket_seconds = $seconds AND kind = $kind AND id = $id AND at >= to_timestamp($from_ms::float8 / 1000) AND ${untilNow}`,
 );
 
 interface CountRow {
@@ -92,7 +95,7 @@ export const findTotals = statement(
   'activity-totals',
   `SELECT id, ${columns.map((column) => `sum(${column})::float8 AS ${column}`).join(', ')}, max(last_at) AS last_at
    FROM activity
-   WHERE bucket_seconds = $seconds AND kind = $kind AND id > $after AND at >= to_timestamp($from_ms::float8 / 1000)
+   WHERE bucket_seconds = $seconds AND kind = $kind AND id > $after AND at >= to_timestamp($from_ms::float8 / 1000) AND ${untilNow}
    GROUP BY id ORDER BY id LIMIT $limit`,
 );
 

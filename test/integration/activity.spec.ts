@@ -141,6 +141,14 @@ describe.each(stacks)('what processes have counted, on the $name stack', (stack)
       expect((await lastDelivered()).is_ahead).toBe(false);
     });
 
+    it('is neither shown nor totalled where it lies ahead', async () => {
+      await delivered(Date.now());
+      await delivered(Date.now() + 2 * 3_600_000);
+      expect(await sums({ kind: 'subscription', id: 's1' }, minutes)).toEqual({ ...noCounts(), delivered: 1 });
+      const [total] = await readTotals(test.postgres, 'subscription', hours.seconds, longAgo() - 3_600_000, '', 10);
+      expect(total!.counts).toEqual({ ...noCounts(), delivered: 1 });
+    });
+
     it('is removed where it was counted for times that are far ahead, a bounded number at a time', async () => {
       await delivered(Date.now());
       for (let hour = 2; hour < 6; hour++) await delivered(Date.now() + hour * 3_600_000);
