@@ -466,6 +466,23 @@ test('an erasure is found and confirmed, however many were asked for since', asy
   await expect(page.getByText(/Found 3 · Erased 3/)).toBeVisible();
 });
 
+test('a day that is kept says why it may be, and one that was dropped since then does not', async ({ open, page }) => {
+  const day = (date: string, dropped: object | null) => ({
+    ...{ day: date, bodies: null, exported: null, exportFailure: null },
+    ...{ keptUnfinishedAt: '2026-11-20T01:00:00.000Z', dropped },
+  });
+  const counts = { notifications: 7, deliveries: 7, attempts: 7, bytes: 1000 };
+  const days = [day('2026-10-02', null), day('2026-10-01', { at: '2026-11-21T01:00:00.000Z', ...counts })];
+  await page.route(/\/admin\/v1\/retention$/, async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), days } });
+  });
+  await open('settings?tab=retention');
+  await expect(page.getByRole('row').filter({ hasText: '2026-10-02' })).toContainText('still needed');
+  await expect(page.getByRole('row').filter({ hasText: '7 notifications' })).toContainText('2026-10-01');
+  await expect(page.getByText('still needed')).toHaveCount(1);
+});
+
 test('a configuration is loaded, mended by line, compared, and applied as it was seen', async ({ open, heraut }) => {
   const name = await heraut.createChannel();
   const clientId = newName('archive');

@@ -15,10 +15,11 @@ export function DaysTable({ days }: { days: readonly Day[] }) {
         {t('noReport')}
       </Text>
     );
-  const noteOf = ({ bodies, keptUnfinishedAt, exportFailure }: Day) =>
+  const noteOf = ({ bodies, keptUnfinishedAt, exportFailure, dropped }: Day) =>
     [
       bodies?.isUnderWay && t('underWay'),
-      keptUnfinishedAt !== null && t('keptUnfinished'),
+      // It is told of a day that was dropped later, too.
+      keptUnfinishedAt !== null && dropped === null && t('stillNeeded'),
       exportFailure && t('exportFailed', { reason: exportFailure.reason }),
     ]
       .filter(Boolean)

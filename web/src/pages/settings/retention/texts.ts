@@ -23,7 +23,8 @@ export const useRetentionTexts = defineTexts(
     dropped: 'Dropped',
     note: 'Note',
     underWay: 'under way',
-    keptUnfinished: 'kept: a delivery of it is not finished',
+    stillNeeded:
+      'kept: still needed (an unfinished delivery, a recent dead letter, a running replay, a scheduled notification, or changed since its export)',
     exportFailed: 'cannot be written: {{reason}}',
     notifications_one: '{{count}} notification',
     notifications_other: '{{count}} notifications',
@@ -84,7 +85,8 @@ export const useRetentionTexts = defineTexts(
     dropped: 'Verwijderd',
     note: 'Opmerking',
     underWay: 'bezig',
-    keptUnfinished: 'bewaard: een aflevering ervan is niet klaar',
+    stillNeeded:
+      'bewaard: nog nodig (een aflevering die niet klaar is, een die kort geleden onbestelbaar werd, opnieuw versturen dat nog loopt, een geplande notificatie, of gewijzigd sinds de export)',
     exportFailed: 'niet te schrijven: {{reason}}',
     notifications_one: '{{count}} notificatie',
     notifications_other: '{{count}} notificaties',
