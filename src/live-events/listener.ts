@@ -34,6 +34,11 @@ export class Listener {
     return this.last;
   }
 
+  /** @param id also lower than before, where numbers are given once more */
+  goOnAfter(id: bigint): void {
+    this.last = id;
+  }
+
   /** Rows in the order of their numbers; those that it has got are passed over. */
   take(rows: readonly { row: EventRow; event: Parsed }[]): void {
     for (const { row, event } of rows) {

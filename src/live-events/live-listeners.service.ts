@@ -42,7 +42,7 @@ export class LiveListeners implements OnModuleDestroy {
   private position = 0n;
   private timers: NodeJS.Timeout[] = [];
   private reading: Promise<void> | undefined;
-  private listenedAt = 0;
+  private listenedAt = -Infinity;
   private isStopping = false;
 
   constructor(
@@ -69,8 +69,7 @@ export class LiveListeners implements OnModuleDestroy {
     // Before anything is waited for: hundreds that come at once would all find room otherwise.
     const leave = this.takePlace();
     try {
-      await this.keepListening();
-      const { last: now } = await readEnds(this.postgres);
+      const now = await this.keepListening();
       // Nobody would end it any more.
       if (this.isStopping) throw stopping();
       return { now, leave };
@@ -163,6 +162,7 @@ export class LiveListeners implements OnModuleDestroy {
       while ((await this.readPage()) === mostRead && this.listeners.size > 0);
     } catch (error) {
       this.logger.warn({ event: 'live-events.not-read', error });
+      this.listenedAt = -Infinity; // it may be another server, or no longer know that somebody listens
     } finally {
       this.reading = undefined;
     }
@@ -188,10 +188,30 @@ export class LiveListeners implements OnModuleDestroy {
     return first === undefined || first >= id;
   }
 
-  private async keepListening(): Promise<void> {
+  /** @returns the newest number that was given */
+  private async keepListening(): Promise<bigint> {
     await listen(this.postgres);
     this.listenedAt = performance.now();
     this.heartbeat.noteListening();
+    const before = this.furthest();
+    const { last } = await readEnds(this.postgres);
+    // By now all may have gone back already, or somebody may have joined who read further.
+    if (last < before && last < this.furthest()) this.goBackTo(last);
+    return last;
+  }
+
+  private furthest(): bigint {
+    return [...this.listeners].reduce((most, { position }) => (position > most ? position : most), this.position);
+  }
+
+  /** The database was restored, or a server took over that lacks the last numbers: it gives them once more. */
+  private goBackTo(last: bigint): void {
+    this.position = last;
+    for (const listener of this.listeners) {
+      listener.goOnAfter(last);
+      listener.tell(notKept);
+      listener.alive();
+    }
   }
 }
 

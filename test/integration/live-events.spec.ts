@@ -206,6 +206,49 @@ describe.each(stacks)('live events on the $name stack', (stack) => {
     expect(ahead.told).toEqual([{ event: 'events.missed', count: null, reason: 'not-kept' }, ...other.told]);
   });
 
+  it('reach everybody after Postgres went back to lower numbers, with word that some are missing', async () => {
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'performance'] });
+    try {
+      const numbersFrom = (next: string) => test.sql(`SELECT setval('live_event_id', ${next}, false)`);
+      await numbersFrom('5000000');
+      const [first, second] = [await hear(), await hear()];
+      await writeEvents(test.postgres, ['{"event":"before"}']);
+      const told = (ear: Ear, count: number) => () => {
+        vi.advanceTimersByTime(1000); // every 15 s this process looks whether the numbers still rise
+        return ear.told.length === count;
+      };
+      await eventually(told(second, 1), 'the event before');
+      await test.sql('DELETE FROM live_event');
+      await numbersFrom('12');
+      await writeEvents(test.postgres, ['{"event":"lost"}']);
+      await eventually(told(second, 2), 'the gap');
+      await writeEvents(test.postgres, ['{"event":"after"}']);
+      await eventually(told(second, 3), 'an event after it');
+      await eventually(told(first, 3), 'an event after it, by the other as well');
+      const missed = { event: 'events.missed', count: null, reason: 'not-kept' };
+      for (const ear of [first, second])
+        expect(ear.told).toMatchObject([{ event: 'before' }, missed, { event: 'after' }]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('reach one who comes after Postgres went back to lower numbers, and those who listened before', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] }); // without it, those who listen find out by themselves in the end
+    try {
+      await test.sql(`SELECT setval('live_event_id', 5000000)`);
+      const before = await hear();
+      await test.sql('DELETE FROM live_event'); // it is not logged: a server that takes over has none
+      await test.sql(`SELECT setval('live_event_id', 12)`);
+      const after = await hear();
+      await writeEvents(test.postgres, ['{"event":"after"}']);
+      await eventually(() => after.told.length === 1 && before.told.length === 2, 'the event, by both');
+      expect(before.told).toEqual([{ event: 'events.missed', count: null, reason: 'not-kept' }, ...after.told]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   it('are read and swept by an index each', async () => {
     const planOf = async ({ name, text }: Statement, values: Values) => {
       const rows = await test.postgres.query<Record<string, string>>(
