@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
+import { Socket } from 'node:net';
 import { readSettings } from '../../src/config/settings.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { statement } from '../../src/infra/postgres/statement.js';
@@ -47,6 +48,30 @@ describe('the connection to Postgres', () => {
     await proxy.cut();
     await proxy.restore();
     expect(await postgres.query(select)).toEqual([{ one: 1 }]);
+  });
+
+  it('is kept alive where a statement may be silent for minutes, or the connection itself', async () => {
+    const setting = vi.spyOn(Socket.prototype, 'setKeepAlive');
+    try {
+      const own = await Postgres.open(readSettings({ DATABASE_URL: database.url }), []);
+      try {
+        const port = 'SELECT inet_client_port() AS port';
+        const used = [
+          await own.query(statement('port', port)),
+          await own.upkeep.query(port),
+          await own.checks.query(port),
+        ] as [{ port: number }][];
+        const isKept = ({ port }: { port: number }) =>
+          setting.mock.contexts.some(
+            (socket, nr) => (socket as Socket).localPort === port && setting.mock.calls[nr]!.join() === 'true,60000',
+          );
+        expect(used.map(([row]) => isKept(row))).toEqual([true, true, true]);
+      } finally {
+        await own.close();
+      }
+    } finally {
+      setting.mockRestore();
+    }
   });
 
   it('may be lost while a transaction waits for an answer', async () => {

@@ -17,8 +17,10 @@ const upkeepConnections = 2;
  */
 const endChecksSoon = 'SET statement_timeout = 2000; SET lock_timeout = 1000';
 
-/** A connection that is opened once (docs/decisions/0066), and is not silent for so long that a firewall forgets it. */
-const stayingOpen = { idleTimeoutMillis: 0, keepAlive: true, keepAliveInitialDelayMillis: 60_000 };
+/** A connection is not silent for so long that a firewall forgets it: idle, or while a statement takes minutes. */
+const keptAlive = { keepAlive: true, keepAliveInitialDelayMillis: 60_000 };
+/** A connection that is opened once (docs/decisions/0066). */
+const stayingOpen = { idleTimeoutMillis: 0, ...keptAlive };
 
 /**
  * @param max connections of each of the two large pools
@@ -50,8 +52,8 @@ export async function openServer(
   // Without a listener an idle connection that dies (a restart of Postgres) would end the process.
   pool.on('error', () => {});
   // Under a name of its own: a transaction of an hour, in which no notification is written.
-  const upkeepName = { application_name: 'heraut-upkeep' };
-  const upkeep = dataSourceWith(upkeepLimits, upkeepConnections, upkeepName);
+  const upkeepOwn = { application_name: 'heraut-upkeep', ...keptAlive };
+  const upkeep = dataSourceWith(upkeepLimits, upkeepConnections, upkeepOwn);
   const dataSource = dataSourceWith(limits, max);
   const checks = dataSourceWith(limits, 1, stayingOpen, [], limits.statement > 2000 ? endChecksSoon : '');
   const all = [dataSource, upkeep, checks];
