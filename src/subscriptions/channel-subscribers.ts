@@ -50,9 +50,10 @@ export class ChannelSubscribers {
     this.subscribers.delete(id);
     this.ofEverything.delete(subscriber);
     for (const entry of subscriber.entries) {
-      const index = this.indexFor(entry.demands);
+      const key = keyOfNames(entry.demands);
+      const index = this.byNames.get(key)!;
       index.remove(entry);
-      if (index.isEmpty) this.byNames.delete(keyOfNames(entry.demands));
+      if (index.isEmpty) this.byNames.delete(key);
     }
   }
 

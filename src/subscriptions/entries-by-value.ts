@@ -29,12 +29,12 @@ export class EntriesByValue<Entry extends { readonly demands: Demands }> {
   }
 
   add(entry: Entry): void {
-    this.byValues.add(this.keyOf(new Map(entry.demands)), entry);
+    this.byValues.add(keyOfValues(entry.demands.map(([, value]) => value)), entry);
     if (this.byValueOf) addByValue(this.byValueOf, entry);
   }
 
   remove(entry: Entry): void {
-    this.byValues.remove(this.keyOf(new Map(entry.demands)), entry);
+    this.byValues.remove(keyOfValues(entry.demands.map(([, value]) => value)), entry);
     this.byValueOf?.forEach((entries, nr) => entries.remove(entry.demands[nr]![1], entry));
   }
 
@@ -44,7 +44,7 @@ export class EntriesByValue<Entry extends { readonly demands: Demands }> {
     if (present === 0) this.byValues.visitAll(visitor);
     else if (this.names.length > 1 && this.byValues.size <= few) this.visitMetOfFew(characteristics, visitor);
     else if (present < this.names.length) this.visitMetBySome(characteristics, visitor);
-    else this.byValues.visit(this.keyOf(characteristics), visitor);
+    else this.byValues.visit(keyOfValues(this.names.map((name) => characteristics.get(name)!)), visitor);
   }
 
   private visitMetOfFew(characteristics: Values, visitor: (entry: Entry) => void): void {
@@ -71,17 +71,14 @@ export class EntriesByValue<Entry extends { readonly demands: Demands }> {
     this.byValues.visitAll((entry) => addByValue(byValueOf, entry));
     return byValueOf;
   }
+}
 
-  /** One text for a value of each name: with their lengths, or two lists of values could have the same. */
-  private keyOf(values: Values): string {
-    if (this.names.length === 1) return values.get(this.names[0]!)!;
-    let key = '';
-    for (const name of this.names) {
-      const value = values.get(name)!;
-      key += `${value.length}:${value}`;
-    }
-    return key;
-  }
+/** One text for a value of each name: with their lengths, or two lists of values could have the same. */
+function keyOfValues(values: readonly string[]): string {
+  if (values.length === 1) return values[0]!;
+  let key = '';
+  for (const value of values) key += `${value.length}:${value}`;
+  return key;
 }
 
 function addByValue<Entry extends { readonly demands: Demands }>(

@@ -8,6 +8,20 @@ export const keyOfNames = (demands: Demands): string => JSON.stringify(demands.m
 export const isOfEverything = (alternatives: readonly Demands[]): boolean =>
   alternatives.some((demands) => demands.length === 0);
 
+/** Of a subscription's entries, by channel. @param demands of each entry */
+export function alternativesOf(
+  entries: readonly SubscribedChannel[],
+  demands: readonly Demands[],
+): ReadonlyMap<string, readonly Demands[]> {
+  const alternatives = new Map<string, Demands[]>();
+  for (const [nr, { channel }] of entries.entries()) {
+    const others = alternatives.get(channel);
+    if (others) others.push(demands[nr]!);
+    else alternatives.set(channel, [demands[nr]!]);
+  }
+  return alternatives;
+}
+
 /** By the key of a set: how many entries demand it. Of subscriptions that get everything each counts once. */
 type Counts = ReadonlyMap<string, number>;
 
@@ -28,16 +42,16 @@ export class NameSets {
     return this.byChannel;
   }
 
-  /** @param by 1: a subscription with these entries is added; -1: it is taken away */
-  change(entries: readonly SubscribedChannel[], by: 1 | -1): void {
-    const alternatives = new Map<string, Demands[]>();
-    for (const entry of entries) {
-      const demands = demandsOf(entry);
-      const others = alternatives.get(entry.channel);
-      if (others) others.push(demands);
-      else alternatives.set(entry.channel, [demands]);
-    }
-    for (const [channel, all] of alternatives)
+  /**
+   * @param by 1: a subscription with these entries is added; -1: it is taken away
+   * @param demands of each entry
+   */
+  change(
+    entries: readonly SubscribedChannel[],
+    by: 1 | -1,
+    demands: readonly Demands[] = entries.map(demandsOf),
+  ): void {
+    for (const [channel, all] of alternativesOf(entries, demands))
       if (isOfEverything(all)) this.count(channel, everything, by);
       else for (const demands of all) this.count(channel, keyOfNames(demands), by);
   }

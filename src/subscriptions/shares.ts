@@ -1,4 +1,5 @@
 import { countTogether, countUnfiltered, NameSets } from './name-sets.js';
+import type { Demands } from './match-filters.js';
 import type { SubscribedChannel } from './subscription.js';
 
 /** Memory of each process that the subscriptions of one application take, or a change of it. */
@@ -13,6 +14,8 @@ export interface Part {
   readonly ownerClientId: string;
   readonly bytes: number;
   readonly channels: readonly SubscribedChannel[];
+  /** Of each of the channels, as `demandsOf` has them; undefined: not worked out yet. */
+  readonly demands?: readonly Demands[];
 }
 
 /** Of what an application's filters have on a channel: how many more, and how many then. */
@@ -60,15 +63,33 @@ export class Shares {
     if (part) this.change(part, -1);
   }
 
-  private change({ ownerClientId: clientId, bytes, channels }: Part, by: 1 | -1): void {
+  /** @param part undefined: there was none */
+  replace(part: Part | undefined, by: Part): void {
+    // The same list of demands: to count tens of thousands of names takes a while.
+    const isCounted = part?.demands !== undefined && part.demands === by.demands;
+    if (!isCounted || part.ownerClientId !== by.ownerClientId) {
+      this.remove(part);
+      this.add(by);
+      return;
+    }
+    this.changeSize(part, -1);
+    this.changeSize(by, 1);
+  }
+
+  private change(part: Part, by: 1 | -1): void {
+    this.changeSize(part, by);
+    const { ownerClientId: clientId, channels, demands } = part;
+    const nameSets = this.nameSetsByOwner.get(clientId) ?? new NameSets();
+    nameSets.change(channels, by, demands);
+    if (nameSets.all().size === 0) this.nameSetsByOwner.delete(clientId);
+    else this.nameSetsByOwner.set(clientId, nameSets);
+  }
+
+  private changeSize({ ownerClientId: clientId, bytes }: Part, by: 1 | -1): void {
     const before = this.of(clientId);
     const after = { subscriptions: before.subscriptions + by, bytes: before.bytes + by * bytes };
     if (after.subscriptions === 0 && after.bytes === 0) this.byOwner.delete(clientId);
     else this.byOwner.set(clientId, after);
-    const nameSets = this.nameSetsByOwner.get(clientId) ?? new NameSets();
-    nameSets.change(channels, by);
-    if (nameSets.all().size === 0) this.nameSetsByOwner.delete(clientId);
-    else this.nameSetsByOwner.set(clientId, nameSets);
   }
 }
 

@@ -1,12 +1,14 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Catalogue, type CatalogueDirectory } from '../catalogue/catalogue.service.js';
 import { credentialsOf, partsOf, verbatim } from '../credentials/credentials.js';
+import { LongWork } from '../infra/long-work.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { SecretCipher, UnreadableSecret } from '../secrets/secret-cipher.service.js';
 import { bytesInMemory } from './bytes-in-memory.js';
 import { changedSubscriptions, type SubscriptionRow } from './changed-subscriptions.js';
 import { ChannelSubscribers } from './channel-subscribers.js';
-import { demandsOf } from './match-filters.js';
+import { demandsOf, type Demands } from './match-filters.js';
+import { alternativesOf } from './name-sets.js';
 import { Shares, type Part } from './shares.js';
 import { readSigningKeys } from './signing-key-rows.js';
 import { authPlace, credentialsPlace, type Subscription } from './subscription.js';
@@ -20,11 +22,16 @@ export interface ListedSubscription extends Subscription {
 
 type Secrets = Pick<Subscription, 'auth' | 'credentials' | 'signingKeys' | 'unreadable'>;
 
+/** The entries of a subscription, and what each of them demands. */
+type Entries = Required<Pick<Part, 'channels' | 'demands'>>;
+
+type Known = ListedSubscription & Part & Entries;
+
 /** Every subscription, in memory, and for each channel an index of the subscriptions to match. */
 @Injectable()
 export class SubscriptionDirectory implements CatalogueDirectory {
   private readonly logger = new Logger(SubscriptionDirectory.name);
-  private readonly byId = new Map<string, ListedSubscription & Part>();
+  private readonly byId = new Map<string, Known>();
   private readonly byChannel = new Map<string, ChannelSubscribers>();
   private readonly ordered = new Set<string>();
   private readonly restrained = new Set<string>();
@@ -87,20 +94,40 @@ export class SubscriptionDirectory implements CatalogueDirectory {
 
   async refresh(known: number): Promise<void> {
     const unread = new Set(known === 0 ? this.byId.keys() : []);
+    const work = new LongWork();
     for await (const rows of changedSubscriptions(this.postgres, known)) {
       for (const row of rows) {
         unread.delete(row.id);
-        this.forget(row.id);
-        if (!row.is_deleted) this.keep(row);
+        if (row.is_deleted) this.forget(row.id);
+        else this.keep(row, await this.entriesOf(row, work));
+        await work.yieldIfDue();
       }
     }
     for (const id of unread) this.forget(id);
   }
 
-  private keep(row: SubscriptionRow): void {
-    const { id, owner_client_id: ownerClientId, callback_url: callbackUrl, channels } = row;
+  /**
+   * With the demands of before where an entry is the same. To work them out takes long: a subscription may have tens of
+   * thousands, and may be changed every second. Meanwhile memory has it as it was.
+   */
+  private async entriesOf({ id, channels }: SubscriptionRow, work: LongWork): Promise<Entries> {
+    const before = this.byId.get(id);
+    const demands = Array<Demands>(channels.length); // pushed one by one, it would keep room for sixteen more
+    let areSame = before?.channels.length === channels.length;
+    for (const [nr, entry] of channels.entries()) {
+      const isSame = before && JSON.stringify(before.channels[nr]) === JSON.stringify(entry);
+      areSame &&= isSame === true;
+      demands[nr] = isSame ? before.demands[nr]! : demandsOf(entry);
+      await work.yieldIfDue();
+    }
+    return areSame ? before! : { channels, demands };
+  }
+
+  private keep(row: SubscriptionRow, { channels, demands }: Entries): void {
+    const { id, owner_client_id: ownerClientId, callback_url: callbackUrl } = row;
     const bytes = bytesInMemory({ ...row, callbackUrl, signingKeys: row.signing_keys?.length ?? 0 });
-    this.shares.add({ ownerClientId, bytes, channels });
+    const before = this.byId.get(id);
+    this.shares.replace(before, { ownerClientId, bytes, channels, demands });
     this.sorted = undefined;
     this.byId.set(id, {
       id,
@@ -109,6 +136,7 @@ export class SubscriptionDirectory implements CatalogueDirectory {
       callbackUrl,
       ...this.secretsOf(row),
       channels,
+      demands,
       deliveryGuarantee: row.delivery_guarantee,
       disabledAt: row.disabled_at,
       pausedAt: row.paused_at,
@@ -120,13 +148,15 @@ export class SubscriptionDirectory implements CatalogueDirectory {
       createdAt: row.created_at,
       version: Number(row.version),
     });
-    if (row.ordering === 'per-object') this.ordered.add(id);
-    if (row.paused_at || row.rate_per_second !== null) this.restrained.add(id);
+    put(this.ordered, id, row.ordering === 'per-object');
+    put(this.restrained, id, row.paused_at !== null || row.rate_per_second !== null);
+    if (demands === before?.demands && !row.disabled_at && !before.disabledAt) return;
+    if (before) this.removeFromIndexes(before);
     if (row.disabled_at) return;
-    for (const name of new Set(channels.map(({ channel }) => channel))) {
+    for (const [name, alternatives] of alternativesOf(channels, demands)) {
       const index = this.byChannel.get(name) ?? new ChannelSubscribers();
       this.byChannel.set(name, index);
-      index.add(id, channels.filter(({ channel }) => channel === name).map(demandsOf));
+      index.add(id, alternatives);
     }
   }
 
@@ -153,15 +183,24 @@ export class SubscriptionDirectory implements CatalogueDirectory {
     if (!known) return;
     this.shares.remove(known);
     this.sorted = undefined;
-    for (const { channel } of known.channels) {
-      const index = this.byChannel.get(channel);
-      index?.remove(id);
-      if (index?.isEmpty) this.byChannel.delete(channel);
-    }
+    this.removeFromIndexes(known);
     this.byId.delete(id);
     this.ordered.delete(id);
     this.restrained.delete(id);
   }
+
+  private removeFromIndexes({ id, channels }: Known): void {
+    for (const { channel } of channels) {
+      const index = this.byChannel.get(channel);
+      index?.remove(id);
+      if (index?.isEmpty) this.byChannel.delete(channel);
+    }
+  }
+}
+
+function put(ids: Set<string>, id: string, isIn: boolean): void {
+  if (isIn) ids.add(id);
+  else ids.delete(id);
 }
 
 /** The oldest first. */

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { readSettings } from '../../src/config/settings.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
 import { changedSubscriptionsPage } from '../../src/subscriptions/changed-subscriptions.js';
+import { ChannelSubscribers } from '../../src/subscriptions/channel-subscribers.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { embedded, type PreparedStack } from '../support/stacks.js';
 import { plainCipher } from '../support/secrets.js';
@@ -142,6 +143,70 @@ describe('the subscriptions in memory', () => {
     await change(two, `channels = '[{"channel": "other", "filters": {}}]'`);
     expect(directory.match('cases', caseOf('same'))).toEqual([]);
     expect(directory.match('other', caseOf('same'))).toEqual([two]);
+  });
+
+  it('get their next filters in one step, with room before it for what else the process does', async () => {
+    const [id] = await subscribe(1);
+    const entries = Array.from({ length: 500 }, (_, nr) => ({
+      channel: 'cases',
+      filters: {
+        type: 'new',
+        ...Object.fromEntries(Array.from({ length: 99 }, (__, each) => [`aName${nr}Of${each}`, 'x'])),
+      },
+    }));
+    const seen: string[] = [];
+    let isRead = false;
+    const look = () => {
+      if (isRead) return;
+      const found = ['t1', 'new', 'other'].filter((type) => directory.match('cases', caseOf(type)).length > 0);
+      seen.push(`${found.join()} of ${directory.find(id!)?.channels.length}`);
+      setImmediate(look);
+    };
+    happen = () => {
+      setImmediate(look);
+      return Promise.resolve();
+    };
+    await change(id, `channels = '${JSON.stringify(entries)}'`);
+    isRead = true;
+    expect(seen[0]).toBe('t1 of 1');
+    expect(['t1 of 1', 'new of 500']).toEqual(expect.arrayContaining([...new Set(seen)]));
+    expect(directory.match('cases', caseOf('t1'))).toEqual([]);
+    expect(directory.match('cases', caseOf('new'))).toEqual([id]);
+  });
+
+  it('are prepared for matching again only as far as their filters are others', async () => {
+    const added = vi.spyOn(ChannelSubscribers.prototype, 'add');
+    onTestFinished(() => added.mockRestore());
+    const [id] = await subscribe(1);
+    const entry = (type: string) => ({ channel: 'cases', filters: { type } });
+    await change(id, `channels = '${JSON.stringify([entry('one'), entry('two')])}'`);
+    expect(added.mock.calls.map(([, alternatives]) => alternatives.length)).toEqual([1, 2]);
+    await change(id, "callback_url = 'http://other.example/'");
+    await change(id, `channels = '${JSON.stringify([entry('one'), entry('two')])}'`);
+    expect(added).toHaveBeenCalledTimes(2);
+    await change(id, `channels = '${JSON.stringify([entry('one'), entry('three')])}'`);
+    const [before, after] = added.mock.calls.slice(1).map(([, alternatives]) => alternatives);
+    expect(after![0]).toBe(before![0]);
+    expect(directory.match('cases', caseOf('two'))).toEqual([]);
+    expect(directory.match('cases', caseOf('three'))).toEqual([id]);
+    expect(directory.match('cases', caseOf('one'))).toEqual([id]);
+  });
+
+  it('count in the share of their owner as they are now, through every change', async () => {
+    const [id] = await subscribe(1);
+    const share = (of: string) => {
+      const sets = directory.shares.nameSetsOf(of).of('cases');
+      return { ...directory.shares.of(of), sets: [...sets] };
+    };
+    const before = share('owner');
+    expect(before).toMatchObject({ subscriptions: 1, sets: [['["type"]', 1]] });
+    await change(id, "callback_url = callback_url || 'longer'");
+    expect(share('owner')).toEqual({ ...before, bytes: before.bytes + 6 });
+    await change(id, "owner_client_id = 'another', disabled_at = now()");
+    expect(share('owner')).toEqual({ subscriptions: 0, bytes: 0, sets: [] });
+    expect(share('another')).toEqual({ ...before, bytes: before.bytes + 6 });
+    await change(id, 'deleted_at = now()');
+    expect(share('another')).toEqual({ subscriptions: 0, bytes: 0, sets: [] });
   });
 
   it('lack those that were deleted, which a process that starts does not even read', async () => {
