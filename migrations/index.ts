@@ -28,6 +28,7 @@ import { CountClaimed1763625600041 } from './1763625600041-count-claimed.js';
 import { FindNotMade1763625600042 } from './1763625600042-find-not-made.js';
 import { OrderNotes1763625600043 } from './1763625600043-order-notes.js';
 import { FindLongSubjects1763625600044 } from './1763625600044-find-long-subjects.js';
+import { FindOwned1763625600046 } from './1763625600046-find-owned.js';
 
 /**
  * In the order they run: TypeORM goes by the time in their names, whatever the order here. Plain SQL; a released one is
@@ -64,4 +65,5 @@ export const migrations = [
   FindNotMade1763625600042,
   OrderNotes1763625600043,
   FindLongSubjects1763625600044,
+  FindOwned1763625600046,
 ];

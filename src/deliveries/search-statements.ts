@@ -188,7 +188,7 @@ export const ownedBy = (clientId: string, oldestMs: number, limit: number): Read
   statement(
     'search-owned',
     `SELECT id FROM subscription WHERE owner_client_id = $owner
-       AND (deleted_at IS NULL OR deleted_at >= to_timestamp($oldest_ms::float8 / 1000)) LIMIT ${limit}`,
+       AND coalesce(deleted_at, 'infinity') >= to_timestamp($oldest_ms::float8 / 1000) LIMIT ${limit}`,
   ),
   { owner: clientId, oldest_ms: oldestMs },
 ];

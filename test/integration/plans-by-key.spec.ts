@@ -4,7 +4,7 @@ import pg from 'pg';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { bodyDaysOf } from '../../src/channels/read-body-days.js';
 import { readSettings } from '../../src/config/settings.js';
-import { digested, notificationRangeEnd } from '../../src/deliveries/search-statements.js';
+import { byDelivery, digested, notificationRangeEnd, ownedBy } from '../../src/deliveries/search-statements.js';
 import { lastDigest, readBlock, readSubscribers, staleDigest } from '../../src/digests/write-digests.js';
 import { firstOfContent } from '../../src/explaining/find-explained.js';
 import { PostgresIdempotencyStore } from '../../src/idempotency/idempotency-store.postgres.js';
@@ -36,6 +36,11 @@ const rows = 40_000;
 /** Pages that a statement may look at. Every one of the tables has more than twice as many. */
 const mostPages = 120;
 const newestId = 'ffffffff-ffff-7fff-bfff-ffffffffffff';
+
+const boundTo = ([statement, values]: [Statement, Values]): [string, unknown[]] => [
+  statement.text,
+  valuesOf(statement, values),
+];
 
 interface Explained {
   'QUERY PLAN': [{ Plan: { 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }];
@@ -82,8 +87,8 @@ describe('with many rows in each table, what is asked for by its key costs what 
       `in_line (subscription_id, object_key, turn_nr, notification_id) SELECT ${uuid(0)}, ${uuid(1)}, 1, ${uuid(2)}`,
       `channel (id, name, documentation_link, filters, version)
        SELECT ${uuid(0)}, 'channel ' || n, 'https://example.com/documentation', '{}', 1`,
-      `subscription (id, owner_client_id, callback_url, auth, channels, version)
-       SELECT ${uuid(0)}, 'owner', 'https://receiver.example/', '', '[]', 1`,
+      `subscription (id, owner_client_id, callback_url, auth, channels, version, deleted_at)
+       SELECT ${uuid(0)}, 'owner', 'https://receiver.example/', '', '[]', 1, CASE WHEN n > 1 THEN now() - interval '1 year' END`,
       `replay (id, kind, selection, states, only_missed, state, counted, is_count_whole, after_notification,
          after_subscription, before_id, ended_at)
        SELECT ${uuid(0)}, 'replay', '{}', '{}', true, 'done', 0, true, ${uuid(0)}, ${uuid(0)}, ${uuid(0)}, now()`,
@@ -294,6 +299,20 @@ describe('with many rows in each table, what is asked for by its key costs what 
       const pages = await pagesOf(admin, statement, values);
       expect([statement.name, pages, pages < mostPages]).toEqual([statement.name, pages, true]);
     }
+  });
+
+  it('of a search by owner, of whose subscriptions nearly all were deleted long ago', async () => {
+    const newest = await admin.query<{ id: string }>('SELECT id FROM notification ORDER BY id DESC OFFSET 15 LIMIT 1');
+    for (const owner of ['owner', 'another']) {
+      const owned = ownedBy(owner, Date.now() - dayMs, 1000);
+      const deliveries = byDelivery('delivery', { owner, from: newest.rows[0]!.id }, {}, 20);
+      for (const [statement, values] of [owned, deliveries]) {
+        const pages = await pagesOf(admin, statement, values);
+        expect([statement.name, pages, pages < mostPages]).toEqual([statement.name, pages, true]);
+      }
+    }
+    const { rows: found } = await admin.query(...boundTo(ownedBy('owner', Date.now() - dayMs, 1000)));
+    expect(found).toEqual([{ id: '00000000-0000-4000-8000-000000000001' }]);
   });
 
   it('whoever reads a whole table looks at more than twice as many pages', async () => {

@@ -123,7 +123,6 @@ export const unexplained: Readonly<Record<string, readonly string[]>> = {
   'reads a whole table of the configuration, for a change, a search, or a round of upkeep': [
     'channel-share',
     'read-all-body-days',
-    'search-owned',
     'secrets-next-key *.*',
     'secrets-page *.*',
     'secrets-rewrite *.*',
