@@ -7,7 +7,7 @@ import {
 } from '@nestjs/common';
 import { Batcher } from '../infra/batcher.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
-import { isDataError } from '../infra/postgres/postgres-errors.js';
+import { isDataError, isTooLongForIndex } from '../infra/postgres/postgres-errors.js';
 import { SharedRuns } from '../infra/shared-runs.js';
 import { readBacklogs } from '../ledger/held-subscriptions.js';
 import {
@@ -47,7 +47,7 @@ const together = {
   lingersAlone: true,
   maxWaiting: { items: 10_000 },
   turnWithinMs: 30_000,
-  isolate: isDataError,
+  isolate: (error: unknown) => isDataError(error) || isTooLongForIndex(error),
 };
 
 /**

@@ -16,6 +16,7 @@ describe('a publisher whose notification was not stored', () => {
     ['the disk is full', ofPostgres('53100')],
     ['the database can only be read', ofPostgres('25006')],
     ['several waited for each other', ofPostgres('40P01')],
+    ['the database has no transaction ids left, and refuses to write', ofPostgres('54000')],
     ['it took too long', ofPostgres('57014')],
     ['a lock did not come', ofPostgres('55P03')],
     ['Postgres is starting', ofPostgres('57P03', 'FATAL')],

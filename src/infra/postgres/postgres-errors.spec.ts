@@ -5,7 +5,7 @@ import { TLSSocket } from 'node:tls';
 import pg from 'pg';
 import { certificate, key } from '../../../test/support/tls-identity.js';
 import { connectionAdvice } from './connection-advice.js';
-import { isNotConnected, isUnavailable } from './postgres-errors.js';
+import { isDataError, isNotConnected, isTooLongForIndex, isUnavailable } from './postgres-errors.js';
 
 const failureOf = async (config: pg.PoolConfig): Promise<unknown> => {
   const pool = new pg.Pool({ connectionTimeoutMillis: 200, ...config });
@@ -84,6 +84,21 @@ describe('an error of the driver says whether anything was sent', () => {
     ['40P01', false],
   ])('by the SQLSTATE %s: nothing was sent, %s', (code, expected) => {
     expect(isNotConnected(Object.assign(new Error(), { code }))).toBe(expected);
+  });
+});
+
+describe('an error of the code 54000', () => {
+  it.each([
+    ['index_form_tuple', true],
+    ['index_form_tuple_context', true],
+    ['_bt_check_third_page', true],
+    ['GetNewTransactionId', false],
+    ['GetNewMultiXactId', false],
+  ])('of the function %s says that a value is too long for an index: %s', (routine, expected) => {
+    const error = Object.assign(new Error(), { code: '54000', routine });
+    const ofTypeorm = Object.assign(new Error(), { driverError: error });
+    expect([error, ofTypeorm].map(isTooLongForIndex)).toEqual([expected, expected]);
+    expect([error, ofTypeorm].map(isDataError)).toEqual([false, false]);
   });
 });
 

@@ -20,11 +20,21 @@ export const isMissingPartition = (error: unknown): boolean => sqlState(error) =
 export const isMissingTable = (error: unknown): boolean => sqlState(error) === '42P01';
 
 /**
- * The data itself was refused (class 22: data exception, 23: constraint, 54000: too long for an index): repeating the
- * same statement cannot help. A missing partition is no fault of the data, although its code is that of a constraint.
+ * The data itself was refused (class 22: data exception, 23: constraint): repeating the same statement cannot help. A
+ * missing partition is no fault of the data, although its code is that of a constraint.
  */
 export const isDataError = (error: unknown): boolean =>
-  /^(2[23]|54000)/.test(sqlState(error) ?? '') && !isMissingPartition(error);
+  /^2[23]/.test(sqlState(error) ?? '') && !isMissingPartition(error);
+
+/**
+ * Told by the function of Postgres that says so, which has a longer name in newer versions: the same code is that of a
+ * database that writes nothing any more, because its transaction ids are used up.
+ */
+export function isTooLongForIndex(error: unknown): boolean {
+  if (sqlState(error) !== '54000') return false;
+  const { driverError, routine } = error as { driverError?: { routine?: unknown }; routine?: unknown };
+  return /^(_bt_check_third_page|index_form_tuple)/.test(String(driverError?.routine ?? routine));
+}
 
 const connectionCodes = new Set([
   'ECONNREFUSED',
