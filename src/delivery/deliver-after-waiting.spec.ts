@@ -42,6 +42,8 @@ describe('a delivery that waited in line', () => {
   let waitedMs: number;
   let asked: string[];
   let isStillQueued: boolean;
+  /** Called while it waits for the ledger's answer whether it is still queued. */
+  let onAsk: () => void;
   let isStillClaimed: boolean;
   /** Called while it waits for its lock. */
   let onLock: () => void;
@@ -79,7 +81,7 @@ describe('a delivery that waited in line', () => {
     open = 0;
     [waitedMs, asked, isStillQueued, isStillClaimed] = [0, [], true, true];
     [state, steps] = ['delivered', []];
-    [onLock, onClaim, onLook, onOutcome] = [() => {}, () => {}, () => {}, () => {}];
+    [onLock, onClaim, onLook, onOutcome, onAsk] = [() => {}, () => {}, () => {}, () => {}, () => {}];
     [locked, left, mayLockLate] = [new Set(), [], false];
     clock = {
       now: () => systemClock.now() + waitedMs,
@@ -133,7 +135,7 @@ describe('a delivery that waited in line', () => {
         claim: async () => (onClaim(), true),
         endOfEarlier: async () => onLook(),
         isStillClaimed: async () => isStillClaimed,
-        isStillQueued: async ({ notificationId }: HandedOut) => (asked.push(notificationId), isStillQueued),
+        isStillQueued: async ({ notificationId }: HandedOut) => (asked.push(notificationId), onAsk(), isStillQueued),
       } as unknown as DeliveryRecords,
       {
         get mayWait() {
@@ -147,12 +149,19 @@ describe('a delivery that waited in line', () => {
     );
   });
 
-  const begin = (nr: number, waitedBeforeMs = 0, generation = 1, expiresAt: number | null = null) => {
-    const body = Buffer.from('{}');
+  const begin = (
+    nr: number,
+    waitedBeforeMs = 0,
+    generation = 1,
+    expiresAt: number | null = null,
+    borrow?: () => void,
+  ) => {
+    const text = Buffer.from('{}');
+    const body = borrow ? null : text;
     const delivery = { notificationId: String(nr), subscriptionId: 's', replays: 0, generation, expiresAt, body };
     const stopping = new AbortController().signal;
     const surroundings = {
-      bodies: {} as never,
+      bodies: { borrow: async () => (borrow?.(), { text, giveBack: () => steps.push('given back') }) } as never,
       onBegun: () => {},
       stopping,
       isHandedOver: mayLockLate && generation === 1,
@@ -368,6 +377,46 @@ describe('a delivery that waited in line', () => {
     onLock = () => (waitedMs += 9000);
     await run(begin(1, 0, 2));
     expect([calls.length, ended, from]).toEqual([1, ['delivered'], ['sending']]);
+  });
+
+  const minuteMs = 60_000;
+  const guarantees: [string, () => void][] = [
+    ['at least once', () => {}],
+    ['at least once, without a lock', () => (mayLockLate = true)],
+    ['at most once', () => change(atMostOnce)],
+  ];
+  describe.each(guarantees)('%s, while Postgres was away for minutes', (_, prepare) => {
+    const away = (happen: () => void) => () => {
+      [onAsk, waitedMs] = [() => {}, waitedMs + 5 * minuteMs];
+      happen();
+    };
+
+    it.each<[string, boolean]>([
+      ['for its text', true],
+      ['for the answer whether it is still queued', false],
+    ])(
+      'and waited %s, is not sent where it has expired or was paused meanwhile, and is otherwise',
+      async (_, isText) => {
+        prepare();
+        const beginAway = (nr: number, happen: () => void, expiresAt: number | null = null) => {
+          if (!isText) onAsk = away(happen);
+          return run(begin(nr, 1001, 1, expiresAt, isText ? away(happen) : undefined));
+        };
+        await beginAway(1, () => {});
+        expect([calls.length, ended]).toEqual([1, ['delivered']]);
+        await beginAway(2, () => {}, clock.now() + minuteMs);
+        expect([calls.length, ended]).toEqual([1, ['delivered', 'expired']]);
+        await beginAway(3, () => change({ pausedAt: new Date() }));
+        expect([calls.length, held, ended]).toEqual([1, ['paused'], ['delivered', 'expired']]);
+        expect(steps.filter((step) => step === 'given back')).toHaveLength(isText ? 3 : 0);
+      },
+    );
+  });
+
+  it('for its lock is not sent where it expired in a second wait for it', async () => {
+    onLock = () => (waitedMs += minuteMs);
+    await run(begin(1, 0, 1, clock.now() + 1.5 * minuteMs));
+    expect([calls, ended]).toEqual([[], ['expired']]);
   });
 
   it('for its claim only for a moment is sent without a question', async () => {

@@ -53,6 +53,8 @@ interface Task {
   subscription: ListedSubscription;
   place: Place;
   stopping: AbortSignal;
+  /** When its subscription, and its expiry, were looked at. */
+  since: number;
 }
 
 /**
@@ -97,6 +99,7 @@ export class DeliverService {
     const admitted = await this.entry.admit(delivery, isHandedOver);
     if (admitted.ending) return this.end(delivery, admitted.ending, stopping);
     const { subscription, place } = admitted;
+    const admittedAt = this.clock.now();
     let [borrowed, isStale]: [BorrowedText | undefined, boolean] = [undefined, false];
     try {
       stopping.throwIfAborted();
@@ -115,8 +118,9 @@ export class DeliverService {
       if (!body) return await this.records.settle(delivery, erasedMeanwhile, 'queued', stopping);
       const hasWaited = this.clock.now() - since > freshMs;
       if (hasWaited && !(await this.records.isStillQueued(delivery, stopping))) return;
-      const task: Task = { delivery: withBody(delivery, body), subscription, place, stopping };
-      if (guaranteeOf(subscription, this.atLeastOnceCustomers) === 'at-most-once')
+      const task: Task = { delivery: withBody(delivery, body), subscription, place, stopping, since: admittedAt };
+      if (this.hasChanged(task)) isStale = true;
+      else if (guaranteeOf(subscription, this.atLeastOnceCustomers) === 'at-most-once')
         await (isRedelivered || delivery.generation > 1 ? this.atMostOnceAgain(task) : this.atMostOnce(task));
       else if (isHandedOver && this.lateLocks.mayWait) await this.underLease(task);
       else isStale = (await this.atLeastOnce(task, longestLockMs)) === 'stale';
@@ -126,7 +130,7 @@ export class DeliverService {
         this.admission.giveBack(place);
       }
     }
-    // From the beginning: it is asked for again. Once, however long the lock takes then.
+    // From the beginning: it is asked for again. Once, however long the lock takes then, unless it has changed again.
     if (isStale) await this.deliver(delivery, { ...surroundings, onBegun: () => {}, since: -Infinity }, Infinity);
   }
 
@@ -137,13 +141,12 @@ export class DeliverService {
    */
   private async atLeastOnce(task: Task, longestMs: number): Promise<'stale' | void> {
     const { delivery, subscription, place, stopping } = task;
-    const askedAt = this.clock.now();
     const key = await this.lock(delivery, stopping);
     if (key.kind !== 'acquired') return await this.yieldTo(key, delivery, stopping, place);
     let onReleased: (() => void) | undefined;
     try {
       stopping.throwIfAborted();
-      if (this.clock.now() - askedAt > longestMs) return 'stale';
+      if (this.clock.now() - task.since > longestMs || this.hasChanged(task)) return 'stale';
       const outcome = await this.call(task, 'at-least-once');
       if (isSealed(outcome)) await key.lock.seal(toSeal(outcome), this.sealMs(subscription));
       if (outcome.state === 'waiting') onReleased = this.toRelease.add(delivery);
@@ -180,10 +183,9 @@ export class DeliverService {
    * claim → send → leave → decide → settle. The claim is committed before the call, and given once: no other call will
    * follow. A process that stood still after its claim may call when the delivery was given up as `unknown`: late is
    * better than never, but not where the next delivery about the same object may have been sent.
-   * @param since when its subscription, and its expiry, were looked at
    */
-  private async atMostOnce(task: Task, since = this.clock.now()): Promise<void> {
-    const { delivery, subscription, stopping } = task;
+  private async atMostOnce(task: Task): Promise<void> {
+    const { delivery, subscription, stopping, since } = task;
     const timeoutMs = callTimeoutMs(subscription, this.settings);
     if (!(await this.records.claim(delivery, timeoutMs, stopping))) return;
     if (this.clock.now() - since > freshMs) {
@@ -203,13 +205,12 @@ export class DeliverService {
    */
   private async atMostOnceAgain(task: Task): Promise<void> {
     const { delivery, stopping, place } = task;
-    const askedAt = this.clock.now();
     const key = await this.lock(delivery, stopping);
     if (key.kind !== 'acquired') return this.yieldTo(key, delivery, stopping, place);
     const onReleased = this.toRelease.add(delivery);
     try {
       const ending = await this.records.endOfEarlier(delivery, stopping);
-      await (ending ? this.records.settle(delivery, ending, 'queued', stopping) : this.atMostOnce(task, askedAt));
+      await (ending ? this.records.settle(delivery, ending, 'queued', stopping) : this.atMostOnce(task));
     } finally {
       await key.lock.release();
       onReleased();
@@ -242,6 +243,17 @@ export class DeliverService {
         ? await this.records.isStillClaimed(delivery, stopping)
         : await this.records.isStillQueued(delivery, stopping);
     return isInHand && this.isAsBefore(task);
+  }
+
+  /**
+   * After a wait for its text, the ledger's answer or its lock, for as long as Postgres is away. Where it has not, it
+   * counts as looked at now.
+   */
+  private hasChanged(task: Task): boolean {
+    const now = this.clock.now();
+    if (now - task.since <= freshMs) return false;
+    task.since = now;
+    return !this.isAsBefore(task);
   }
 
   /** Its subscription is the same, and it may still be called with this delivery. */
