@@ -9,10 +9,15 @@ export const sendingEnded = 'the worker ended, or could not report, after it had
 
 /**
  * Within that time of an outage, or of a jump of Postgres' clock, the workers that live have reported the calls that
- * ended meanwhile: a statement may have to reach its time limit first (DATABASE_TIMEOUT, 15 s by default), and is
- * repeated after two seconds at most.
+ * ended meanwhile: a statement may have to reach its time limit first, and is repeated after two seconds at most.
  */
-const haveReported = anySteadyFor(20_000);
+const haveReported = anySteadyFor('$report_ms');
+/** With the 15 s of DATABASE_TIMEOUT that are the default, and with less: a worker may have another one. */
+const leastReportMs = 20_000;
+/** The pause, and the report itself. */
+const afterAnswerMs = 4000;
+
+const reportMs = ({ longestAnswerMs }: Postgres): number => Math.max(leastReportMs, longestAnswerMs + afterAnswerMs);
 
 /** Of claimed deliveries, those whose time is over after that moment. */
 const claimedUntil = `state = 'sending' AND next_at >= to_timestamp($since_ms::float8 / 1000)`;
@@ -38,7 +43,7 @@ export const endItems = statement(
  * @returns which
  */
 export async function endSending(postgres: Postgres, sinceMs: number, limit: number): Promise<DeliveryKey[]> {
-  const rows = await postgres.query<KeyRow>(endItems, { since_ms: sinceMs, limit });
+  const rows = await postgres.query<KeyRow>(endItems, { since_ms: sinceMs, report_ms: reportMs(postgres), limit });
   unknownCounted.inc(rows.length);
   return rows.map(keyOf);
 }
@@ -55,6 +60,9 @@ export const findUndecided = statement(
  * @param sinceMs as above
  */
 export async function anyUndecided(postgres: Postgres, sinceMs: number): Promise<boolean> {
-  const [row] = await postgres.query<{ is_any: boolean }>(findUndecided, { since_ms: sinceMs });
+  const [row] = await postgres.query<{ is_any: boolean }>(findUndecided, {
+    since_ms: sinceMs,
+    report_ms: reportMs(postgres),
+  });
   return row!.is_any;
 }

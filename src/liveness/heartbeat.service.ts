@@ -58,9 +58,10 @@ export const endAllProcesses = statement('processes-ended', `UPDATE process SET 
 /**
  * Whether some process has been seen alive for so long, without a gap, and still is: then Postgres was within reach of
  * others as well.
+ * @param ms or the name of a parameter
  */
-export const anySteadyFor = (ms: number): string =>
-  `EXISTS (SELECT FROM process WHERE ${beatRecently} AND steady_since <= now() - interval '${ms} ms')`;
+export const anySteadyFor = (ms: number | `$${string}`): string =>
+  `EXISTS (SELECT FROM process WHERE ${beatRecently} AND steady_since <= now() - ${ms} * interval '1 ms')`;
 
 /**
  * The ids of the processes that are dead, as an array for a statement. A process whose row has expired is dead only if

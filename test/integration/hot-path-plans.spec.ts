@@ -38,7 +38,7 @@ interface Explained {
 
 const dayMs = 86_400_000;
 /** In a plan, the beginning of a look since the last one. */
-const since = (column: string) => `(${column} >= to_timestamp(($1 / '1000'::double precision)))`;
+const since = (column: string, nr = 1) => `(${column} >= to_timestamp(($${nr} / '1000'::double precision)))`;
 
 /** The statements that look for work, rather than being given deliveries. */
 const finders = [
@@ -201,7 +201,7 @@ describe('a statement about deliveries', () => {
           `Index Only Scan delivery_queued (${since('queued_at')} AND (queued_at < (now() - ($2 * '00:00:00.001'::interval))))`,
         ],
         'end-sending': [`Index Scan delivery_sending ${since('next_at')}`, byKey('ended')],
-        'sending-undecided': [`Index Scan delivery_sending (${since('next_at')} AND (next_at <= now()))`],
+        'sending-undecided': [`Index Scan delivery_sending (${since('next_at', 2)} AND (next_at <= now()))`],
         'find-turns-left': [
           `Index Scan delivery_turn_left (${since('ended_at')} AND (ended_at <= (now() - ($2 * '00:00:00.001'::interval))))`,
         ],

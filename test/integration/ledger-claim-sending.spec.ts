@@ -181,14 +181,30 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     const isUndecided = () => anyUndecided(test.postgres, 0);
     await steadyFor('0'); // it has just reached Postgres again
     expect([await endSending(test.postgres, 0, 100), await isUndecided()]).toEqual([[], true]);
-    await steadyFor('19 s');
+    await steadyFor('10 s');
     expect([await endSending(test.postgres, 0, 100), await isUndecided()]).toEqual([[], true]);
     await test.settlements.settle({ ...retried(reported, 0), from: 'sending' as const });
     expect(await test.state(reported)).toBe('waiting');
-    await steadyFor('20 s');
+    await steadyFor('1 minute');
     expect([await isUndecided(), await endSending(test.postgres, 0, 100)]).toMatchObject([
       false,
       [{ notificationId: neverReported.notificationId }],
+    ]);
+  });
+
+  it('ends no sooner than a worker could report, where a statement may take minutes', async () => {
+    const patient = Object.create(test.postgres, { longestAnswerMs: { value: 121_000 } }) as Postgres;
+    const claimed = await accept();
+    await claim(claimed);
+    await test.age([claimed], 3_600_000);
+    const steadyFor = (interval: string) =>
+      test.sql('UPDATE process SET steady_since = now() - $1::interval', [interval]);
+    await steadyFor('1 minute');
+    expect([await endSending(patient, 0, 100), await anyUndecided(patient, 0)]).toEqual([[], true]);
+    await steadyFor('1 hour');
+    expect([await anyUndecided(patient, 0), await endSending(patient, 0, 100)]).toMatchObject([
+      false,
+      [{ notificationId: claimed.notificationId }],
     ]);
   });
 

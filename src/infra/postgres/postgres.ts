@@ -57,6 +57,8 @@ export class Postgres {
   readonly crashed: OpenDatabase['crashed'];
   /** For those on whose behalf requests use `dataSource`. */
   readonly turns: ReturnType<typeof connectionTurns>;
+  /** After which a statement is given up that got no answer. */
+  readonly longestAnswerMs: number;
   private readonly pool: pg.Pool;
   private readonly closeServer: () => Promise<void>;
 
@@ -68,6 +70,7 @@ export class Postgres {
     this.upkeep = upkeep;
     this.checks = checks;
     this.pool = pool;
+    this.longestAnswerMs = limits.answer;
     const { max, connectionTimeoutMillis: longestMs = 0 } = poolOf(dataSource).options;
     this.turns = connectionTurns(max, longestMs); // as long as one waits for a connection
     this.isEmbedded = isEmbedded;
