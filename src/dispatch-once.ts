@@ -93,12 +93,6 @@ async function main(): Promise<void> {
   try {
     const { trouble } = queue;
     if (trouble !== undefined) throw new CannotConnect('RabbitMQ', trouble, connectionAdvice(trouble));
-    while (!stopping.signal.aborted && (await anyUndecided(postgres, 0))) await pause(untilDecidedMs);
-    const { deliveries: recovered, failedRules } = await dispatcher.recover(stopping.signal);
-    await app.get(ReplayRunner).stepAll(stopping.signal);
-    const dispatched = await dispatcher.handOutDue(stopping.signal, (soFar) =>
-      logger.log({ event: 'dispatch.progress', dispatched: soFar }),
-    );
     const releaser = app.get(Releaser);
     const work: HeldWork = {
       release: () => releaser.releaseHeld(stopping.signal),
@@ -106,12 +100,34 @@ async function main(): Promise<void> {
       findLeft: () => releaser.findLeft(),
     };
     const longestCallMs = settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000;
-    const released = await releaseAll(work, app.get(Clock), longestCallMs + patienceMs, stopping.signal);
-    if (queue.process !== null) await emptied(queue, stopping.signal);
-    const failedTasks = [...failedRules, ...(await app.get(Upkeep).once(stopping.signal))];
-    if (failedTasks.length > 0) process.exitCode = 1;
+    let [dispatched, released, recovered] = [0, 0, 0];
+    const failed = new Set<string>();
+    const handOutAll = async () => {
+      const { deliveries, failedRules } = await dispatcher.recover(stopping.signal);
+      recovered += deliveries;
+      for (const rule of failedRules) failed.add(rule);
+      await app.get(ReplayRunner).stepAll(stopping.signal);
+      const before = dispatched;
+      await dispatcher.handOutDue(stopping.signal, (soFar) => {
+        dispatched = before + soFar;
+        logger.log({ event: 'dispatch.progress', dispatched });
+      });
+      const ofHeld = await releaseAll(work, app.get(Clock), longestCallMs + patienceMs, stopping.signal);
+      released += ofHeld;
+      if (queue.process !== null) await emptied(queue, stopping.signal);
+    };
+    // Before: it may be time for them while it sends the others.
+    const areUndecided = await anyUndecided(postgres, 0);
+    await handOutAll();
+    for (const task of await app.get(Upkeep).once(stopping.signal)) failed.add(task);
+    // Last: a run that may take less long would do nothing but wait.
+    if (areUndecided) {
+      while (!stopping.signal.aborted && (await anyUndecided(postgres, 0))) await pause(untilDecidedMs);
+      if (!stopping.signal.aborted) await handOutAll();
+    }
+    if (failed.size > 0) process.exitCode = 1;
     const held = await countHeld(postgres);
-    logger.log({ event: 'dispatch.done', dispatched, released, held, recovered, failedTasks });
+    logger.log({ event: 'dispatch.done', dispatched, released, held, recovered, failedTasks: [...failed] });
   } finally {
     await app.close(); // waits for deliveries in flight
     await logger.flush();

@@ -195,6 +195,50 @@ describe('one run of the dispatcher', () => {
     await ledger.close();
   });
 
+  it('sends what is due before it waits for that, and in the same run what becomes due by it', async () => {
+    await begin(real, ['api'], { AMQP_URL: '' });
+    const [channel, other] = [await heraut.createChannel(), await heraut.createChannel()];
+    const subscription = await heraut.subscribe({ channel, url: receiver.url });
+    await heraut.subscribe({ channel: other, url: receiver.url });
+    const body = { ordering: 'per-object', deliveryGuarantee: 'at-most-once' };
+    const { status } = await heraut.api.call('PATCH', `/admin/v1/subscriptions/${subscription}`, { body });
+    expect(status).toBe(200);
+    const [first, second] = [await heraut.publish(channel), await heraut.publish(channel)];
+    const ledger = await TestLedger.open(prepared.settings);
+    // No process counts as steady, so that none may be taken for dead.
+    await ledger.sql(
+      `CREATE FUNCTION unsteady() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.steady_since := now(); RETURN NEW; END'`,
+    );
+    await ledger.sql(
+      'CREATE TRIGGER unsteady BEFORE INSERT OR UPDATE ON process FOR EACH ROW EXECUTE FUNCTION unsteady()',
+    );
+    await ledger.sql('UPDATE process SET steady_since = now()');
+    await ledger.sql(
+      "INSERT INTO process (id, roles, expires_at) VALUES ('killed', '{worker}', now() - interval '1 hour')",
+    );
+    await ledger.sql(
+      `UPDATE delivery SET state = 'sending', process = 'killed', next_at = now() - interval '1 hour' WHERE state = 'waiting'`,
+    );
+    const due = await heraut.publish(other);
+    await allDue();
+    const { ended } = start(prepared.settings);
+    let isOver = false;
+    void ended.then(() => (isOver = true));
+    const arrived = () => receiver.notifications.map(({ headers }) => headers['webhook-id']);
+    await eventually(() => arrived().includes(due.id), 'what is due to arrive');
+    const stateOf = ({ id }: Published) => ledger.state({ notificationId: id, subscriptionId: subscription });
+    expect([isOver, await stateOf(first)]).toEqual([false, 'sending']);
+    await ledger.sql('DROP TRIGGER unsteady ON process');
+    await eventually(async () => {
+      await ledger.sql("UPDATE process SET steady_since = now() - interval '1 minute' WHERE expires_at > now()");
+      return isOver;
+    }, 'the run to end');
+    expect(dispatchedBy(await ended)).toBe(2);
+    expect([await stateOf(first), await stateOf(second)]).toEqual(['unknown', 'delivered']);
+    expect(arrived()).toEqual([due.id, second.id]);
+    await ledger.close();
+  });
+
   it('goes on until a slow receiver has all that was held for it, and leaves what is paused', async () => {
     await begin(real, ['api,worker']);
     const published = await publishTo(['a', 'b'], 100, async () => {
