@@ -27,6 +27,8 @@ const together = 20;
 interface Kept {
   edition: number;
   body: Promise<Buffer>;
+  /** Once it is made. */
+  bytes?: Buffer;
 }
 
 /**
@@ -37,6 +39,8 @@ interface Kept {
 export class KeptLists implements OnModuleDestroy {
   /** Of different lists together that callers have not taken yet, each of which may take a minute to do so. */
   readonly mostBytesLent = 256 * 1024 * 1024;
+  /** Of lists that are kept in case somebody asks again, and that nobody is being sent. */
+  readonly mostBytesKept = 64 * 1024 * 1024;
   /** By what the list depends on beside the catalogue, the latest at the end. */
   private readonly kept = new Map<string, Kept>();
   private readonly lent = new Map<Buffer, number>();
@@ -58,7 +62,11 @@ export class KeptLists implements OnModuleDestroy {
   async answer<Item>(key: string, reply: FastifyReply, list: () => LongList<Item>): Promise<Buffer> {
     await this.catalogue.refresh();
     const body = await this.find(key, list);
-    this.lend(body, reply);
+    try {
+      this.lend(body, reply);
+    } finally {
+      this.keepNoMore();
+    }
     void reply.type('application/json; charset=utf-8');
     return body;
   }
@@ -79,15 +87,29 @@ export class KeptLists implements OnModuleDestroy {
       body: this.lastMade.then(() => made(list())).finally(() => this.inLine--),
     };
     this.kept.set(key, making);
-    this.lastMade = making.body.catch(() => {
-      if (this.kept.get(key) === making) this.kept.delete(key);
-    });
+    this.lastMade = making.body.then(
+      (bytes) => void (making.bytes = bytes), // or the promise would keep it
+      () => {
+        if (this.kept.get(key) === making) this.kept.delete(key);
+      },
+    );
     return making.body;
   }
 
   private keepAWhile(): void {
     clearTimeout(this.unused);
     this.unused = setTimeout(() => this.kept.clear(), keptUnusedMs).unref();
+  }
+
+  /** The oldest go first. Those that are being sent cost nothing more, and are there for the next who asks. */
+  private keepNoMore(): void {
+    const idle = [...this.kept].filter(([, { bytes }]) => bytes && !this.lent.has(bytes));
+    let sum = idle.reduce((total, [, { bytes }]) => total + bytes!.length, 0);
+    for (const [key, { bytes }] of idle) {
+      if (sum <= this.mostBytesKept) return;
+      this.kept.delete(key);
+      sum -= bytes!.length;
+    }
   }
 
   private lend(body: Buffer, { raw }: FastifyReply): void {
@@ -99,8 +121,11 @@ export class KeptLists implements OnModuleDestroy {
     this.lent.set(body, (before ?? 0) + 1);
     raw.once('close', () => {
       const left = this.lent.get(body)! - 1;
-      if (left === 0) this.lent.delete(body);
-      else this.lent.set(body, left);
+      if (left > 0) this.lent.set(body, left);
+      else {
+        this.lent.delete(body);
+        this.keepNoMore();
+      }
     });
   }
 }

@@ -132,4 +132,30 @@ describe('a long list', () => {
     replies[1]!.end();
     await ask('three');
   });
+
+  it('is kept for the next who asks as far as there is room for it, the oldest the shortest', async () => {
+    Object.assign(lists, { mostBytesKept: 256 });
+    items = [{ text: 'x'.repeat(90) }];
+    const taken = async (key: string) => {
+      const reply = new Reply();
+      const body = await ask(key, reply);
+      reply.end();
+      return body;
+    };
+    const [one, two] = [await taken('one'), await taken('two')];
+    expect(await taken('one')).toBe(one);
+    await taken('three');
+    expect(await taken('two')).toBe(two);
+    expect(await taken('one')).not.toBe(one);
+  });
+
+  it('is kept as long as somebody is sent it, however long it is', async () => {
+    Object.assign(lists, { mostBytesKept: 50 });
+    items = [{ text: 'x'.repeat(90) }];
+    const reply = new Reply();
+    const body = await ask('all', reply);
+    expect(await ask('all', reply)).toBe(body);
+    reply.end();
+    expect(await ask()).not.toBe(body);
+  });
 });
