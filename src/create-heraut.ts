@@ -11,6 +11,7 @@ import { createHttpAdapter, useHttpRules } from './infra/http/http-server.js';
 import { ownMetrics } from './infra/http/metrics.js';
 import { warnOfNewer } from './infra/postgres/migrated-by-newer.js';
 import { Postgres } from './infra/postgres/postgres.js';
+import { giveRoomToKnownCallers } from './auth/known-callers.js';
 import { superuserSecret } from './auth/superuser-secret.js';
 import { notificatiesApi, serveResourceList } from './nrc/notificaties-api.js';
 import { nrcDialect } from './nrc/nrc-dialect.js';
@@ -60,6 +61,7 @@ export async function createHeraut(
       { logger, bodyParser: false, abortOnError: false },
     );
     useHttpRules(app);
+    giveRoomToKnownCallers(app);
     publishDirectly(app);
     if (isApi) {
       serveDescriptions(app);

@@ -6,16 +6,18 @@ import type { Settings } from '../../config/settings.js';
 import { AcceptJsonGuard } from './accept-json.guard.js';
 import { AdminServer } from './admin-server.js';
 import { AllowedHosts } from './allowed-hosts.js';
+import { BodyRoom } from './body-room.js';
 import { answerBroken } from './broken-requests.js';
 import { Cors } from './cors.js';
 import type { Dialect } from './dialect.js';
-import { JsonBodyPipe, UnparsedBody } from './json-body.pipe.js';
+import { JsonBodyPipe } from './json-body.pipe.js';
 import { serveMetrics } from './metrics.js';
 import { OtherMethods } from './other-methods.js';
 import { originFormOf } from './origin-form.js';
 import { NotFoundProblem } from './problem.js';
 import { ProblemFilter } from './problem.filter.js';
 import { closeQueuedAnswers } from './queued-answers.js';
+import { bodyReader } from './read-body.js';
 import { refusalOf } from './refused-requests.js';
 import { responseWith } from './response-with-headers.js';
 import { securityHeaders } from './security-headers.js';
@@ -89,6 +91,8 @@ function prepare(
   { filter, cors, late, nodeOptions }: Parts,
 ): void {
   server.decorate('problems', filter);
+  const bodies = new BodyRoom(settings.BODY_LIMIT_BYTES);
+  server.decorate('bodies', bodies);
   server.decorate('allowedHosts', new AllowedHosts(settings.ALLOWED_HOSTS));
   server.decorate('pathPrefix', settings.PATH_PREFIX);
   const admin = settings.ADMIN_PORT === undefined ? undefined : new AdminServer(server, settings, nodeOptions);
@@ -100,6 +104,7 @@ function prepare(
     const refusal = refusalOf(request);
     if (refusal) return done(refusal);
     if (request.is404) return otherMethods.answer(request, reply, done);
+    bodies.expect(request, reply);
     // Fastify makes the options of a route anew for each look at them.
     done(servesAll || serves(request.routeOptions.url ?? '', request) ? undefined : new NotFoundProblem());
   });
@@ -114,9 +119,7 @@ function prepare(
   }
   serveMetrics(server, metrics);
   server.removeAllContentTypeParsers();
-  server.addContentTypeParser('*', { parseAs: 'buffer' }, (request, bytes: Buffer, done) => {
-    done(null, new UnparsedBody(request.headers['content-type'], request.headers['content-encoding'], bytes));
-  });
+  server.addContentTypeParser('*', bodyReader(settings.BODY_LIMIT_BYTES, bodies));
 }
 
 /** Rules of every controller: JSON in, JSON out, errors as problems. */

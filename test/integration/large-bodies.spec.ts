@@ -1,0 +1,146 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Logger } from '@nestjs/common';
+import type { FastifyInstance } from 'fastify';
+import { connect, type AddressInfo, type Socket } from 'node:net';
+import { readSettings } from '../../src/config/settings.js';
+import { createHttpAdapter } from '../../src/infra/http/http-server.js';
+import { UnparsedBody } from '../../src/infra/http/json-body.pipe.js';
+import { nrcDialect } from '../../src/nrc/nrc-dialect.js';
+import { eventually } from '../support/eventually.js';
+
+const mebibyte = 1024 * 1024;
+/** Of all callers together, before anybody is asked who they are. */
+const ofAll = 32;
+
+describe('the room for large bodies', () => {
+  let fastify: FastifyInstance;
+  let sockets: Socket[];
+  /** Requests that were answered, or wait for an answer. */
+  let served: number;
+  let answerNow: () => void;
+
+  beforeEach(async () => {
+    Logger.overrideLogger(false);
+    const adapter = createHttpAdapter({
+      settings: readSettings({}),
+      dialect: nrcDialect,
+      metrics: () => Promise.resolve('metrics'),
+    });
+    fastify = adapter.getInstance<FastifyInstance>();
+    fastify.setErrorHandler((error, request, reply) => fastify.problems.answer(error, request, reply));
+    [sockets, served] = [[], 0];
+    const asked = new Promise<void>((resolve) => (answerNow = resolve));
+    fastify.post('/echo', ({ body }) => {
+      served++;
+      return { bytes: (body as UnparsedBody).bytes.length, text: (body as UnparsedBody).bytes.toString('utf8', 0, 20) };
+    });
+    fastify.post('/later', async () => {
+      served++;
+      await asked;
+      return 'x'.repeat(mebibyte);
+    });
+    await fastify.listen({ port: 0, host: '127.0.0.1' });
+  });
+
+  afterEach(async () => {
+    answerNow();
+    for (const socket of sockets) socket.destroy();
+    await fastify.close();
+  });
+
+  function open(): { socket: Socket; answer: () => string } {
+    const socket = connect((fastify.server.address() as AddressInfo).port, '127.0.0.1');
+    socket.on('error', () => {}); // reset by the server
+    let answer = '';
+    socket.on('data', (chunk: Buffer) => (answer += chunk.toString('latin1')));
+    sockets.push(socket);
+    return { socket, answer: () => answer };
+  }
+
+  const head = (length: number | 'chunked', path = '/echo', more = '') =>
+    `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n${more}` +
+    `${length === 'chunked' ? 'Transfer-Encoding: chunked' : `Content-Length: ${length}`}\r\n\r\n`;
+  const piece = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
+
+  const full = /^HTTP\/1\.1 503 Service Unavailable\r\n[^]*retry-after: 5\r\n[^]*"code":"too-many-bodies"/i;
+
+  /** Sends a body of a mebibyte until it is read, or refused. */
+  async function sendLarge(more = ''): Promise<string> {
+    const { socket, answer } = open();
+    socket.write(head(mebibyte, '/echo', `Connection: close\r\n${more}`) + 'x'.repeat(mebibyte));
+    await eventually(() => answer().includes('}'), 'the answer');
+    return answer();
+  }
+
+  /** All that strangers may have, by bodies of which nothing comes. */
+  async function fill(): Promise<void> {
+    await eventually(async () => {
+      if (full.test(await sendLarge())) return true;
+      for (let nr = 0; nr < ofAll; nr++) open().socket.write(head(mebibyte));
+      return false;
+    }, 'the room to be used up');
+  }
+
+  it('is refused to strangers where others announced bodies that do not come, and not to those who are known', async () => {
+    fastify.bodies.isFromKnown = ({ headers }) => headers.authorization === 'known';
+    await fill();
+    expect(await sendLarge('Authorization: known\r\n')).toMatch(/^HTTP\/1\.1 200 [^]*"bytes":1048576/);
+    expect(await sendLarge('Authorization: unknown\r\n')).toMatch(full);
+  });
+
+  it('has an end for those who are known as well', async () => {
+    fastify.bodies.isFromKnown = () => true;
+    await fill();
+    expect(sockets.length).toBeGreaterThan(ofAll + 256);
+  });
+
+  it('is not needed for a small body, announced or not', async () => {
+    await fill();
+    const { socket, answer } = open();
+    socket.write(head(16_384) + 'x'.repeat(16_384));
+    await eventually(() => answer().includes('"bytes":16384'), 'the first answer');
+    socket.write(head('chunked') + piece('small') + piece(', and é') + piece(''));
+    await eventually(() => answer().includes('"text":"small, and é"'.replace('é', 'Ã©')), 'the second answer');
+  });
+
+  it('is counted for a body of unknown length as it comes', async () => {
+    const half = piece('x'.repeat(mebibyte / 2));
+    await eventually(async () => {
+      const { socket, answer } = open();
+      socket.write(head('chunked') + half + half + piece(''));
+      await eventually(() => answer().includes('}'), 'the answer');
+      if (full.test(answer())) return true;
+      for (let nr = 0; nr < ofAll; nr++) open().socket.write(head('chunked') + half + half);
+      return false;
+    }, 'the room to be used up');
+  });
+
+  it('is given back by connections that are cut', async () => {
+    await fill();
+    for (const socket of sockets) socket.destroy();
+    await eventually(async () => (await sendLarge()).startsWith('HTTP/1.1 200 '), 'room');
+  });
+
+  it('is given back by requests that waited, on a connection that is cut, for the answer before theirs', async () => {
+    const { socket } = open();
+    for (let nr = 0; nr < 4; nr++) socket.write(head(mebibyte, '/later') + 'x'.repeat(mebibyte));
+    await eventually(() => served === 4, 'all of them to be served');
+    socket.destroy();
+    await eventually(async () => (await connections()) === 0, 'the connection to be gone');
+    for (let nr = 0; nr < ofAll; nr++) open().socket.write(head(mebibyte, '/later') + 'x'.repeat(mebibyte));
+    await eventually(() => served === 4 + ofAll, 'as many as there is room for');
+  });
+
+  it('is taken until the answer, not until the body is there', async () => {
+    for (let nr = 0; nr < ofAll; nr++) open().socket.write(head(mebibyte, '/later') + 'x'.repeat(mebibyte));
+    await eventually(() => served === ofAll, 'all of them to be served');
+    expect(await sendLarge()).toMatch(full);
+    answerNow();
+    await eventually(async () => (await sendLarge()).startsWith('HTTP/1.1 200 '), 'room');
+  });
+
+  const connections = () =>
+    new Promise<number>((resolve, reject) =>
+      fastify.server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+    );
+});
