@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
 import { UnavailableProblem } from './problem.js';
 
 declare module 'fastify' {
@@ -62,8 +61,6 @@ export class BodyRoom {
   private readonly ofAll: Share;
   private readonly ofKnown = new Share(256 * mebibyte);
   private readonly lent = new WeakMap<IncomingMessage, Lent>();
-  /** To be given back when a connection ends: answers that wait there for the one before do not hear of it. */
-  private readonly bySocket = new WeakMap<Socket, Set<Lent>>();
 
   /** @param largest that a body may be */
   constructor(largest: number) {
@@ -86,7 +83,7 @@ export class BodyRoom {
     const lent = this.lent.get(raw);
     if (!lent || bytes <= lent.bytes) return undefined;
     const more = bytes - lent.bytes;
-    if (lent.bytes === 0) this.watch(lent, raw.socket);
+    if (lent.bytes === 0) lent.answer.once('close', () => lent.giveBack()); // also of one in line: see queued-answers.ts
     // Of a connection that has ended, nobody would give it back.
     const isThere = !raw.socket.destroyed && !lent.answer.destroyed;
     const hasRoom =
@@ -95,19 +92,5 @@ export class BodyRoom {
     lent.giveBack();
     const detail = 'Bodies of other requests take all the room for large ones. Nothing was done.';
     return new UnavailableProblem(detail, retryAfterSeconds, undefined, 'too-many-bodies');
-  }
-
-  private watch(lent: Lent, socket: Socket): void {
-    let all = this.bySocket.get(socket);
-    if (!all) {
-      const these = new Set<Lent>();
-      socket.once('close', () => these.forEach((each) => each.giveBack()));
-      this.bySocket.set(socket, (all = these));
-    }
-    all.add(lent);
-    lent.answer.once('close', () => {
-      all.delete(lent);
-      lent.giveBack();
-    });
   }
 }
