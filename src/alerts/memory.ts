@@ -17,14 +17,14 @@ export interface Memory {
   deadUpTo?: string | undefined;
   /** The same for failing ones. */
   failingUpTo?: string | undefined;
-  /** Rule → when it was last said that it has as many open alerts as it may. */
-  limitToldAt?: Partial<Record<string, number>>;
   /** The same for those whose calls are not made. */
   notMadeUpTo?: string | undefined;
   /** Since when there has been any such subscription. */
   notMadeSince?: number;
   /** The same by subscription, of as many as a round looks at. */
   notMadeFirst?: Partial<Record<string, number>>;
+  /** Rule → when it was last said that it has as many open alerts as it may. */
+  limitToldAt?: Partial<Record<string, number>>;
   /** To ask for the size reads the size of each file. */
   disk?: { at: number; bytes: number };
 }

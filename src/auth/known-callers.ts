@@ -8,13 +8,13 @@ import { Refusal, TokenVerifier } from './token-verifier.service.js';
 export function giveRoomToKnownCallers(app: NestFastifyApplication): void {
   const tokens = app.get(TokenVerifier, { strict: false });
   const limit = app.get(RefusalLimit, { strict: false });
-  app.getHttpAdapter().getInstance().bodies.isFromKnown = (request: FastifyRequest): boolean => {
+  app.getHttpAdapter().getInstance().bodies.clientOf = (request: FastifyRequest): string | undefined => {
     const token = bearerToken(request);
-    if (token === undefined) return false;
+    if (token === undefined) return undefined;
     const result = tokens.verify(token, request);
-    if (!(result instanceof Refusal)) return true;
+    if (!(result instanceof Refusal)) return result.clientId;
     // The answer tells whether a secret was right, as that of a guard does.
     if (result.code === 'invalid-jwt-signature') limit.add(request, result.application, true);
-    return false;
+    return undefined;
   };
 }

@@ -20,8 +20,11 @@ const bodyWithinMs = 1000;
  * Before a call is tried again for which the egress proxy or this machine failed; the longer that goes on, the later.
  */
 const postponedMs = 1000;
-/** A process that stood still for longer may have been given up meanwhile: its heartbeat is missed, its claims end. */
-const longestStillMs = 1000;
+/**
+ * A process that stood still for longer may be given up before its call is written: ten seconds after its last beat, of
+ * which there is one every two. All that it lost counts together, and a busy one loses a second or two in a call.
+ */
+const longestStillMs = 4000;
 /**
  * Of a request, the part that its call has to know. Not its body: of that, the memory is counted elsewhere, and only
  * until it is answered.

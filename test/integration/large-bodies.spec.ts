@@ -73,25 +73,35 @@ describe('the room for large bodies', () => {
   }
 
   /** All that strangers may have, by bodies of which nothing comes. */
-  async function fill(): Promise<void> {
+  async function fill(more = ''): Promise<void> {
     await eventually(async () => {
-      if (full.test(await sendLarge())) return true;
-      for (let nr = 0; nr < ofAll; nr++) open().socket.write(head(mebibyte));
+      if (full.test(await sendLarge(more))) return true;
+      for (let nr = 0; nr < ofAll; nr++) open().socket.write(head(mebibyte, '/echo', more));
       return false;
     }, 'the room to be used up');
   }
 
   it('is refused to strangers where others announced bodies that do not come, and not to those who are known', async () => {
-    fastify.bodies.isFromKnown = ({ headers }) => headers.authorization === 'known';
+    fastify.bodies.clientOf = ({ headers }) => headers.authorization;
     await fill();
     expect(await sendLarge('Authorization: known\r\n')).toMatch(/^HTTP\/1\.1 200 [^]*"bytes":1048576/);
-    expect(await sendLarge('Authorization: unknown\r\n')).toMatch(full);
+    expect(await sendLarge()).toMatch(full);
   });
 
-  it('has an end for those who are known as well', async () => {
-    fastify.bodies.isFromKnown = () => true;
+  it('has an end for all who are known together', async () => {
+    fastify.bodies.clientOf = ({ headers }) => headers.authorization;
     await fill();
+    const clients = ['one', 'two', 'three', 'four', 'five'].map((name) => `Authorization: ${name}\r\n`);
+    for (const client of clients) await fill(client);
     expect(sockets.length).toBeGreaterThan(ofAll + 256);
+    expect(await sendLarge('Authorization: six\r\n')).toMatch(full);
+  });
+
+  it('of one who is known leaves some to the next', async () => {
+    fastify.bodies.clientOf = ({ headers }) => headers.authorization;
+    await fill();
+    await fill('Authorization: one\r\n');
+    expect(await sendLarge('Authorization: two\r\n')).toMatch(/^HTTP\/1\.1 200 /);
   });
 
   it('is not needed for a small body, announced or not', async () => {

@@ -475,7 +475,7 @@ describe('a connection of a call’s own', () => {
     const { url, received, sockets } = raw;
     const request = { url, headers: {}, body: Buffer.from('{}'), timeoutMs: 20_000, mayRepeat: false, mayBeOvertaken };
     const call = client.post(request);
-    standStill(1500);
+    standStill(4500);
     expect(await call).toMatchObject({ kind });
     await eventually(() => sockets.length === 1 && sockets[0]!.closed, 'the connection to be closed');
     expect(received).toHaveLength(kind === 'answered' ? 1 : 0);

@@ -17,17 +17,11 @@ const retryAfterSeconds = 5;
 
 /** For the bodies of some callers together. */
 class Share {
-  private taken = 0;
+  taken = 0;
   constructor(private readonly most: number) {}
 
-  take(bytes: number): boolean {
-    if (this.taken + bytes > this.most) return false;
-    this.taken += bytes;
-    return true;
-  }
-
-  giveBack(bytes: number): void {
-    this.taken -= bytes;
+  hasRoomFor(bytes: number): boolean {
+    return this.taken + bytes <= this.most;
   }
 }
 
@@ -37,17 +31,20 @@ class Lent {
   private readonly parts: { share: Share; bytes: number }[] = [];
   constructor(readonly answer: ServerResponse) {}
 
-  /** @returns whether there is as much in the share */
-  takes(share: Share, bytes: number): boolean {
-    if (!share.take(bytes)) return false;
+  /** @returns whether there is as much in each of the shares */
+  takes(bytes: number, ...shares: readonly Share[]): boolean {
+    if (!shares.every((share) => share.hasRoomFor(bytes))) return false;
     this.bytes += bytes;
-    this.parts.push({ share, bytes });
+    for (const share of shares) {
+      share.taken += bytes;
+      this.parts.push({ share, bytes });
+    }
     return true;
   }
 
   /** Called again, it does nothing. */
   giveBack(): void {
-    for (const { share, bytes } of this.parts.splice(0)) share.giveBack(bytes);
+    for (const { share, bytes } of this.parts.splice(0)) share.taken -= bytes;
   }
 }
 
@@ -56,15 +53,21 @@ class Lent {
  * could announce any number of them, and keep back the last byte (docs/decisions/0095).
  */
 export class BodyRoom {
-  /** By what is in memory. Asked only of a body for which there is no room in the share of all callers. */
-  isFromKnown: (request: FastifyRequest) => boolean = () => false;
+  /**
+   * The client id of the application that sends it, by what is in memory; undefined: not known. Asked only of a body
+   * for which there is no room in the share of all callers.
+   */
+  clientOf: (request: FastifyRequest) => string | undefined = () => undefined;
   private readonly ofAll: Share;
-  private readonly ofKnown = new Share(256 * mebibyte);
+  private readonly ofKnown: Share;
+  /** Those of one application, so that it leaves room for the others. */
+  private readonly byClient = new Map<string, Share>();
   private readonly lent = new WeakMap<IncomingMessage, Lent>();
 
   /** @param largest that a body may be */
-  constructor(largest: number) {
+  constructor(private readonly largest: number) {
     this.ofAll = new Share(Math.max(32 * mebibyte, largest));
+    this.ofKnown = new Share(Math.max(256 * mebibyte, 4 * largest));
   }
 
   /** Before a body is read: its reader is not told of the answer. */
@@ -86,11 +89,17 @@ export class BodyRoom {
     if (lent.bytes === 0) lent.answer.once('close', () => lent.giveBack()); // also of one in line: see queued-answers.ts
     // Of a connection that has ended, nobody would give it back.
     const isThere = !raw.socket.destroyed && !lent.answer.destroyed;
-    const hasRoom =
-      isThere && (lent.takes(this.ofAll, more) || (this.isFromKnown(request) && lent.takes(this.ofKnown, more)));
-    if (hasRoom) return undefined;
+    if (isThere && (lent.takes(more, this.ofAll) || this.lendToKnown(request, lent, more))) return undefined;
     lent.giveBack();
     const detail = 'Bodies of other requests take all the room for large ones. Nothing was done.';
     return new UnavailableProblem(detail, retryAfterSeconds, undefined, 'too-many-bodies');
+  }
+  private lendToKnown(request: FastifyRequest, lent: Lent, bytes: number): boolean {
+    const client = this.clientOf(request);
+    if (client === undefined) return false;
+    for (const [id, { taken }] of this.byClient) if (taken === 0) this.byClient.delete(id);
+    const own = this.byClient.get(client) ?? new Share(Math.max(64 * mebibyte, this.largest));
+    this.byClient.set(client, own);
+    return lent.takes(bytes, this.ofKnown, own);
   }
 }
