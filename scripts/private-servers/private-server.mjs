@@ -1,5 +1,7 @@
+import { createSocket } from 'node:dgram';
 import { closeSync, openSync, readFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
+import { setTimeout } from 'node:timers';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
@@ -119,20 +121,41 @@ export class PrivateServer {
   }
 }
 
+/** Longer than any server needs until it listens. */
+const reservedMs = 120_000;
+
 /**
  * A port on which no process listens. Chosen below the range in which systems choose ports for outgoing connections
- * (Linux: 32768 and up), so that a server that is down for a moment finds its port free again.
+ * (Linux: 32768 and up), so that a server that is down for a moment finds its port free again. Its UDP counterpart is
+ * held for a while: a server takes seconds until it listens, and the same port could be given to another one meanwhile,
+ * also by another process.
  */
 export async function freePort() {
   for (;;) {
     const port = 15_000 + Math.floor(Math.random() * 16_000);
-    const free = await new Promise((resolve) => {
-      const server = createServer();
-      server.once('error', () => resolve(false));
-      server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(true)));
+    const reservation = createSocket('udp4').unref();
+    const isReserved = await new Promise((resolve) => {
+      reservation.once('error', () => resolve(false));
+      reservation.bind({ port, address: '127.0.0.1', exclusive: true }, () => resolve(true));
     });
-    if (free) return port;
+    if (isReserved && (await isFree(port))) {
+      setTimeout(() => reservation.close(), reservedMs).unref();
+      return port;
+    }
+    reservation.close();
   }
+}
+
+/**
+ * @param {number} port
+ * @returns {Promise<boolean>}
+ */
+function isFree(port) {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen({ port, host: '127.0.0.1', exclusive: true }, () => server.close(() => resolve(true)));
+  });
 }
 
 /**
