@@ -136,8 +136,8 @@ export const sweepItems = statement(
 );
 
 /**
- * Upkeep: removes what is kept no longer, and what lies ahead, up to `limit` buckets of each length. @returns how many of the length with
- * most
+ * Upkeep: removes what is kept no longer, and what lies ahead, up to `limit` buckets of each length.
+ * @returns how many of the length with most
  */
 export async function sweepActivity(postgres: Postgres, limit: number): Promise<number> {
   let most = 0;

@@ -35,8 +35,8 @@ interface ShareRefusal {
 /**
  * Keeps the share of each application within the settings, or one subscriber could fill the memory of every process,
  * until none can start, make every match look at tens of thousands of sets of names, or have every publication on a
- * channel make more deliveries than there is room for. One that is above them already
- * may become smaller, and stays as it is otherwise (docs/decisions/0079).
+ * channel make more deliveries than there is room for. One that is above them already may become smaller, and stays as
+ * it is otherwise (docs/decisions/0079).
  */
 @Injectable()
 export class SubscriptionAllowance implements OnApplicationBootstrap {

@@ -1,12 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Logger } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { readSettings } from '../../src/config/settings.js';
-import { createHttpAdapter } from '../../src/infra/http/http-server.js';
 import { UnparsedBody } from '../../src/infra/http/json-body.pipe.js';
-import { nrcDialect } from '../../src/nrc/nrc-dialect.js';
 import { eventually } from '../support/eventually.js';
+import { bareHttpServer } from '../support/http-server.js';
 
 const mebibyte = 1024 * 1024;
 /** Of all callers together, before anybody is asked who they are. */
@@ -20,13 +17,7 @@ describe('the room for large bodies', () => {
   let answerNow: () => void;
 
   beforeEach(async () => {
-    Logger.overrideLogger(false);
-    const adapter = createHttpAdapter({
-      settings: readSettings({}),
-      dialect: nrcDialect,
-      metrics: () => Promise.resolve('metrics'),
-    });
-    fastify = adapter.getInstance<FastifyInstance>();
+    fastify = bareHttpServer();
     fastify.setErrorHandler((error, request, reply) => fastify.problems.answer(error, request, reply));
     [sockets, served] = [[], 0];
     const asked = new Promise<void>((resolve) => (answerNow = resolve));

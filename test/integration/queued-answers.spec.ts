@@ -1,12 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Logger } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import type { ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { readSettings } from '../../src/config/settings.js';
-import { createHttpAdapter } from '../../src/infra/http/http-server.js';
-import { nrcDialect } from '../../src/nrc/nrc-dialect.js';
 import { eventually } from '../support/eventually.js';
+import { bareHttpServer } from '../support/http-server.js';
 
 const count = 20;
 
@@ -20,13 +17,7 @@ describe('an answer that waits for those before it on its connection', () => {
   let begun: Promise<void>;
 
   beforeAll(async () => {
-    Logger.overrideLogger(false);
-    const adapter = createHttpAdapter({
-      settings: readSettings({}),
-      dialect: nrcDialect,
-      metrics: () => Promise.resolve('metrics'),
-    });
-    fastify = adapter.getInstance<FastifyInstance>();
+    fastify = bareHttpServer();
     fastify.get('/held', async (_, { raw }) => {
       answers.push(raw);
       raw.on('close', () => closed.push(raw));

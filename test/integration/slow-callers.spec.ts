@@ -1,12 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { Logger } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import { once } from 'node:events';
 import { connect, type AddressInfo, type Socket } from 'node:net';
-import { readSettings } from '../../src/config/settings.js';
-import { createHttpAdapter } from '../../src/infra/http/http-server.js';
-import { nrcDialect } from '../../src/nrc/nrc-dialect.js';
 import { eventually } from '../support/eventually.js';
+import { bareHttpServer } from '../support/http-server.js';
 
 const limits = { headers: 150, request: 300, answer: 150, lastAnswer: 50, lookEvery: 20 };
 const largeAnswer = Buffer.alloc(64 * 1024 * 1024, 'x');
@@ -16,14 +13,7 @@ describe('a slow caller', () => {
   let sockets: Socket[];
 
   beforeAll(async () => {
-    Logger.overrideLogger(false);
-    const adapter = createHttpAdapter({
-      settings: readSettings({}),
-      dialect: nrcDialect,
-      metrics: () => Promise.resolve('metrics'),
-      limits,
-    });
-    fastify = adapter.getInstance<FastifyInstance>();
+    fastify = bareHttpServer({ limits });
     fastify.get('/large', () => largeAnswer);
     fastify.post('/echo', () => 'read');
     await fastify.listen({ port: 0, host: '127.0.0.1' });
