@@ -1,5 +1,5 @@
 // `npm run address-guard`: calls every form of an address that callbacks may not use, and prints how many connections
-// were made. docs/security.md has the table.
+// were made. docs/security.md says of which kinds they are.
 import { Logger } from '@nestjs/common';
 import { parseArgs } from 'node:util';
 import { examine, ways } from './address-guard/examine.mjs';
