@@ -6,16 +6,15 @@ import { NeedsUserRole } from '../auth/user-roles.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
-import { ConflictProblem, MaybeDoneProblem, NotFoundProblem, UnavailableProblem } from '../infra/http/problem.js';
+import { ConflictProblem, MaybeDoneProblem, NotFoundProblem } from '../infra/http/problem.js';
 import { readBack } from '../infra/http/read-back.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { DeliveryReader, type KnownDelivery } from './delivery-reader.service.js';
-import { isAnyAway } from '../ledger/days.js';
 import type { DeliveryKey } from '../ledger/delivery.js';
-import { dayOfId } from '../ledger/partitions.js';
 import { cancel } from '../ledger/cancel.js';
 import type { AlsoThen } from '../ledger/change-state.js';
+import { refuseAway, whileAway } from '../ledger/refuse-away.js';
 import { retryNow } from '../ledger/retry-now.js';
 import { stateOf } from '../ledger/state-of.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
@@ -34,10 +33,8 @@ import {
 
 const unknownDelivery = {
   404: 'There is no such delivery, or it is older than the retention.',
-  503: '`day-away`: its day is being dropped, or put back. Nothing was done.',
+  ...whileAway,
 };
-/** How long nobody knows: a backup may keep a day half dropped for hours. */
-const awaySeconds = 60;
 
 @AdminController('deliveries', 'deliveries')
 export class DeliveriesController {
@@ -102,7 +99,7 @@ export class DeliveriesController {
     @Param('subscriptionId', ResourceId) subscriptionId: string,
   ): Promise<ReturnType<typeof deliveryToShow>> {
     const key = { notificationId, subscriptionId };
-    await this.refuseAway(key);
+    await refuseAway(this.postgres, key.notificationId);
     await this.refuseInVain(key);
     const result = await retryNow(this.postgres, key, noteAs('delivery.retried', key));
     if (result === 'not-found') throw noSuchDelivery();
@@ -128,7 +125,7 @@ export class DeliveriesController {
     @Param('subscriptionId', ResourceId) subscriptionId: string,
   ): Promise<ReturnType<typeof deliveryToShow>> {
     const key = { notificationId, subscriptionId };
-    await this.refuseAway(key);
+    await refuseAway(this.postgres, key.notificationId);
     const result = await cancel(this.postgres, key, noteAs('delivery.cancelled', key));
     if (result === 'not-found') throw noSuchDelivery();
     if (result === 'ended') throw new ConflictProblem('delivery-ended', 'The delivery has ended already.');
@@ -148,7 +145,7 @@ export class DeliveriesController {
   private async find(key: DeliveryKey): Promise<KnownDelivery> {
     const delivery = await this.reader.find(key);
     if (delivery) return delivery;
-    await this.refuseAway(key);
+    await refuseAway(this.postgres, key.notificationId);
     throw noSuchDelivery();
   }
 
@@ -171,17 +168,6 @@ export class DeliveriesController {
     if (state === undefined || state === 'delivered') return; // the retry itself is refused, for that
     if (subscription === 'paused' && state !== 'waiting' && state !== 'held') return;
     throw new ConflictProblem(`subscription-${subscription}`, `The subscription is ${subscription}. Nothing was done.`);
-  }
-
-  /**
-   * Of a delivery whose day is away: whether it is there cannot be seen, and what is retried would be sent when the day
-   * is back, if it comes back.
-   */
-  private async refuseAway({ notificationId }: DeliveryKey): Promise<void> {
-    const day = dayOfId(notificationId);
-    if (!(await isAnyAway(this.postgres, day, day))) return;
-    const detail = 'The day of this delivery is being dropped, or put back. Nothing was done.';
-    throw new UnavailableProblem(detail, awaySeconds, undefined, 'day-away');
   }
 }
 

@@ -6,12 +6,14 @@ import { checkInput } from '../infra/http/check-input.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { refuseAway, whileAway } from '../ledger/refuse-away.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { notificatieSchema } from '../publishing/notificatie.js';
 import { DryRunService } from './dry-run.service.js';
 import { dryRunOutput, dryRunToShow, explanationPageOutput, explanationPageToShow } from './explain-output.js';
 import { explainQuery } from './explain-query.js';
-import { ExplanationReader } from './explanation-reader.service.js';
+import { ExplanationReader, type ExplanationPage } from './explanation-reader.service.js';
 
 const start = { part: 'first', after: null } as const;
 
@@ -21,6 +23,7 @@ export class ExplainController {
   constructor(
     private readonly reader: ExplanationReader,
     private readonly dryRun: DryRunService,
+    private readonly postgres: Postgres,
   ) {}
 
   @Get('notifications/:notificationId/explanations')
@@ -33,7 +36,10 @@ export class ExplainController {
     query: explainQuery,
     status: 200,
     answer: explanationPageOutput,
-    problems: { 404: 'There is no such notification or subscription, or it is older than the retention.' },
+    problems: {
+      404: 'There is no such notification or subscription, or it is older than the retention.',
+      ...whileAway,
+    },
   })
   async explain(
     @Param('notificationId', ResourceId) notificationId: string,
@@ -41,13 +47,17 @@ export class ExplainController {
   ): Promise<ReturnType<typeof explanationPageToShow>> {
     const { subscription, limit = 50, cursor = start } = checkInput(explainQuery, query);
     const notification = await this.reader.findNotification(notificationId);
+    let page: ExplanationPage | undefined;
+    if (notification)
+      page =
+        subscription === undefined
+          ? await this.reader.list(notification, cursor, limit)
+          : await this.reader.only(notification, subscription);
+    // Its deliveries leave before it does: each subscription would be said to have none.
+    if (!page?.explanations.some(({ delivery }) => delivery)) await refuseAway(this.postgres, notificationId);
     if (!notification) throw new NotFoundProblem('There is no such notification.');
-    const { channel } = notification;
-    if (subscription === undefined)
-      return explanationPageToShow(notificationId, channel, await this.reader.list(notification, cursor, limit));
-    const explanation = await this.reader.explain(notification, subscription);
-    if (!explanation) throw new NotFoundProblem('There is no such subscription.');
-    return explanationPageToShow(notificationId, channel, { explanations: [explanation], next: undefined });
+    if (!page) throw new NotFoundProblem('There is no such subscription.');
+    return explanationPageToShow(notificationId, notification.channel, page);
   }
 
   @Post('explain')

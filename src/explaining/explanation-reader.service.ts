@@ -73,6 +73,12 @@ export class ExplanationReader {
     return (await this.combine(notification, subscriptions, deliveries))[0];
   }
 
+  /** @returns undefined: as of `explain` */
+  async only(notification: Notification, subscriptionId: string): Promise<ExplanationPage | undefined> {
+    const explanation = await this.explain(notification, subscriptionId);
+    return explanation && { explanations: [explanation], next: undefined };
+  }
+
   /**
    * First every subscription that has a delivery, then those that are or were about the channel, each in the order of
    * their ids. A page may be short, or empty, although `next` says that the list goes on: then a limited range was

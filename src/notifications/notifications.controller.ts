@@ -5,6 +5,8 @@ import { boundedDescription } from '../deliveries/search-query.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { NotFoundProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
+import { Postgres } from '../infra/postgres/postgres.js';
+import { refuseAway, whileAway } from '../ledger/refuse-away.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { notificationOutput, notificationPageOutput, notificationToShow, pageToShow } from './notification-output.js';
 import { NotificationReader } from './notification-reader.service.js';
@@ -12,7 +14,10 @@ import { notificationQuery, notificationsQuery, toCriteria } from './notificatio
 
 @AdminController('notifications', 'notifications')
 export class NotificationsController {
-  constructor(private readonly reader: NotificationReader) {}
+  constructor(
+    private readonly reader: NotificationReader,
+    private readonly postgres: Postgres,
+  ) {}
 
   @Get()
   @ReadsMuch()
@@ -36,7 +41,7 @@ export class NotificationsController {
     query: notificationQuery,
     status: 200,
     answer: notificationOutput,
-    problems: { 404: 'There is no such notification, or it is older than the retention.' },
+    problems: { 404: 'There is no such notification, or it is older than the retention.', ...whileAway },
   })
   async read(
     @Param('id', ResourceId) id: string,
@@ -44,6 +49,8 @@ export class NotificationsController {
   ): Promise<ReturnType<typeof notificationToShow>> {
     const { limit = 50, cursor } = checkInput(notificationQuery, query);
     const found = await this.reader.find(id, cursor, limit);
+    // Its deliveries leave before it does: it would be said to have matched nobody.
+    if (!found || found.deliveryCount.count === 0) await refuseAway(this.postgres, id);
     if (!found) throw new NotFoundProblem('There is no such notification.');
     return notificationToShow(found);
   }

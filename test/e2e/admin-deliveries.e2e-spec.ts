@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
-import { attachPartition, createPartition, partitionsBetween } from '../../src/ledger/partitions.js';
+import { attachPartition, createPartition, partitionsBetween, type Partition } from '../../src/ledger/partitions.js';
 import { AdminApi, type AdminBody } from '../support/admin-api.js';
 import { superuser } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
@@ -80,6 +80,27 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
       const { json } = await admin.get(pathOf(notificationId));
       return json.state === state ? json : undefined;
     }, `the delivery to be ${state}`);
+
+  const sql = (text: string, values?: unknown[]) =>
+    admin.api.app.get(Postgres).dataSource.query<unknown[]>(text, values);
+
+  /** A dead letter of a day that had no partitions yet. */
+  async function deadOnDay(daysAgo: number) {
+    const at = Date.now() - daysAgo * 86_400_000;
+    const partitions = partitionsBetween(at, at);
+    const notificationId = uuidv7({ msecs: at });
+    for (const partition of partitions) await sql(createPartition(partition));
+    await insertNotifications(sql, [notificationId], { channel });
+    await insertDeliveries(sql, {
+      notifications: [notificationId],
+      subscriptionIds: [subscriptionId],
+      state: 'failed',
+      columns: { ended_at: 'now()' },
+    });
+    return { notificationId, partitions };
+  }
+
+  const detach = ({ table, name }: Partition) => sql(`ALTER TABLE ${table} DETACH PARTITION ${name}`);
 
   async function list(query: Record<string, string>): Promise<Page> {
     return (await admin.get(`/admin/v1/deliveries?${new URLSearchParams(query).toString()}`)).json;
@@ -329,23 +350,10 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
   });
 
   it('changes nothing of a delivery whose day is on its way out, and says so', async () => {
-    const at = Date.now() - 5 * 86_400_000;
-    const partitions = partitionsBetween(at, at);
-    const notificationId = uuidv7({ msecs: at });
-    const { dataSource } = admin.api.app.get(Postgres);
-    const sql = (text: string, values?: unknown[]) => dataSource.query<unknown[]>(text, values);
-    for (const partition of partitions) await sql(createPartition(partition));
-    await insertNotifications(sql, [notificationId]);
-    const columns = { ended_at: 'now()' };
-    await insertDeliveries(sql, {
-      notifications: [notificationId],
-      subscriptionIds: [subscriptionId],
-      state: 'failed',
-      columns,
-    });
+    const { notificationId, partitions } = await deadOnDay(5);
     const path = pathOf(notificationId);
-    const { table, name } = partitions[1]!;
-    await sql(`ALTER TABLE ${table} DETACH PARTITION ${name}`);
+    const { name } = partitions[1]!;
+    await detach(partitions[1]!);
     for (const ask of [() => admin.post(`${path}/retry`), () => admin.post(`${path}/cancel`), () => admin.get(path)]) {
       const { status, headers, json } = await ask();
       expect([status, headers.get('retry-after'), json.code]).toEqual([503, '60', 'day-away']);
@@ -354,6 +362,31 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     await sql(attachPartition(partitions[1]!));
     expect((await admin.post(`${path}/retry`)).status).toBe(202);
     await becomes(notificationId, 'delivered');
+  });
+
+  it('are away, and not missing, in the view and the explanation of a notification whose day is on its way out', async () => {
+    const { notificationId, partitions } = await deadOnDay(6);
+    const path = `/admin/v1/notifications/${notificationId}`;
+    const ask = () =>
+      Promise.all(
+        [path, `${path}/explanations`, `${path}/explanations?subscription=${subscriptionId}`].map(async (each) => {
+          const { status, headers, json } = await admin.get(each);
+          return [status, headers.get('retry-after'), json.code];
+        }),
+      );
+    const [there, away] = [
+      [200, null, undefined],
+      [503, '60', 'day-away'],
+    ];
+    const [notifications, deliveries, attempts] = partitions;
+    await detach(attempts!);
+    expect(await ask()).toEqual([there, there, there]);
+    await detach(deliveries!);
+    expect(await ask()).toEqual([away, away, away]);
+    await detach(notifications!);
+    expect(await ask()).toEqual([away, away, away]);
+    for (const partition of partitions) await sql(attachPartition(partition));
+    expect(await ask()).toEqual([there, there, there]);
   });
 
   it('answers 404 to whoever changes a delivery that there is not', async () => {
