@@ -24,7 +24,9 @@ const known = {
   key: z
     .string()
     .nullable()
-    .describe('The key under which it was published; null: it had none, or that was not kept yet.'),
+    .describe(
+      'The key under which it was published: an `Idempotency-Key`, or that in the URL of a PUT. null: it had none, or that was not kept yet.',
+    ),
   acceptedAt: time(),
   notBefore: time().nullable().describe('Its publisher asked not to send it earlier (`Deliver-After`).'),
 };
@@ -85,7 +87,11 @@ const storyEventOutput = z
 export const notificationOutput = z
   .strictObject({
     ...known,
-    headers: z.record(z.string(), z.string()).describe('Of the request that published it, those that are kept.'),
+    headers: z
+      .record(z.string(), z.string())
+      .describe(
+        'Of the request that published it, those that are kept. An `Idempotency-Key` is not among them: see `key`.',
+      ),
     body: z.string().nullable().describe('The exact text that every receiver gets; null: it was erased.'),
     duplicates: z
       .array(z.strictObject({ publisher: z.string(), key: z.string() }))
@@ -140,8 +146,8 @@ const listedToShow = (notification: ListedNotification): z.output<typeof listedO
 
 export const notificationToShow = (whole: WholeNotification): z.output<typeof notificationOutput> => ({
   ...knownToShow(whole),
+  // No Idempotency-Key: the ledger does not tell one from the key of a PUT, and sent as a header that is another key.
   headers: {
-    ...(whole.key !== null && { 'Idempotency-Key': whole.key }),
     ...(whole.notBefore && { 'Deliver-After': whole.notBefore.toISOString() }),
   },
   body: whole.body,

@@ -528,7 +528,6 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
       id: notificationId,
       channel,
       key: '4711',
-      headers: { 'Idempotency-Key': '4711' },
       body: receiver.notifications[0]!.text,
       duplicates: [],
       deliveryCount: { count: 1, isExact: true },
@@ -546,6 +545,17 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
       ['answered', 204],
       ['delivered'],
     ]);
+  });
+
+  it('shows the key of a notification that was PUT, and no header that its request did not have', async () => {
+    const key = randomUUID();
+    const at = new Date(Date.now() + 3_600_000).toISOString();
+    const put = await admin.api.put(`/notificaties/${key}`, notificationOn(channel), {
+      headers: { 'deliver-after': at },
+    });
+    expect(put.status).toBe(201);
+    const { json: whole } = await admin.get(`/admin/v1/notifications/${put.headers.get('notification-id')}`);
+    expect([whole.key, whole.headers]).toEqual([key, { 'Deliver-After': at }]);
   });
 
   it('finds by a characteristic whose name has colons or backslashes, or is as long as its value', async () => {
