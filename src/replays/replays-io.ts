@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { selectionInput, selectionOutput, type Selection } from '../deliveries/selection.js';
-import { storable } from '../infra/http/input-parts.js';
+import { storable, timeInput } from '../infra/http/input-parts.js';
 import { nextCursor, pageQuery } from '../infra/http/page-query.js';
 import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
 import { isUuid } from '../infra/uuid-text.js';
@@ -11,7 +11,7 @@ import type { Counted } from './count-meant.service.js';
 import { replayKinds, replayStates, statesOf, stopReasons, type Replay, type ReplayKind } from './replay.js';
 
 const time = () => z.iso.datetime();
-const inputTime = () => z.iso.datetime({ offset: true }).transform((value) => new Date(value));
+const inputTime = () => timeInput().transform((value) => new Date(value));
 const note = z.string().min(1).max(1000).check(storable);
 
 const confirm = z
