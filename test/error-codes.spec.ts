@@ -49,6 +49,21 @@ describe('docs/errors.md', () => {
     expect(unheardOf).toEqual([]);
   });
 
+  it.each([
+    ['the problem', /\bsuper\(\s*'(\w+)',\s*\d+,\s*'([a-z][\w-]*)'/g],
+    ['PermissionProblem', /\bnew (Permission)Problem\(\s*'([a-z][\w-]*)'/g],
+    ['UnavailableProblem', /\bnew (Unavailable)Problem\([^;]*?,\s*'([a-z][\w-]*)'\)/g],
+  ])('names each code on the page of its type: those that are given to %s', (_which, place) => {
+    const typeOf: Record<string, string> = { Permission: 'PermissionDenied', Unavailable: 'ServiceUnavailable' };
+    const given = sources.flatMap((source) =>
+      [...source.matchAll(place)].map(([, name = '', code = '']) => ({ type: typeOf[name] ?? name, code })),
+    );
+    expect(given.length).toBeGreaterThan(1);
+    const isNamed = ({ type, code }: { type: string; code: string }) =>
+      isProblemClass(type) && (problemClasses[type].codes as readonly string[]).includes(code);
+    expect(given.filter((each) => !isNamed(each))).toEqual([]);
+  });
+
   it('has a page for every type of problem that the sources name', () => {
     const types = sources.flatMap((source) =>
       [...source.matchAll(/extends ProblemError \{[^]*?\bsuper\('(\w+)'/g)].map(([, type]) => type ?? ''),

@@ -38,10 +38,10 @@ export const problemClasses = {
   },
   PermissionDenied: {
     status: 403,
-    codes: ['permission_denied', ...tokenRefusals],
+    codes: ['permission_denied', ...tokenRefusals, 'role-too-low', 'cross-site', 'sign-in-refused'],
     title: 'Not allowed.',
     explanation:
-      'The token is missing or not valid, or the application it names lacks the scope or does not own the resource.',
+      'The token is missing or not valid, or the application it names lacks the scope or does not own the resource. In the console: the user has too low a role, or was not let in, or the request is of another page.',
   },
   IdempotencyKeyInvalid: {
     status: 400,
@@ -93,7 +93,7 @@ export const problemClasses = {
   },
   PreconditionFailed: {
     status: 412,
-    codes: ['precondition_failed'],
+    codes: ['changed-meanwhile'],
     title: 'Precondition failed.',
     explanation: 'The resource is no longer as the If-Match of the request says: read it again, and decide again.',
   },
