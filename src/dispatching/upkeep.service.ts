@@ -28,6 +28,7 @@ import { whenClocksAgree } from './when-clocks-agree.js';
 const secondMs = 1000;
 const minuteMs = 60_000;
 const hourMs = 3_600_000;
+const daySeconds = 86_400;
 
 export interface UpkeepTask {
   /** In logs. */
@@ -61,7 +62,9 @@ export class Upkeep {
     unusedEndpoints: UnusedEndpoints,
     clock: Clock,
   ) {
-    const { AUDIT_RETENTION_DAYS: auditDays } = settings;
+    const { AUDIT_RETENTION_DAYS: auditDays, IDEMPOTENCY_KEY_TTL_SEC: keySeconds } = settings;
+    // A request that is repeated under its key is answered with the replay that it made.
+    const replayDays = Math.max(auditDays, keySeconds / daySeconds);
     const digestsUntil = () => heartbeat.ledgerNow() - acceptedWithin(settings.DATABASE_TIMEOUT);
     const by = { heartbeat, clock, logger: this.logger };
     /**
@@ -97,7 +100,7 @@ export class Upkeep {
       { name: 'sweep-sessions', everyMs: minuteMs, run: (stopping) => sweepSessions(postgres, stopping) },
       { name: 'sweep-progress', everyMs: minuteMs, run: () => sweepProgress(postgres) },
       { name: 'bring-replays-forward', everyMs: minuteMs, run: () => replays.bringForward() },
-      retaining({ name: 'sweep-replays', everyMs: hourMs, run: () => replays.sweep(auditDays) }),
+      retaining({ name: 'sweep-replays', everyMs: hourMs, run: () => replays.sweep(replayDays) }),
       {
         name: 'sweep-live-events',
         everyMs: minuteMs,

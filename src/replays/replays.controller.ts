@@ -27,7 +27,9 @@ import { Replays } from './replays.service.js';
 
 type Shown = z.output<typeof replayOutput>;
 
-const unknownReplay = { 404: 'There is no such replay, or it ended longer ago than AUDIT_RETENTION_DAYS.' };
+const unknownReplay = {
+  404: 'There is no such replay, or it ended longer ago than AUDIT_RETENTION_DAYS, and than IDEMPOTENCY_KEY_TTL_SEC.',
+};
 const endedReplay = { ...unknownReplay, 409: '`replay-ended`: it has ended.' };
 const created = {
   409: '`selection-not-confirmed`: `confirm` is needed, or is not what the selection means now; `detail` has the count. `replay-under-way`: of everything for this subscription.',
