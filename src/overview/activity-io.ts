@@ -3,6 +3,7 @@ import type { Total } from '../activity/activity-rows.js';
 import { storable } from '../infra/http/input-parts.js';
 import { fromCursor, toCursor } from '../infra/http/name-page.js';
 import { cursorInput, nextCursor } from '../infra/http/page-query.js';
+import { isUuid } from '../infra/uuid-text.js';
 import { spanNames } from './spans.js';
 
 const subjects = ['channel', 'subscription', 'application'] as const;
@@ -30,6 +31,11 @@ export const activityQuery = z
       .optional()
       .describe('The name of a channel, the id of a subscription, the client id of an application; not with `all`.'),
     span,
+  })
+  .overwrite((query) => ({ ...query, ...(query.of === 'subscription' && { id: query.id?.toLowerCase() }) }))
+  .refine(({ of, id }) => of !== 'subscription' || id === undefined || isUuid(id), {
+    error: 'Is no id of a subscription.',
+    path: ['id'],
   })
   .refine(({ of, id }) => of === 'all' || id !== undefined, {
     error: 'Is needed with every `of` but `all`.',

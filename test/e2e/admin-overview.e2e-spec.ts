@@ -295,6 +295,8 @@ describe('the whole installation at a glance', () => {
     const ofSubscriptions = await totals('subscription');
     expect(ofSubscriptions).toContainEqual({ id: ids.good, ...counts, delivered: 1, lastAt });
     expect(ofSubscriptions).toContainEqual({ id: ids.gone, ...counts, failedAttempts: 1, gaveUp: 1, lastAt });
+    const shouted = await admin.get(`/admin/v1/activity?of=subscription&id=${ids.good.toUpperCase()}&span=1h`);
+    expect((shouted.json['buckets'] as { delivered: number }[]).map((each) => each.delivered)).toContain(1);
     const { json } = await admin.get(`/admin/v1/activity?of=channel&id=${channel}&span=1h`);
     const buckets = json['buckets'] as { accepted: number }[];
     expect([json['bucketSeconds'], buckets.length]).toEqual([60, 60]);
@@ -307,6 +309,8 @@ describe('the whole installation at a glance', () => {
     ['?of=channel', 'id invalid'],
     ['?of=all&id=x', 'id invalid'],
     ['?id=x', 'id invalid'],
+    ['?of=subscription', 'id invalid'],
+    ['?of=subscription&id=x', 'id invalid'],
     ['?of=channel&id=%00', 'id invalid'],
     ['?of=callback&id=x', 'of invalid_choice'],
     ['?span=1y', 'span invalid_choice'],
