@@ -20,7 +20,7 @@ import {
   createdApplicationOutput,
   refusalOfSecret,
 } from './applications-io.js';
-import { ApplicationsService, type ShownApplication } from './applications.service.js';
+import { ApplicationsService, type ApplicationWithSecret, type ShownApplication } from './applications.service.js';
 import { AdminController, CurrentApplication } from './auth.decorators.js';
 
 type Shown = z.output<typeof applicationOutput>;
@@ -29,6 +29,12 @@ type Created = z.output<typeof createdApplicationOutput>;
 
 const matching = (ifMatch: string | undefined) => (current: ShownApplication) =>
   requireMatch(ifMatch, applicationToShow(current));
+
+function withSecret({ application, secret }: ApplicationWithSecret, reply: FastifyReply): ShownWithSecret {
+  const shown = applicationToShow(application);
+  void reply.header('etag', entityTagOf(shown)); // that of a GET, which has no secret
+  return { ...shown, secret };
+}
 
 /** docs/decisions/0083 */
 const takenAway =
@@ -67,6 +73,7 @@ export class ApplicationsController {
     isIdempotent: true,
     status: 201,
     answer: createdApplicationOutput,
+    hasEntityTag: true,
   })
   async create(
     @Body() body: unknown,
@@ -81,7 +88,7 @@ export class ApplicationsController {
     const done = await this.requests.carryOut({ request, reply }, asked, (reserve) =>
       this.applications.create(input, reserve),
     );
-    if (done.kind === 'created') return { ...applicationToShow(done.created.application), secret: done.created.secret };
+    if (done.kind === 'created') return withSecret(done.created, reply);
     return applicationToShow(await this.applications.getCreated(done.id));
   }
 
@@ -137,10 +144,7 @@ export class ApplicationsController {
     @Headers('if-match') ifMatch: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ShownWithSecret> {
-    const { application, secret } = await this.applications.rotateSecret(applicationId, matching(ifMatch));
-    const shown = applicationToShow(application);
-    void reply.header('etag', entityTagOf(shown)); // that of a GET, which has no secret
-    return { ...shown, secret };
+    return withSecret(await this.applications.rotateSecret(applicationId, matching(ifMatch)), reply);
   }
 
   @Delete(':applicationId')

@@ -21,6 +21,8 @@ export interface Operation {
   headers?: z.ZodObject;
   /** Not given: the answer has no body. */
   answer?: z.ZodType;
+  /** Of the answer, besides `ETag` and `Idempotent-Replayed` where the flags below and above say so. */
+  answerHeaders?: z.ZodObject;
   /** Whether the answer is a resource as it is now, and so has its `ETag`. */
   hasEntityTag?: boolean;
   /** Whether its handler honours `If-Match` (`requireMatch`). */
@@ -103,6 +105,7 @@ export function AdminOperation(operation: Operation): MethodDecorator {
     ...(honoursIfMatch && { 'If-Match': ifMatchHeader }),
   });
   const answerHeaders = z.object({
+    ...operation.answerHeaders?.shape,
     ...(isIdempotent && { 'Idempotent-Replayed': replayedHeader }),
     ...(hasEntityTag && { ETag: entityTagHeader }),
   });

@@ -146,3 +146,5 @@ export type OverviewAnswer = z.output<typeof overviewOutput>;
 export const overviewHeaders = z.object({
   'If-None-Match': z.string().optional().describe('The `ETag` of an answer: with the same numbers there is no body.'),
 });
+
+export const overviewAnswerHeaders = z.object({ ETag: z.string().describe('Of these numbers, for `If-None-Match`.') });

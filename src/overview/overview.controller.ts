@@ -4,7 +4,7 @@ import { AdminController } from '../auth/auth.decorators.js';
 import { namesTag } from '../infra/http/if-match.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { Overview } from './overview.service.js';
-import { overviewHeaders, overviewOutput, type OverviewAnswer } from './overview-io.js';
+import { overviewAnswerHeaders, overviewHeaders, overviewOutput, type OverviewAnswer } from './overview-io.js';
 
 @AdminController('overview', 'overview')
 export class OverviewController {
@@ -18,8 +18,11 @@ export class OverviewController {
       'Computed at most once in two seconds by each process, however many ask, from what is known already; each number says how old it is, and whether it is an estimate. A part that cannot be read is null.',
     headers: overviewHeaders,
     status: 200,
+    answerHeaders: overviewAnswerHeaders,
     answer: overviewOutput,
-    otherAnswers: { 304: { description: 'The numbers are those that `If-None-Match` names.' } },
+    otherAnswers: {
+      304: { description: 'The numbers are those that `If-None-Match` names.', headers: overviewAnswerHeaders },
+    },
   })
   async read(
     @Headers('if-none-match') known: string | undefined,

@@ -34,6 +34,7 @@ import { SubscriptionsService } from './subscriptions.service.js';
 const overShare = {
   409: '`too-many-subscriptions`, `subscriptions-too-large`, `too-many-filter-names`, `too-many-unfiltered`: its owner would have more than one application may.',
 };
+const channelRemoved = '`channel-removed`: a channel that it names was removed meanwhile.';
 
 /**
  * The operator's view and settings of subscriptions. Subscribers register and change their own in the Notificaties API.
@@ -65,7 +66,7 @@ export class SubscriptionsController {
     status: 201,
     answer: createdSubscriptionOutput,
     hasEntityTag: true,
-    problems: overShare,
+    problems: { 409: `${overShare[409]} ${channelRemoved}` },
   })
   async create(
     @Body() body: unknown,
@@ -114,7 +115,7 @@ export class SubscriptionsController {
     answer: subscriptionOutput,
     problems: {
       ...unknownSubscription,
-      409: `${overShare[409]} \`changed-while-proved\`: another request changed it while its callback was called.`,
+      409: `${overShare[409]} ${channelRemoved} \`changed-while-proved\`: another request changed it while its callback was called.`,
     },
   })
   async change(

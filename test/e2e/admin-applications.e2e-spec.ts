@@ -40,7 +40,9 @@ describe('applications', () => {
     expect(secret).toHaveLength(43); // 256 bits
     expect(await mayConsume(clientId, secret)).toBe(true);
 
-    expect((await admin.get(`${path}/${shown.id}`)).json).toEqual(shown);
+    const read = await admin.get(`${path}/${shown.id}`);
+    expect(read.json).toEqual(shown);
+    expect(created.headers.get('etag')).toBe(read.headers.get('etag'));
     const list = await admin.get(path);
     expect(list.json.applications).toContainEqual(shown);
     expect(list.text).not.toContain(secret);
@@ -151,6 +153,7 @@ describe('applications', () => {
       const { secret: _secret, ...shown } = first.json;
       expect(second.json).toEqual(shown);
       expect(second.headers.get('cache-control')).toBe('no-store');
+      expect(second.headers.get('etag')).toBe(first.headers.get('etag'));
       expect([first, second].map(({ headers }) => headers.get('idempotent-replayed'))).toEqual([null, 'true']);
       expect((await namesOf()).filter(({ clientId }) => clientId === body.clientId)).toHaveLength(1);
     });

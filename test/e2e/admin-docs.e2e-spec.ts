@@ -26,6 +26,17 @@ describe('the documentation of the admin API', () => {
     expect(parse((await get('/docs/openapi.yaml')).text)).toEqual(admin.document);
   });
 
+  it('names the code that tells of a channel that was just removed, and the ETag of the overview', () => {
+    const paths = admin.document.paths as Record<string, Record<string, { responses: Record<string, object> }>>;
+    const { post } = paths['/admin/v1/subscriptions']!;
+    const { patch } = paths['/admin/v1/subscriptions/{subscriptionId}']!;
+    for (const operation of [post, patch])
+      expect(operation!.responses['409']).toMatchObject({ description: expect.stringContaining('`channel-removed`') });
+    const { responses } = paths['/admin/v1/overview']!['get']!;
+    for (const status of ['200', '304'])
+      expect(responses[status]).toMatchObject({ headers: { ETag: expect.anything() } });
+  });
+
   it('describes every route there is under its paths, and no other', () => {
     const operationsOf = (document: { paths: object }) =>
       Object.entries(document.paths)
