@@ -15,7 +15,9 @@ export const deliveryOutput = z
     channel: z.string(),
     acceptedAt: time(),
     state: z.enum(deliveryStates).describe('See docs/life-cycle.md.'),
-    generation: z.int().describe('Rises whenever the delivery is handed out again, cancelled or retried.'),
+    generation: z
+      .int()
+      .describe('Rises whenever the delivery is handed out again, cancelled before its end, or retried.'),
     attemptCount: z.int().describe('HTTP calls made, all in all.'),
     failureCount: z.int().describe('Failed calls that count for the retry schedule; a replay starts again at 0.'),
     replayCount: z.int().describe('Times it was sent again after its end.'),

@@ -4,15 +4,18 @@ import { outOfLine } from './line-up.js';
 import { perDay } from './per-day.js';
 
 /*
- * An operator cancels unfinished deliveries, or closes dead letters: those keep the time of their end, and what they
- * died of. The generation rises, so that only a success of a call that is under way still counts.
+ * An operator cancels unfinished deliveries: the generation rises, so that only a success of a call that is under way
+ * still counts. Or closes dead letters: those keep the time of their end, what they died of, and their generation. They
+ * have ended, so no other result counts for them anyway, and a scheduled one of which nothing was handed out can still
+ * be told by it (replace-scheduled.ts).
  */
 export const endManyItems = perDay(
   'end-many',
   (of) => `
     WITH changed AS (
       UPDATE ${of('delivery')} d SET
-        state = 'cancelled', held_for = NULL, next_at = NULL, process = NULL, generation = d.generation + 1,
+        state = 'cancelled', held_for = NULL, next_at = NULL, process = NULL,
+        generation = d.generation + CASE WHEN d.ended_at IS NULL THEN 1 ELSE 0 END,
         ended_at = coalesce(d.ended_at, now()), replay_id = $replay
       FROM ${namedDeliveries.from}
       WHERE ${sameDelivery('item')} AND d.state::text = ANY ($states::text[])

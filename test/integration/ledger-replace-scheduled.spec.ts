@@ -4,8 +4,10 @@ import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import type { Accepted, Decision } from '../../src/ledger/acceptance.js';
 import { cancel } from '../../src/ledger/cancel.js';
-import type { DeliveryKey } from '../../src/ledger/delivery.js';
+import { deadStates, type DeliveryKey } from '../../src/ledger/delivery.js';
+import { endMany } from '../../src/ledger/end-many.js';
 import { lineUpDue } from '../../src/ledger/line-up.js';
+import { dayOfId } from '../../src/ledger/partitions.js';
 import { replaceScheduled, type Replacement } from '../../src/ledger/replace-scheduled.js';
 import { newNotification, TestLedger } from '../support/ledger.js';
 import { contentKey, onTerms, requestKey } from '../support/once-keys.js';
@@ -177,6 +179,24 @@ describe.each(stacks)('replacing a scheduled notification on the $name stack', (
        WHERE notification_id = $1`,
       [id],
     );
+    expect(await replace(replacement(key))).toEqual({ kind: 'replaced', notificationId: id });
+  });
+
+  it('replaces a notification of which a delivery died unsent, also when an operator has closed that', async () => {
+    const { key, id } = await scheduled();
+    const [dead] = await test.sql<{ subscriptionId: string }>(
+      `SELECT subscription_id AS "subscriptionId" FROM delivery WHERE notification_id = $1 LIMIT 1`,
+      [id],
+    );
+    const keys = [{ notificationId: id, ...dead! }];
+    await test.sql(
+      `UPDATE delivery SET state = 'failed', generation = generation + 1, next_at = NULL, ended_at = now()
+       WHERE notification_id = $1 AND subscription_id = $2`,
+      [id, dead!.subscriptionId],
+    );
+    const close = { states: deadStates, replay: randomUUID() };
+    expect(await test.postgres.transaction((query) => endMany(query, dayOfId(id), keys, close))).toBe(1);
+    expect((await statesOf({ id })).sort()).toEqual(['cancelled', 'waiting']);
     expect(await replace(replacement(key))).toEqual({ kind: 'replaced', notificationId: id });
   });
 
