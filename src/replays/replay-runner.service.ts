@@ -10,7 +10,7 @@ import { readHorizon } from '../ledger/horizon.js';
 import { dayMs, lowestId, lowestIdAt } from '../ledger/partitions.js';
 import { sendAgain, type SentAgain } from '../ledger/send-again.js';
 import { publishingLimits, type PublishingLimits } from '../publishing/publishing-limits.js';
-import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
+import { SubscriptionDirectory, type ListedSubscription } from '../subscriptions/subscription-directory.service.js';
 import { daysWithin, findMissedToSend, findOnDay, type Found } from './find-meant.js';
 import { creditNow, nextStepMs } from './pace.js';
 import type { Replay, Skipped, SkipReason, StopReason } from './replay.js';
@@ -43,6 +43,13 @@ const horizonPauseMs = 1000;
  * hour.
  */
 const awayPauseMs = 5000;
+
+/** That goes on with a step. */
+interface Advancing {
+  replay: Replay;
+  /** Of a replay of everything; undefined of every other one. */
+  subscription: ListedSubscription | undefined;
+}
 
 /** The work that a step has done so far. */
 interface Progress {
@@ -123,14 +130,22 @@ export class ReplayRunner {
   private async step(query: Query, row: ClaimedRow, days: readonly LedgerDay[]): Promise<number> {
     const replay = replayOf(row);
     if (row.is_over) return this.end(query, replay, 'stopped', 'stop-time');
-    const gone = this.goneFor(replay);
+    const { everythingFor } = replay.selection;
+    // Once for the whole step: it may be deleted while that lasts.
+    const subscription = everythingFor === undefined ? undefined : this.subscriptions.find(everythingFor);
+    const gone = everythingFor === undefined ? undefined : goneFor(subscription);
     if (gone) return this.end(query, replay, 'stopped', gone);
     if (replay.state === 'scheduled') return this.start(query, replay);
 
     const rate = replay.ratePerSecond;
     const credit = rate === null ? null : creditNow(rate, row);
     const limit = credit === null ? mostOfStep : Math.min(mostOfStep, Math.floor(credit));
-    const { isComplete, pauseMs, after, found, done, skipped } = await this.advance(query, replay, days, limit);
+    const { isComplete, pauseMs, after, found, done, skipped } = await this.advance(
+      query,
+      { replay, subscription },
+      days,
+      limit,
+    );
     const left = credit === null ? 0 : credit - done;
     await query<ReplayRow>(saveStep, {
       id: replay.id,
@@ -144,14 +159,6 @@ export class ReplayRunner {
     });
     if (isComplete) await this.end(query, replay, 'done', null);
     return done;
-  }
-
-  /** Why it cannot go on; undefined: it can. */
-  private goneFor({ selection: { everythingFor } }: Replay): StopReason | undefined {
-    if (everythingFor === undefined) return undefined;
-    const subscription = this.subscriptions.find(everythingFor);
-    if (!subscription) return 'subscription-deleted';
-    return subscription.disabledAt ? 'subscription-disabled' : undefined;
   }
 
   private async start(query: Query, { id, state }: Replay): Promise<number> {
@@ -172,7 +179,12 @@ export class ReplayRunner {
   }
 
   /** Looks through the days from where it came to, until it has found as many as it may, or looked at as much. */
-  private async advance(query: Query, replay: Replay, days: readonly LedgerDay[], limit: number): Promise<Progress> {
+  private async advance(
+    query: Query,
+    { replay, subscription }: Advancing,
+    days: readonly LedgerDay[],
+    limit: number,
+  ): Promise<Progress> {
     const progress: Progress = {
       after: replay.after,
       found: 0,
@@ -187,11 +199,9 @@ export class ReplayRunner {
     const ahead = daysWithin(days, { after: replay.after, before });
     for (const { day, isAway } of ahead.slice(0, mostDays)) {
       const bounds = { after: progress.after, before, scan, limit: limit - progress.found };
-      const { everythingFor } = replay.selection;
-      const { found, walked, reached } =
-        everythingFor === undefined
-          ? await findOnDay(query, day, replay, bounds)
-          : await findMissedToSend(query, day, replay, this.subscriptions.find(everythingFor)!, bounds);
+      const { found, walked, reached } = subscription
+        ? await findMissedToSend(query, day, replay, subscription, bounds)
+        : await findOnDay(query, day, replay, bounds);
       // Nothing of it is handed out: all that this sends until the day is back would go out then at once, whatever the
       // rate.
       if (isAway && replay.kind === 'replay' && found.length > 0) return { ...progress, pauseMs: awayPauseMs };
@@ -254,4 +264,10 @@ export class ReplayRunner {
     if (isErased) return 'bodyErased';
     return { notificationId, subscriptionId, isNew, objectKey, heldFor: this.holdRule.onAcceptance(subscription) };
   }
+}
+
+/** Why a replay of everything for it cannot go on; undefined: it can. */
+function goneFor(subscription: ListedSubscription | undefined): StopReason | undefined {
+  if (!subscription) return 'subscription-deleted';
+  return subscription.disabledAt ? 'subscription-disabled' : undefined;
 }

@@ -811,6 +811,36 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
         expect(await sql('SELECT FROM turn')).toEqual([]);
       });
 
+    // As above: another process deletes it.
+    if (stack.name === 'real')
+      it('passes over what it finds when its subscription is deleted in the middle of a step', async () => {
+        const id = await newSubscription({ channels: [{ channel: 'cases', filters: { zaak_type: 'a' } }] });
+        await notifications(1, { channel: 'cases', body: body('https://cases.example/1', 'a') });
+        const acceptedTo = new Date((await test.now()) - hourMs / 120).toISOString();
+        const replay = await create({ everythingFor: id, acceptedTo });
+        const postgres = Object.create(test.postgres) as Postgres;
+        postgres.transaction = <T>(work: (query: Query) => Promise<T>) =>
+          test.postgres.transaction((query) =>
+            work(async (statement, values) => {
+              const rows = await query(statement, values);
+              if (statement.name === 'oldest-transaction') {
+                await remove(id);
+                await catalogue.refresh();
+              }
+              return rows as never[];
+            }),
+          );
+        await newRunner(postgres).stepAll(running);
+        expect(directory.find(id)).toBe(undefined);
+        expect(await now(replay)).toMatchObject({
+          state: 'done',
+          found: 1,
+          done: 0,
+          skipped: { subscriptionDeleted: 1 },
+        });
+        expect(await rowsOf(id)).toEqual([]);
+      });
+
     it('has nothing wait for its turn that died while its subscription kept order, when it does not any more', async () => {
       const id = await newSubscription();
       const ids = await notifications(3);
