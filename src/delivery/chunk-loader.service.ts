@@ -57,6 +57,7 @@ export class ChunkLoader {
     const ageMs = this.heartbeat.ledgerNow() - chunk.queuedAt;
     const isFresh = !isRedelivered && ageMs < freshMs && ageMs > -freshMs;
     const deliveries = isFresh ? chunk.deliveries : await this.stillToSend(chunk);
+    for (const delivery of deliveries) if (delivery.isReleased) delivery.releasedWith = chunk.catalogueVersion;
     const large = new Set(deliveries.filter(({ body }) => body === null).map(({ notificationId }) => notificationId));
     const sizes = large.size > 0 ? await readBodySizes(this.postgres, [...large]) : new Map<string, number>();
     return { deliveries, bodies: new LargeBodies(sizes, this.memory, (id) => this.reading.add(id)) };

@@ -45,6 +45,8 @@ describe('a delivery that waited in line', () => {
   /** Called while it waits for the ledger's answer whether it is still queued. */
   let onAsk: () => void;
   let isStillClaimed: boolean;
+  /** Of each delivery. */
+  let released: Pick<HandedOut, 'isReleased' | 'releasedWith'>;
   /** Called while it waits for its lock. */
   let onLock: () => void;
   /** Called while it waits for its claim. */
@@ -82,6 +84,7 @@ describe('a delivery that waited in line', () => {
     [waitedMs, asked, isStillQueued, isStillClaimed] = [0, [], true, true];
     [state, steps] = ['delivered', []];
     [onLock, onClaim, onLook, onOutcome, onAsk] = [() => {}, () => {}, () => {}, () => {}, () => {}];
+    released = { isReleased: false };
     [locked, left, mayLockLate] = [new Set(), [], false];
     clock = {
       now: () => systemClock.now() + waitedMs,
@@ -158,7 +161,8 @@ describe('a delivery that waited in line', () => {
   ) => {
     const text = Buffer.from('{}');
     const body = borrow ? null : text;
-    const delivery = { notificationId: String(nr), subscriptionId: 's', replays: 0, generation, expiresAt, body };
+    const key = { notificationId: String(nr), subscriptionId: 's' };
+    const delivery = { ...key, replays: 0, generation, expiresAt, body, ...released };
     const stopping = new AbortController().signal;
     const surroundings = {
       bodies: { borrow: async () => (borrow?.(), { text, giveBack: () => steps.push('given back') }) } as never,
@@ -444,6 +448,33 @@ describe('a delivery that waited in line', () => {
     await changeMeanwhile({ disabledAt: new Date() });
     expect(reasons).toEqual(Array.from({ length: 3 }, () => subscriptionDisabled));
     expect([last(), ended.filter((state) => state === 'failed')]).toEqual([[], ['failed', 'failed', 'failed']]);
+  });
+
+  it('waits on for its turn when its subscription may have only one call open at a time by now', async () => {
+    for (let nr = 0; nr < window + 3; nr++) void begin(nr);
+    await settled();
+    change({ maxConcurrency: 1 });
+    for (const { answer } of calls) answer();
+    for (let called = 1; called <= 3; called++) {
+      for (let rounds = 0; rounds < 10; rounds++) await settled();
+      expect(calls).toHaveLength(window + called);
+      calls.at(-1)!.answer();
+    }
+    for (let rounds = 0; rounds < 10 && open > 0; rounds++) await settled();
+    expect([open, held]).toEqual([0, []]);
+  });
+
+  it('is held when its subscription was given a rate meanwhile, also where it was released before', async () => {
+    released = { isReleased: true, releasedWith: 1 };
+    await changeMeanwhile({ ratePerSecond: 1, slowedWith: 2 });
+    expect([last(), held]).toEqual([[], ['rate', 'rate', 'rate']]);
+  });
+
+  it('is sent when it was released by the rate that there is, whatever else was changed meanwhile', async () => {
+    released = { isReleased: true, releasedWith: 1 };
+    change({ ratePerSecond: 1, slowedWith: 1 });
+    await changeMeanwhile({ auth: 'new', version: 2 });
+    expect([last().length, held]).toEqual([3, []]);
   });
 
   it('goes to the new callback URL when that was changed meanwhile', async () => {

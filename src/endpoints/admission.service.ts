@@ -9,10 +9,9 @@ import type { Subscription } from '../subscriptions/subscription.js';
 import { CircuitBreakers } from './circuit-breaker.js';
 import { EndpointChanges } from './endpoint-changes.js';
 import { inLineGauge } from './endpoints.metrics.js';
-import { HoldRule } from './hold-rule.service.js';
+import { HoldRule, type ToCall } from './hold-rule.service.js';
 import { endpointsThatHang } from './hanging.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
-import { addressOf } from './origin.js';
 import type { Place } from './room.js';
 import { Rooms } from './rooms.js';
 import type { Verdict } from './verdict.js';
@@ -92,7 +91,7 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
    */
   enter(
     delivery: Delivery,
-    subscription: Subscription,
+    subscription: ToCall,
     isHandedOver: boolean,
   ): Place | HeldReason | Promise<Place | HeldReason> {
     const reason = this.holdRule.beforeCall(subscription, delivery);
@@ -106,8 +105,8 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
    * Whether a place that the delivery waited for is still the one that it needs: subscriptions and endpoints change
    * meanwhile.
    */
-  isStillFor(place: Place, delivery: Delivery, subscription: Subscription): boolean {
-    if (place.room.address !== addressOf(subscription)) return false;
+  isStillFor(place: Place, delivery: Delivery, subscription: ToCall): boolean {
+    if (!this.rooms.isOf(place, subscription)) return false;
     const reason = this.holdRule.beforeCall(subscription, delivery);
     return reason === undefined || (reason === 'endpoint-parked' && place.probes !== undefined);
   }

@@ -1,9 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import type { Delivery, HeldReason } from '../ledger/delivery.js';
 import type { Subscription } from '../subscriptions/subscription.js';
+import type { ListedSubscription } from '../subscriptions/subscription-directory.service.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
 
-type Release = Pick<Delivery, 'isReleased' | 'isProbe'>;
+type Release = Pick<Delivery, 'isReleased' | 'releasedWith' | 'isProbe'>;
+
+export type ToCall = Subscription & Pick<ListedSubscription, 'slowedWith'>;
 
 const justAccepted: Release = { isReleased: false, isProbe: false };
 
@@ -28,10 +31,17 @@ export class HoldRule {
   }
 
   /** For a delivery that is about to be sent. A probe goes: an endpoint in trouble is well again when it says so. */
-  beforeCall(subscription: Subscription, { isReleased, isProbe }: Release): HeldReason | undefined {
+  beforeCall(subscription: ToCall, { isProbe, ...release }: Release): HeldReason | undefined {
     if (subscription.pausedAt) return 'paused';
     if (isProbe) return undefined;
-    if (subscription.ratePerSecond !== null && !isReleased) return 'rate';
+    if (subscription.ratePerSecond !== null && !isPaced(subscription, release)) return 'rate';
     return this.openEndpoints.of(subscription) ? 'endpoint-parked' : undefined;
   }
 }
+
+/**
+ * Released by the rate that there is, or a lower one. Up to two thousand may have been released before an operator set
+ * it. A change of anything else does not count: a subscription that is changed again and again would get nothing.
+ */
+const isPaced = ({ slowedWith = 0 }: ToCall, { isReleased, releasedWith = Infinity }: Omit<Release, 'isProbe'>) =>
+  isReleased && releasedWith >= slowedWith;

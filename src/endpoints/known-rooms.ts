@@ -26,21 +26,23 @@ export class KnownRooms {
   ) {}
 
   of(subscription: CalledSubscription, now: number): Room {
-    const { id, callbackUrl, maxConcurrency, credentials } = subscription;
-    // Nearly all have no identity of their own, and their address need not be made each time.
-    const called = credentials.tls === undefined ? callbackUrl : addressOf(subscription);
-    const key = maxConcurrency === null ? called : `${id} ${called}`;
-    const most = maxConcurrency === null ? this.perUrl : Math.min(this.perUrl, maxConcurrency);
+    const key = keyFor(subscription);
+    const most = this.mostFor(subscription);
     let room = this.rooms.get(key);
     // With another limit it is another room. The calls that are open in the former one end by themselves.
     if (room?.most !== most) {
       room?.origin.rooms.delete(room);
-      room = new Room(addressOf(subscription), this.originOf(callbackUrl), most);
+      room = new Room(addressOf(subscription), this.originOf(subscription.callbackUrl), most);
       room.origin.rooms.add(room);
       this.rooms.set(key, room);
     }
     room.askedAt = now;
     return room;
+  }
+
+  /** Whether a room in which something waits, or is open, is still that of the subscription. */
+  isOf(room: Room, subscription: CalledSubscription): boolean {
+    return this.rooms.get(keyFor(subscription)) === room && room.most === this.mostFor(subscription);
   }
 
   /** That of an endpoint, or of its URL. */
@@ -64,6 +66,10 @@ export class KnownRooms {
     }
   }
 
+  private mostFor({ maxConcurrency }: CalledSubscription): number {
+    return maxConcurrency === null ? this.perUrl : Math.min(this.perUrl, maxConcurrency);
+  }
+
   private originOf(callbackUrl: string): Origin {
     const address = originOf(callbackUrl);
     let origin = this.origins.get(address);
@@ -73,6 +79,13 @@ export class KnownRooms {
     }
     return origin;
   }
+}
+
+function keyFor(subscription: CalledSubscription): string {
+  const { id, callbackUrl, maxConcurrency, credentials } = subscription;
+  // Nearly all have no identity of their own, and their address need not be made each time.
+  const called = credentials.tls === undefined ? callbackUrl : addressOf(subscription);
+  return maxConcurrency === null ? called : `${id} ${called}`;
 }
 
 /** Whether deliveries of the room go to that endpoint: an origin, or a callback URL. */

@@ -109,6 +109,11 @@ export class Rooms {
     });
   }
 
+  /** Whether a place that has not been used yet is one of those that the subscription may have now. */
+  isOf({ room }: Place, subscription: CalledSubscription): boolean {
+    return this.known.isOf(room, subscription);
+  }
+
   /** The call begins now. */
   begin(place: Place): void {
     const { room } = place;

@@ -49,6 +49,8 @@ export interface Delivery extends DeliveryKey {
    * It was held, and was given leave to go now: by its endpoint's window, as a probe, or by its subscription's rate.
    */
   isReleased: boolean;
+  /** Of one that was released, in a worker: the catalogue had at least this version then. */
+  releasedWith?: number | undefined;
   /**
    * It was released to find out whether an endpoint in trouble is well again: the probe of the endpoint was claimed for
    * it. Not kept in the ledger: one that is lost on its way is found as a released one, and another is claimed when the

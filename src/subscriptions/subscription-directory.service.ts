@@ -18,6 +18,11 @@ export interface ListedSubscription extends Subscription {
   readonly createdAt: number;
   /** Of the catalogue, with its last change. */
   readonly version: number;
+  /**
+   * Of the catalogue, when its rate was set or lowered last, as far as this process has seen that: of one that it has
+   * just begun to know, the same as `version`. Undefined: it does not come from memory.
+   */
+  readonly slowedWith?: number;
 }
 
 type Secrets = Pick<Subscription, 'auth' | 'credentials' | 'signingKeys' | 'unreadable'>;
@@ -147,6 +152,7 @@ export class SubscriptionDirectory implements CatalogueDirectory {
       alertEmail: row.alert_email,
       createdAt: row.created_at,
       version: Number(row.version),
+      slowedWith: before?.slowedWith !== undefined && !isSlower(row, before) ? before.slowedWith : Number(row.version),
     });
     put(this.ordered, id, row.ordering === 'per-object');
     put(this.restrained, id, row.paused_at !== null || row.rate_per_second !== null);
@@ -202,6 +208,9 @@ function put(ids: Set<string>, id: string, isIn: boolean): void {
   if (isIn) ids.add(id);
   else ids.delete(id);
 }
+
+const isSlower = ({ rate_per_second: rate }: SubscriptionRow, { ratePerSecond: before }: Subscription): boolean =>
+  rate !== null && (before === null || rate < before);
 
 /** The oldest first. */
 export const byCreation = (

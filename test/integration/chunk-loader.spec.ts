@@ -63,6 +63,14 @@ describe('loading a chunk', () => {
     expect(statements).toEqual([]);
   });
 
+  it('says of what was released how much of the catalogue was known then', async () => {
+    const [one, two] = await test.accept(2);
+    const deliveries = [{ ...one!, isReleased: true }, two!].map((each) => ({ ...each, body: Buffer.from('{}') }));
+    const version = await test.catalogueVersion();
+    const loaded = await loader.load({ ...chunkOf(deliveries), catalogueVersion: version }, false);
+    expect(loaded.deliveries.map(({ releasedWith }) => releasedWith)).toEqual([version, undefined]);
+  });
+
   it.each([
     ['is past its retention', 'DELETE FROM notification WHERE id = $1'],
     ['was erased', 'UPDATE notification SET body = NULL WHERE id = $1'],

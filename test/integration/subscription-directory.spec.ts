@@ -120,6 +120,26 @@ describe('the subscriptions in memory', () => {
     expect(directory.match('cases', new Map())).toHaveLength(600);
   });
 
+  it('are known with the version at which their rate was set or lowered, and with none that changed anything else', async () => {
+    const [id] = await subscribe(1);
+    const known = async (assignment: string) => {
+      await change(id, assignment);
+      const { slowedWith, version } = directory.find(id!)!;
+      return version - slowedWith!;
+    };
+    const first = directory.find(id!)!;
+    expect(first.slowedWith).toBe(first.version);
+    expect(await known(`auth = 'new'`)).toBe(1);
+    expect(await known('rate_per_second = 5')).toBe(0);
+    expect(await known('max_concurrency = 1')).toBe(1);
+    expect(await known('rate_per_second = 4')).toBe(0);
+    expect(await known('rate_per_second = 5')).toBe(1);
+    expect(await known('rate_per_second = NULL')).toBe(2);
+    startAnew();
+    await catalogue.refresh();
+    expect(directory.find(id!)!.slowedWith).toBe(directory.find(id!)!.version);
+  });
+
   it('are known to be restrained while one of them is paused or has a rate', async () => {
     expect(directory.isAnyRestrained).toBe(false);
     const [one, two] = await subscribe(2, "'same'");
