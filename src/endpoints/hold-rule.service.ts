@@ -31,9 +31,9 @@ export class HoldRule {
   }
 
   /** For a delivery that is about to be sent. A probe goes: an endpoint in trouble is well again when it says so. */
-  beforeCall(subscription: ToCall, { isProbe, ...release }: Release): HeldReason | undefined {
+  beforeCall(subscription: ToCall, release: Release): HeldReason | undefined {
     if (subscription.pausedAt) return 'paused';
-    if (isProbe) return undefined;
+    if (release.isProbe) return undefined;
     if (subscription.ratePerSecond !== null && !isPaced(subscription, release)) return 'rate';
     return this.openEndpoints.of(subscription) ? 'endpoint-parked' : undefined;
   }
@@ -43,5 +43,5 @@ export class HoldRule {
  * Released by the rate that there is, or a lower one. Up to two thousand may have been released before an operator set
  * it. A change of anything else does not count: a subscription that is changed again and again would get nothing.
  */
-const isPaced = ({ slowedWith = 0 }: ToCall, { isReleased, releasedWith = Infinity }: Omit<Release, 'isProbe'>) =>
+const isPaced = ({ slowedWith = 0 }: ToCall, { isReleased, releasedWith = Infinity }: Release) =>
   isReleased && releasedWith >= slowedWith;
