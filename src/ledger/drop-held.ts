@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Postgres } from '../infra/postgres/postgres.js';
+import { queryOf } from '../infra/postgres/query-of.js';
 import { statement } from '../infra/postgres/statement.js';
 import { sameDelivery } from './delivery.js';
 import { outOfLine } from './line-up.js';
@@ -35,8 +36,17 @@ export async function noteDrop(manager: EntityManager, subscriptionId: string, u
   );
 }
 
-/** Whether what it held is still being dropped. Runs in the transaction that resumes it. */
+const lockSubscription = statement(
+  'lock-subscription',
+  'SELECT FROM subscription WHERE id = $subscription FOR NO KEY UPDATE',
+);
+
+/**
+ * Whether what it held is still being dropped. Runs in the transaction that resumes it: until that ends, nobody can
+ * have it dropped. Looks in a statement of its own, which sees the drop that the lock was waited for.
+ */
 export async function isDropping(manager: EntityManager, subscriptionId: string): Promise<boolean> {
+  await queryOf(manager)(lockSubscription, { subscription: subscriptionId });
   const rows: unknown[] = await manager.query('SELECT FROM held_drop WHERE subscription_id = $1', [subscriptionId]);
   return rows.length > 0;
 }

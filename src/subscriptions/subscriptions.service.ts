@@ -195,7 +195,7 @@ export class SubscriptionsService {
     const newest = await findNewestHeld(this.postgres, id);
     if (newest !== undefined)
       await this.postgres.entityTransaction(async (manager) => {
-        // The lock makes a resumption wait, which then finds the drop.
+        // A resumption has locked it before it looks for a drop (isDropping): it waits, and finds this one.
         const where = { id, deletedAt: IsNull(), pausedAt: Not(IsNull()) };
         const paused = await manager.findOne(SubscriptionEntity, { where, lock: { mode: 'pessimistic_read' } });
         if (!paused) throw notPaused();

@@ -8,7 +8,7 @@ import { recoveryRules } from '../../src/dispatching/recovery-rules.js';
 import { systemClock } from '../../src/infra/clock.js';
 import { ConflictProblem, NotFoundProblem } from '../../src/infra/http/problem.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
-import { dropHeld, forgetDrop, readDrops } from '../../src/ledger/drop-held.js';
+import { dropHeld, findNewestHeld, forgetDrop, noteDrop, readDrops } from '../../src/ledger/drop-held.js';
 import { freeHeldTooLong } from '../../src/ledger/free-held.js';
 import { claimLooks, endLooks, type Look } from '../../src/ledger/held-subscriptions.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
@@ -21,12 +21,15 @@ import type { SubscriptionInput } from '../../src/subscriptions/subscription-cha
 import { SubscriptionEntity } from '../../src/subscriptions/subscription.entity.js';
 import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
+import { eventually } from '../support/eventually.js';
 import { insertDeliveries } from '../support/insert-deliveries.js';
 import { plainCipher } from '../support/secrets.js';
 import { subscriptionsService } from '../support/subscriptions-service.js';
 
 Logger.overrideLogger(false);
 const running = new AbortController().signal;
+/** For what another transaction of this database has locked. */
+const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
 
 describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
   let prepared: PreparedStack;
@@ -218,6 +221,30 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
     await apply('held-dropped');
     expect((await subscriptions.resume(id)).pausedAt).toBeNull();
   });
+
+  it.each(['resumed', 'dropped'] as const)(
+    'is not resumed while it drops, where both are asked for at once and it is %s first',
+    async (first) => {
+      if (postgres.isEmbedded) return; // one connection: one thing at a time
+      await subscriptions.pause(id);
+      await hold(1);
+      const other = first === 'resumed' ? 'dropHeld' : 'resume';
+      const answer = await postgres.dataSource.transaction(async (manager) => {
+        if (first === 'resumed') await manager.query('UPDATE subscription SET paused_at = NULL WHERE id = $1', [id]);
+        else {
+          await manager.query('SELECT FROM subscription WHERE id = $1 FOR SHARE', [id]);
+          await noteDrop(manager, id, (await findNewestHeld(postgres, id))!);
+        }
+        const asked = subscriptions[other](id).then(
+          () => 'done',
+          (error: unknown) => (error as ConflictProblem).code,
+        );
+        await eventually(async () => (await sql(waiting)).length > 0);
+        return { asked };
+      });
+      expect(await answer.asked).toBe(first === 'resumed' ? 'subscription-not-paused' : 'subscription-dropping');
+    },
+  );
 
   it('drops nothing where nothing is held, and nothing unless it is paused', async () => {
     await hold(1);

@@ -19,6 +19,7 @@ export const unexplained: Readonly<Record<string, readonly string[]>> = {
     'lock-once-key',
     'lock-scheduled',
     'lock-state-of',
+    'lock-subscription',
     'note-erased-delivery-sealed',
     'note-erasure-cancelled',
     'note-erasure-step',
