@@ -8,9 +8,18 @@ import { notedIn } from './noted.js';
 
 /*
  * A paused subscription may hold a million deliveries. An operator who has it drop them only notes which: those up to
- * the newest one that is held at that moment. A rule of the dispatcher cancels them, in batches. Until then it is not
- * resumed, so none of them is released meanwhile.
+ * the newest one that is held at that moment, and that have been held since before it. A rule of the dispatcher cancels
+ * them, in batches. Until then it is not resumed, so none of them is released meanwhile. Others come to be held
+ * meanwhile, though they were accepted before: those that a worker had, those that waited for another attempt, and what
+ * is sent again.
  */
+
+/**
+ * Whether a row `held` of `delivery` has come to be held after a drop was noted at `notedAt`. Where its time lies
+ * further ahead than that of a transaction that began a little later, it was held before Postgres' clock was set back.
+ */
+export const isHeldAfter = (held: string, notedAt: string): string =>
+  `(${held}.held_since > ${notedAt} AND ${held}.held_since < now() + interval '1 minute') IS TRUE`;
 
 export const newestHeldItem = statement(
   'newest-held',
@@ -31,7 +40,7 @@ export async function findNewestHeld(postgres: Postgres, subscriptionId: string)
 export async function noteDrop(manager: EntityManager, subscriptionId: string, upTo: string): Promise<void> {
   await manager.query(
     `INSERT INTO held_drop AS h (subscription_id, up_to) VALUES ($1, $2)
-     ON CONFLICT (subscription_id) DO UPDATE SET up_to = GREATEST(h.up_to, EXCLUDED.up_to)`,
+     ON CONFLICT (subscription_id) DO UPDATE SET up_to = GREATEST(h.up_to, EXCLUDED.up_to), noted_at = clock_timestamp()`,
     [subscriptionId, upTo],
   );
 }
@@ -55,23 +64,28 @@ export async function isDropping(manager: EntityManager, subscriptionId: string)
 export interface NotedDrop {
   subscriptionId: string;
   upTo: string;
+  /** With its microseconds. */
+  notedAt: string;
 }
 
-const findDrops = notedIn('held-drops', 'held_drop', 'up_to');
+const findDrops = notedIn('held-drops', 'held_drop', 'up_to, noted_at::text AS noted_at');
 
 /** The drops that are not done yet, some of them if there are many. */
 export async function readDrops(postgres: Postgres, limit: number, after: string | null = null): Promise<NotedDrop[]> {
-  const rows = await postgres.query<{ subscription_id: string; up_to: string }>(findDrops, { limit, after });
-  return rows.map((row) => ({ subscriptionId: row.subscription_id, upTo: row.up_to }));
+  type Row = { subscription_id: string; up_to: string; noted_at: string };
+  const rows = await postgres.query<Row>(findDrops, { limit, after });
+  return rows.map((row) => ({ subscriptionId: row.subscription_id, upTo: row.up_to, notedAt: row.noted_at }));
 }
 
-// Looks in the same snapshot whether it is still to be dropped: what an operator has sent again afterwards may be held
-// again.
+const isToDrop = `delivery.subscription_id = $subscription AND state = 'held' AND notification_id <= $up_to
+       AND NOT ${isHeldAfter('delivery', '$noted_at::timestamptz')}`;
+
+// Looks in the same snapshot whether it is still to be dropped: as long as it is noted, it is not resumed.
 export const dropItems = statement(
   'drop-held',
   `WITH dropped AS MATERIALIZED (
      SELECT notification_id, subscription_id FROM delivery
-     WHERE subscription_id = $subscription AND state = 'held' AND notification_id <= $up_to
+     WHERE ${isToDrop}
        AND EXISTS (SELECT FROM held_drop WHERE subscription_id = $subscription)
      LIMIT $limit FOR UPDATE OF delivery SKIP LOCKED
    ),
@@ -88,17 +102,22 @@ export const dropItems = statement(
 
 /** Cancels some of them. @returns how many */
 export async function dropHeld(postgres: Postgres, drop: NotedDrop, limit: number): Promise<number> {
-  return postgres.affected(dropItems, { subscription: drop.subscriptionId, up_to: drop.upTo, limit });
+  return postgres.affected(dropItems, { ...valuesOfDrop(drop), limit });
 }
 
 export const forgetDropItem = statement(
   'forget-held-drop',
-  `DELETE FROM held_drop WHERE subscription_id = $subscription AND up_to = $up_to
-     AND (SELECT notification_id FROM delivery
-          WHERE subscription_id = $subscription AND state = 'held' AND notification_id <= $up_to LIMIT 1) IS NULL`,
+  `DELETE FROM held_drop WHERE subscription_id = $subscription AND up_to = $up_to AND noted_at = $noted_at::timestamptz
+     AND (SELECT notification_id FROM delivery WHERE ${isToDrop} LIMIT 1) IS NULL`,
 );
 
 /** It is done, unless one of them was locked and passed over, or more are to be dropped by now. */
 export async function forgetDrop(postgres: Postgres, drop: NotedDrop): Promise<void> {
-  await postgres.query(forgetDropItem, { subscription: drop.subscriptionId, up_to: drop.upTo });
+  await postgres.query(forgetDropItem, valuesOfDrop(drop));
 }
+
+const valuesOfDrop = ({ subscriptionId, upTo, notedAt }: NotedDrop) => ({
+  subscription: subscriptionId,
+  up_to: upTo,
+  noted_at: notedAt,
+});

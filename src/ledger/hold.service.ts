@@ -29,9 +29,12 @@ const isShrunkAnew = `coalesce(
 /**
  * One that got the turn of its object has waited since it lined up, if no call has failed since: behind an endpoint
  * that is gone it may be too old for its retry policy already (free-held.ts). Counted from its turn, each in line would
- * wait for as long as its policy tries, one after the other, and a line would never end.
+ * wait for as long as its policy tries, one after the other, and a line would never end. Not while its subscription
+ * drops what it held: it would be taken for one of those (drop-held.ts).
  */
-const heldSince = `CASE WHEN d.object_key IS NOT NULL AND d.failures = 0 THEN coalesce(d.held_since, now()) ELSE now() END`;
+const heldSince = `CASE WHEN d.object_key IS NOT NULL AND d.failures = 0
+          AND NOT EXISTS (SELECT FROM held_drop AS noted WHERE noted.subscription_id = d.subscription_id)
+        THEN coalesce(d.held_since, now()) ELSE now() END`;
 
 /*
  * One that was released and found no room shows that too many are released at once: the window of its subscription is

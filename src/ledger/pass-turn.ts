@@ -10,6 +10,7 @@ import {
   type DeliveryKey,
   type KeyRow,
 } from './delivery.js';
+import { isHeldAfter } from './drop-held.js';
 import { handedOutColumns, readHandedOut, withText, type HandedOutRow, type HandedOutTogether } from './handed-out.js';
 import { samePlace, sameTurn } from './line-up.js';
 import { onDay, onEachDay, perDay, perTwoDays } from './per-day.js';
@@ -117,7 +118,8 @@ export const nextInLine = rowsOf<NextRow>('item', {
 
 /** Of one that gets the turn: it is dated a moment ahead (accept-on-terms.ts), and waits for that. */
 const isAhead = 'coalesce(d.next_at > now(), false)';
-const isQueuedNow = `$state::text = 'queued' AND NOT mine.is_dropped AND NOT ${isAhead}`;
+const isDropped = `(mine.drop_noted_at IS NOT NULL AND NOT ${isHeldAfter('d', 'mine.drop_noted_at')})`;
+const isQueuedNow = `$state::text = 'queued' AND NOT ${isDropped} AND NOT ${isAhead}`;
 
 /**
  * Passes each turn to the delivery that was found to be next, which is handed out, unless it is ahead of its date. Or
@@ -135,18 +137,19 @@ export const passTurnItems = perTwoDays(
     WITH ${stillEnded(nextInLine.from, ofEnded('delivery'))},
     mine AS MATERIALIZED (
       SELECT t.subscription_id, t.object_key, item.next_id AS notification_id, item.turn_nr,
-        EXISTS (
-          SELECT FROM held_drop AS noted WHERE noted.subscription_id = t.subscription_id AND noted.up_to >= item.next_id
-        ) AS is_dropped
+        (
+          SELECT noted_at FROM held_drop AS noted
+          WHERE noted.subscription_id = t.subscription_id AND noted.up_to >= item.next_id
+        ) AS drop_noted_at
       ${lockedTurns}
     ),
     handed_out AS (
       UPDATE ${of('delivery')} d SET
-        state = CASE WHEN mine.is_dropped THEN 'cancelled' WHEN ${isAhead} THEN 'waiting' ELSE $state END::delivery_state,
+        state = CASE WHEN ${isDropped} THEN 'cancelled' WHEN ${isAhead} THEN 'waiting' ELSE $state END::delivery_state,
         held_for = NULL, turn_nr = 0,
-        generation = d.generation + CASE WHEN mine.is_dropped OR ${isQueuedNow} THEN 1 ELSE 0 END,
-        ended_at = CASE WHEN mine.is_dropped THEN now() END,
-        next_at = CASE WHEN mine.is_dropped THEN NULL WHEN ${isAhead} THEN d.next_at ELSE now() + $delay_ms * interval '1 ms' END,
+        generation = d.generation + CASE WHEN ${isDropped} OR ${isQueuedNow} THEN 1 ELSE 0 END,
+        ended_at = CASE WHEN ${isDropped} THEN now() END,
+        next_at = CASE WHEN ${isDropped} THEN NULL WHEN ${isAhead} THEN d.next_at ELSE now() + $delay_ms * interval '1 ms' END,
         queued_at = CASE WHEN ${isQueuedNow} THEN now() END,
         process = CASE WHEN ${isQueuedNow} THEN $process END
       FROM mine

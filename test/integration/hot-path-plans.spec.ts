@@ -282,8 +282,8 @@ describe('a statement about deliveries', () => {
         );
         const newestId = "'ffffffff-ffff-7fff-bfff-ffffffffffff'"; // NULL would leave no partition to look at
         for (const [{ name, text }, ...values] of [
-          [dropItems, 'NULL', newestId, 'NULL'],
-          [forgetDropItem, 'NULL', newestId],
+          [dropItems, 'NULL', newestId, 'now()', 'NULL'],
+          [forgetDropItem, 'NULL', newestId, 'now()'],
           [newestHeldItem, 'NULL'],
           [readHeldItems, 'NULL', 'NULL'],
         ] as const) {

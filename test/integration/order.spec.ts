@@ -698,6 +698,29 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
       expect(await stateOf(later)).toBe('waiting');
     });
 
+    it('does not drop one that had its turn, or one that lines up, and is held only since then', async () => {
+      anew();
+      const dead = await accept('a');
+      await settle(ended(dead, 'failed'));
+      await pass(dead);
+      const [first, inHand, behind] = [await accept('b'), await accept('b'), await accept('b')];
+      await settle(delivered(first));
+      await pass(first);
+      const other = await accept('a');
+      await test.sql(`UPDATE delivery SET held_since = now() - interval '1 hour' WHERE held_since IS NOT NULL`);
+      await drop();
+      await test.sql("UPDATE held_drop SET noted_at = noted_at - interval '1 minute'");
+      const [noted] = await readDrops(test.postgres, 10);
+      await test.holds.hold({ ...inHand, generation: 2 }, 'paused');
+      await retryNow(test.postgres, dead);
+      await lineUpDue(test.postgres, 10);
+      expect(await statesOf(inHand, behind, dead)).toEqual(['held for paused', 'held for order', 'held for order']);
+      await settle(delivered(other));
+      expect(await pass(other)).toEqual([dead.notificationId]);
+      expect(await dropHeld(test.postgres, noted!, 10)).toBe(1);
+      expect(await statesOf(inHand, behind, dead)).toEqual(['held for paused', 'cancelled', 'queued']);
+    });
+
     it('drops a long line in batches, with turns being passed on in between, and leaves none of it', async () => {
       anew();
       const items = Array.from({ length: 45 }, (_, nr) => about(`${nr % 3}`));

@@ -11,9 +11,13 @@ import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { dropHeld, findNewestHeld, forgetDrop, noteDrop, readDrops } from '../../src/ledger/drop-held.js';
 import { freeHeldTooLong } from '../../src/ledger/free-held.js';
 import { claimLooks, endLooks, type Look } from '../../src/ledger/held-subscriptions.js';
+import { handOutDue } from '../../src/ledger/hand-out-due.js';
+import { Holds } from '../../src/ledger/hold.service.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
+import { dayOfId } from '../../src/ledger/partitions.js';
 import { readHeld } from '../../src/ledger/read-held.js';
 import { release } from '../../src/ledger/release.js';
+import { sendAgain } from '../../src/ledger/send-again.js';
 import type { OperationalEvent, OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import type { Subscription } from '../../src/subscriptions/subscription.js';
@@ -22,7 +26,8 @@ import { SubscriptionEntity } from '../../src/subscriptions/subscription.entity.
 import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 import { eventually } from '../support/eventually.js';
-import { insertDeliveries } from '../support/insert-deliveries.js';
+import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
+import { newDelivery } from '../support/new-delivery.js';
 import { plainCipher } from '../support/secrets.js';
 import { subscriptionsService } from '../support/subscriptions-service.js';
 
@@ -208,6 +213,73 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
     await subscriptions.dropHeld(id);
     expect(await dropHeld(postgres, first!, 10)).toBe(2);
     await forgetDrop(postgres, first!); // not for the later request
+    expect(await apply('held-dropped')).toBe(2);
+    expect(await readDrops(postgres, 10)).toEqual([]);
+  });
+
+  /** Has it happened a minute ago, however coarse the clock is. */
+  const backdateDrops = () => sql("UPDATE held_drop SET noted_at = noted_at - interval '1 minute'");
+  const oneOfThem = (notificationId: string) => ({ notificationId, subscriptionId: id });
+
+  it('does not drop what was accepted before it was asked to, and is held only since then', async () => {
+    await subscriptions.pause(id);
+    const inHand = await insertDeliveries(sql, { notifications: 2, subscriptionIds: [id], state: 'queued' });
+    const retried = await insertDeliveries(sql, {
+      notifications: 2,
+      subscriptionIds: [id],
+      state: 'waiting',
+      columns: { next_at: 'now()', failures: '1', held_since: `now() - interval '1 hour'` },
+    });
+    const dead = await insertDeliveries(sql, {
+      notifications: 2,
+      subscriptionIds: [id],
+      state: 'failed',
+      columns: { ended_at: 'now()' },
+    });
+    await insertNotifications(sql, [...retried, ...dead]);
+    await hold(3);
+    await sql(`UPDATE delivery SET held_since = now() - interval '1 hour' WHERE state = 'held'`);
+    await subscriptions.dropHeld(id);
+    await backdateDrops();
+    const [drop] = await readDrops(postgres, 10);
+
+    const { deliveries } = await handOutDue(postgres, 10, null);
+    expect(deliveries).toHaveLength(2);
+    const holds = new Holds(postgres);
+    await Promise.all(deliveries.map((each) => holds.hold(each, 'paused')));
+    for (const notificationId of inHand) await holds.hold(newDelivery(oneOfThem(notificationId)), 'paused');
+    for (const notificationId of dead) {
+      const again = { ...oneOfThem(notificationId), isNew: false, heldFor: 'paused', objectKey: null } as const;
+      const of = { states: ['failed'], replay: randomUUID() } as const;
+      await postgres.transaction((query) => sendAgain(query, dayOfId(notificationId), [again], of));
+    }
+    expect(await statesOf()).toEqual({ held: 9 });
+    expect(await dropHeld(postgres, drop!, 10)).toBe(3);
+    await forgetDrop(postgres, drop!);
+    expect(await statesOf()).toEqual({ held: 6, cancelled: 3 });
+    expect((await subscriptions.resume(id)).pausedAt).toBeNull();
+  });
+
+  it('drops what has come to be held when it is asked again before it has finished', async () => {
+    await subscriptions.pause(id);
+    const [early] = await insertDeliveries(sql, { notifications: 1, subscriptionIds: [id], state: 'queued' });
+    await hold(1);
+    await subscriptions.dropHeld(id);
+    await backdateDrops();
+    const [first] = await readDrops(postgres, 10);
+    await new Holds(postgres).hold(newDelivery(oneOfThem(early!)), 'paused');
+    expect(await dropHeld(postgres, first!, 10)).toBe(1);
+    await subscriptions.dropHeld(id);
+    await forgetDrop(postgres, first!); // not for the later request
+    expect(await apply('held-dropped')).toBe(1);
+    expect(await readDrops(postgres, 10)).toEqual([]);
+  });
+
+  it('drops what was held before the clock of Postgres was set back, and ends', async () => {
+    await subscriptions.pause(id);
+    await hold(2);
+    await sql("UPDATE delivery SET held_since = now() + interval '1 hour'");
+    await subscriptions.dropHeld(id);
     expect(await apply('held-dropped')).toBe(2);
     expect(await readDrops(postgres, 10)).toEqual([]);
   });

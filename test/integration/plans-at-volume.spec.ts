@@ -283,8 +283,8 @@ describe('with much in every state, the cost of a statement is that of its own w
     [freeLineItems, { subscription: ending, version: 1, limit: 1000 }],
     [newestHeldItem, { subscription: ending }],
     [readHeldItems, { subscription: ending, limit: 10_000 }],
-    [dropItems, { subscription: ending, up_to: newestId, limit: 1000 }],
-    [forgetDropItem, { subscription: ending, up_to: newestId }],
+    [dropItems, { subscription: ending, up_to: newestId, noted_at: new Date().toISOString(), limit: 1000 }],
+    [forgetDropItem, { subscription: ending, up_to: newestId, noted_at: new Date().toISOString() }],
     ...[false, true].map((isProbe): [Statement, Values] => [
       releaseItems,
       {
