@@ -90,10 +90,14 @@ export const abandonErasures = statement(
    WHERE state = 'counted' AND requested_at < now() - interval '1 day'`,
 );
 
-/** As long as the audit log has it. */
+/** As long as the audit log has it. Processes of an older version may have left deliveries of one that is done. */
 export const forgetErasures = statement(
   'forget-erasures',
-  `DELETE FROM erasure WHERE state IN ('done', 'abandoned') AND requested_at < now() - $days * interval '1 day'`,
+  `WITH forgotten AS (
+     DELETE FROM erasure WHERE state IN ('done', 'abandoned') AND requested_at < now() - $days * interval '1 day'
+     RETURNING id
+   )
+   DELETE FROM erased_delivery USING forgotten WHERE erasure_id = forgotten.id`,
 );
 
 export const unsettled = rowsOf<CancelledByErasure>('item', {

@@ -17,6 +17,7 @@ import { dayOfId, lowestId } from '../ledger/partitions.js';
 import { onEachDay } from '../ledger/per-day.js';
 import { areAsRead, readTextVersions, type TextVersion } from '../ledger/text-versions.js';
 import { walkDeliveries } from '../ledger/walk-deliveries.js';
+import type { ErasureState } from './erasure.js';
 import { stepThrough, type WalkStep } from './erasure-walk.js';
 import {
   abandonErasures,
@@ -28,6 +29,7 @@ import {
   findUnsealed,
   forgetErasures,
   forgetGone,
+  lockErasure,
   mostOpen,
   noteCancelled,
   noteSealed,
@@ -48,8 +50,11 @@ const sealedTogether = 64;
 /** A worker that finds it does not send. The ledger, where the delivery is cancelled, does not take it. */
 const erasedSeal: SealedOutcome = ['failed'];
 
-/** Another text is in the place of one by which a notification was found. */
-class TextReplaced extends Error {}
+/**
+ * Another text is in the place of one by which a notification was found, or another process, for which this one stood
+ * still, has worked the erasure off.
+ */
+class StepOutdated extends Error {}
 
 /**
  * Works off what operators had erased. Each step notes how far it came, so it goes on where it was after any restart,
@@ -137,7 +142,7 @@ export class ErasureWork {
     try {
       if (!(await this.cancel(id, step, stopping))) return false;
     } catch (error) {
-      if (error instanceof TextReplaced) return true; // the step is made again
+      if (error instanceof StepOutdated) return true; // the step is made again, if there is one
       throw error;
     }
     const unfinished = await eraseAnswers(this.postgres, day, ids, { stopping });
@@ -173,7 +178,7 @@ export class ErasureWork {
 
   /**
    * @returns false: it was stopped before all were cancelled
-   * @throws {TextReplaced} the publisher of a scheduled one has replaced it
+   * @throws {StepOutdated} the publisher of a scheduled one has replaced it, or there is nothing to erase any more
    */
   private cancel(id: string, { day, ids, texts }: WalkStep, stopping: AbortSignal): Promise<boolean> {
     const look = (values: Values) =>
@@ -181,10 +186,13 @@ export class ErasureWork {
         const { reached, found } = await cancelNext(query, day, values);
         // A publisher that replaces it locks its deliveries: it has committed before this has them, or makes new ones
         // afterwards.
-        if (texts && !(await areAsRead(query, day, texts))) throw new TextReplaced();
+        if (texts && !(await areAsRead(query, day, texts))) throw new StepOutdated();
+        if (found.length === 0) return reached;
+        // Nobody looks at what is added to one that is done.
+        const [erasure] = await query<{ state: ErasureState }>(lockErasure, { id });
+        if (erasure?.state !== 'erasing') throw new StepOutdated();
+        await query(addUnsettled, { id, settled_within: this.settledWithin, ...unsettled.bind(found) });
         const cancelled = found.filter(({ isCancelled }) => isCancelled).length;
-        if (found.length > 0)
-          await query(addUnsettled, { id, settled_within: this.settledWithin, ...unsettled.bind(found) });
         if (cancelled > 0) await query(noteCancelled, { id, cancelled });
         return reached;
       });

@@ -186,6 +186,13 @@ describe.each(stacks)('erasures on the $name stack', (stack) => {
         expect(await keys.acquire(keyIdOf({ ...key, replays }))).toMatchObject({ kind: 'sealed' });
     });
 
+    it('is left as it is by a dispatcher that stood still until another one had worked it off', async () => {
+      const key = await retention.add(Date.now(), 'waiting');
+      const { id } = await erasures.ofNotification(key.notificationId);
+      await workOn(retention.onceLooked(workOff)).workOff(running);
+      expect(await erasures.get(id)).toMatchObject({ state: 'done', erased: 1, cancelled: 1, unsettled: 0 });
+    });
+
     it('is worked off although an earlier one fails', async () => {
       const [first, second] = [await retention.add(Date.now(), 'failed'), await retention.add(Date.now(), 'failed')];
       for (const { notificationId } of [first, second]) await erasures.ofNotification(notificationId);
@@ -355,6 +362,25 @@ describe.each(stacks)('erasures on the $name stack', (stack) => {
       await test.sql(`UPDATE erasure SET requested_at = now() - interval '731 days'`);
       await work.sweep();
       expect(await test.sql('SELECT FROM erasure')).toEqual([]);
+    });
+
+    it('is forgotten with all that was left of it', async () => {
+      const key = await retention.add(Date.now(), 'waiting');
+      const { id } = await erasures.ofNotification(key.notificationId);
+      await workOff();
+      expect(await erasures.get(id)).toMatchObject({ state: 'done' });
+      // By a process of an older version.
+      await test.sql(
+        `INSERT INTO erased_delivery (erasure_id, notification_id, subscription_id, replays, was_queued)
+         VALUES ($1, $2, $3, 0, true)`,
+        [id, key.notificationId, key.subscriptionId],
+      );
+      await work.sweep();
+      expect(await erasures.get(id)).toMatchObject({ state: 'done' });
+      await test.sql(`UPDATE erasure SET requested_at = now() - interval '731 days'`);
+      await work.sweep();
+      expect(await test.sql('SELECT FROM erasure')).toEqual([]);
+      expect(await test.sql('SELECT FROM erased_delivery')).toEqual([]);
     });
   });
 });

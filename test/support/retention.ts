@@ -189,18 +189,31 @@ export class TestRetention {
 
   /** As `test.postgres`, but once, when an erasure has found notifications about its main object, `doIt` comes. */
   onceFound(doIt: () => Promise<unknown>): TestLedger['postgres'] {
+    const hasFound = ({ name }: Statement, rows: unknown[]) =>
+      name === 'notifications-about' && (rows as { ids: string[] }[]).some(({ ids }) => ids.length > 0);
+    return this.onceCommitted(hasFound, doIt);
+  }
+
+  /** As `test.postgres`, but once, when an erasure has looked for the work of its next step, `doIt` comes. */
+  onceLooked(doIt: () => Promise<unknown>): TestLedger['postgres'] {
+    return this.onceCommitted(({ name }) => name === 'claim-erasure', doIt);
+  }
+
+  private onceCommitted(
+    isIt: (statement: Statement, rows: unknown[]) => boolean,
+    doIt: () => Promise<unknown>,
+  ): TestLedger['postgres'] {
     const { postgres } = this.test;
-    let [hasFound, isDone] = [false, false];
+    let [wasIt, isDone] = [false, false];
     const transaction = async <R>(work: (query: Query) => Promise<R>): Promise<R> => {
       const result = await postgres.transaction((query) =>
         work(async <Row>(statement: Statement, values?: Values) => {
           const rows = await query<Row>(statement, values);
-          if (statement.name === 'notifications-about')
-            hasFound ||= (rows as { ids: string[] }[]).some(({ ids }) => ids.length > 0);
+          wasIt ||= isIt(statement, rows);
           return rows;
         }),
       );
-      if (hasFound && !isDone) {
+      if (wasIt && !isDone) {
         isDone = true;
         await doIt();
       }
