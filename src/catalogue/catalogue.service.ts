@@ -2,6 +2,7 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy }
 import type { EntityManager } from 'typeorm';
 import { callerIn, currentAuthor } from '../audit/author.js';
 import { readBack } from '../infra/http/read-back.js';
+import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { SharedRuns } from '../infra/shared-runs.js';
 import { statement } from '../infra/postgres/statement.js';
@@ -38,6 +39,10 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
   private looksWithNews = 0;
   private readonly looks = new SharedRuns(() => this.look());
   private poll: NodeJS.Timeout | undefined;
+  private readonly polls = new RepeatedFailures(this.logger, {
+    failed: { event: 'catalogue.refresh-failed' },
+    worksAgain: { event: 'catalogue.refresh-works-again' },
+  });
 
   constructor(private readonly postgres: Postgres) {}
 
@@ -60,9 +65,7 @@ export class Catalogue implements OnApplicationBootstrap, OnModuleDestroy {
 
   async onApplicationBootstrap(): Promise<void> {
     await this.refresh();
-    this.poll = setInterval(() => {
-      this.refresh().catch((error: unknown) => this.logger.warn({ event: 'catalogue.refresh-failed', error }));
-    }, pollIntervalMs).unref();
+    this.poll = setInterval(() => void this.polls.note(this.refresh()), pollIntervalMs).unref();
   }
 
   onModuleDestroy(): void {

@@ -7,6 +7,7 @@ import {
 } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
 import { Clock } from '../infra/clock.js';
+import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { Repeating } from '../infra/repeating.js';
 import { BacklogPace } from '../queue/backlog-pace.service.js';
 import { Dispatcher } from './dispatcher.service.js';
@@ -14,12 +15,11 @@ import { roundAge } from './dispatching.metrics.js';
 import { Measurements } from './measurements.service.js';
 import { ReplayRunner } from '../replays/replay-runner.service.js';
 import { Releaser } from './releaser.service.js';
-import { TaskFailures } from './task-failures.js';
 import { Upkeep, type UpkeepTask } from './upkeep.service.js';
 
 const recoverEveryMs = 1000;
 
-type Task = UpkeepTask & { firstAfterMs?: number; failures: TaskFailures };
+type Task = UpkeepTask & { firstAfterMs?: number; failures: RepeatedFailures };
 
 /** Runs the dispatcher's tasks. */
 @Injectable()
@@ -78,8 +78,7 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy, Be
       ...upkeep.tasks,
       ...measurements.tasks,
     ];
-    const now = () => performance.now();
-    this.tasks = tasks.map((task) => ({ ...task, failures: new TaskFailures(task.name, this.logger, now) }));
+    this.tasks = tasks.map((task) => ({ ...task, failures: this.failuresOf(task.name) }));
   }
 
   onApplicationBootstrap(): void {
@@ -97,6 +96,13 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy, Be
     return this.repeating.ended();
   }
 
+  private failuresOf(task: string): RepeatedFailures {
+    const failed = { event: 'dispatcher.task-failed', task };
+    const worksAgain = { event: 'dispatcher.task-works-again', task };
+    return new RepeatedFailures(this.logger, { failed, worksAgain });
+  }
+
+  /** Nothing is lost where it fails: all state is in the ledger, and the next round starts from there. */
   private async perform({ name, run, failures }: Task, stopping: AbortSignal): Promise<void> {
     try {
       await run(stopping);

@@ -6,6 +6,7 @@ import {
   type OnModuleDestroy,
 } from '@nestjs/common';
 import { Batcher } from '../infra/batcher.js';
+import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { isDataError, isTooLongForIndex } from '../infra/postgres/postgres-errors.js';
 import { SharedRuns } from '../infra/shared-runs.js';
@@ -62,6 +63,10 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
   private backlogs: ReadonlySet<string> = new Set();
   private readonly reads = new SharedRuns(() => this.read());
   private poll: NodeJS.Timeout | undefined;
+  private readonly polls = new RepeatedFailures(this.logger, {
+    failed: { event: 'endpoints.refresh-failed' },
+    worksAgain: { event: 'endpoints.refresh-works-again' },
+  });
   private readonly openings = new Batcher<Opening, void>((batch) => this.openTogether(batch), together);
   private readonly closings = new Batcher<string, boolean>((batch) => this.closeTogether(batch), together);
   private readonly claims = new Batcher<ProbeClaim, boolean>((batch) => this.claimTogether(batch), together);
@@ -76,9 +81,7 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
 
   async onApplicationBootstrap(): Promise<void> {
     await this.refresh();
-    this.poll = setInterval(() => {
-      this.refresh().catch((error: unknown) => this.logger.warn({ event: 'endpoints.refresh-failed', error }));
-    }, pollIntervalMs).unref();
+    this.poll = setInterval(() => void this.polls.note(this.refresh()), pollIntervalMs).unref();
   }
 
   onModuleDestroy(): void {

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { ReplyError } from 'ioredis';
+import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { IdempotencyStore, type LockAnswer, type LockRequest, type Sealed } from './idempotency-store.js';
 import { PostgresIdempotencyStore } from './idempotency-store.postgres.js';
@@ -40,6 +41,10 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
   private looking: Promise<void> | undefined;
   private bringing: Promise<void> | undefined;
   private timer: NodeJS.Timeout | undefined;
+  private readonly looks = new RepeatedFailures(this.logger, {
+    failed: { event: 'idempotency.store-not-seen' },
+    worksAgain: { event: 'idempotency.store-seen-again' },
+  });
 
   constructor(
     redis: RedisIdempotencyStore,
@@ -179,9 +184,9 @@ export class RedisOrPostgresIdempotencyStore extends IdempotencyStore {
       this.seen = seen;
       this.seenAt = startedAt;
     } catch (error) {
-      this.logger.warn({ event: 'idempotency.store-not-seen', error });
-      return;
+      return this.looks.failed(error);
     }
+    this.looks.worked();
     this.bringing ??= this.bringLocks(this.seen.store).finally(() => (this.bringing = undefined));
   }
 

@@ -1,6 +1,7 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import type { Writable } from 'node:stream';
 import { UnavailableProblem } from '../infra/http/problem.js';
+import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { EventFilter } from './event-filter.js';
@@ -42,6 +43,10 @@ export class LiveListeners implements OnModuleDestroy {
   private position = 0n;
   private timers: NodeJS.Timeout[] = [];
   private reading: Promise<void> | undefined;
+  private readonly reads = new RepeatedFailures(this.logger, {
+    failed: { event: 'live-events.not-read' },
+    worksAgain: { event: 'live-events.read-again' },
+  });
   private listenedAt = -Infinity;
   private isStopping = false;
 
@@ -160,8 +165,9 @@ export class LiveListeners implements OnModuleDestroy {
       if (performance.now() - this.listenedAt >= listenEveryMs) await this.keepListening();
       // Many processes write more than a page in the time between two looks.
       while ((await this.readPage()) === mostRead && this.listeners.size > 0);
+      this.reads.worked();
     } catch (error) {
-      this.logger.warn({ event: 'live-events.not-read', error });
+      this.reads.failed(error);
       this.listenedAt = -Infinity; // it may be another server, or no longer know that somebody listens
     } finally {
       this.reading = undefined;

@@ -4,6 +4,7 @@ import { hostname } from 'node:os';
 import { Config } from '../config/config.module.js';
 import type { Role } from '../config/server-settings.js';
 import { Clock } from '../infra/clock.js';
+import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { version } from '../infra/version.js';
@@ -135,6 +136,10 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   private readonly forgetting: ((process: string) => Promise<void>)[] = [];
   private readonly logger = new Logger(Heartbeat.name);
   private timer: NodeJS.Timeout | undefined;
+  private readonly beats = new RepeatedFailures(this.logger, {
+    failed: { event: 'heartbeat.failed' },
+    worksAgain: { event: 'heartbeat.works-again' },
+  });
   private readonly ledgerClock: LedgerClock;
   /** When the last beat was sent that reached Postgres. */
   private beatAt = -Infinity;
@@ -191,9 +196,7 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
     // once.
     if (this.postgres.isEmbedded) await this.postgres.query(endAllProcesses);
     await this.beat();
-    this.timer = setInterval(() => {
-      this.beat().catch((error: unknown) => this.logger.warn({ event: 'heartbeat.failed', error }));
-    }, intervalMs).unref();
+    this.timer = setInterval(() => void this.beats.note(this.beat()), intervalMs).unref();
   }
 
   /** Runs when this process has nothing in hand any more, and before the database is closed. */

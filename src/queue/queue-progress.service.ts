@@ -1,4 +1,5 @@
 import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy } from '@nestjs/common';
+import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { lanes, type Lane } from './delivery-queue.js';
@@ -20,6 +21,10 @@ export class QueueProgress implements OnApplicationBootstrap, OnModuleDestroy {
     slow: new LaneProgress(),
   };
   private timer: NodeJS.Timeout | undefined;
+  private readonly reporting = new RepeatedFailures(this.logger, {
+    failed: { event: 'queue.progress-not-reported' },
+    worksAgain: { event: 'queue.progress-reported-again' },
+  });
 
   constructor(
     private readonly postgres: Postgres,
@@ -55,10 +60,6 @@ export class QueueProgress implements OnApplicationBootstrap, OnModuleDestroy {
       return report ? [{ lane, ...report }] : [];
     });
     if (reports.length === 0) return;
-    try {
-      await recordProgress(this.postgres, this.heartbeat.processId, reports);
-    } catch (error) {
-      this.logger.warn({ event: 'queue.progress-not-reported', error });
-    }
+    await this.reporting.note(recordProgress(this.postgres, this.heartbeat.processId, reports));
   }
 }

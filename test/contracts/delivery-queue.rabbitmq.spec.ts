@@ -45,7 +45,7 @@ describe('the RabbitMQ queue', () => {
     queues = createQueuePrefix();
     proxy = await TcpProxy.start(queues.url);
     queue = newQueue();
-    const spies = (['log', 'warn', 'error'] as const).map((level) => vi.spyOn(Logger.prototype, level));
+    const spies = (['log', 'warn', 'error', 'debug'] as const).map((level) => vi.spyOn(Logger.prototype, level));
     lines = () => spies.flatMap(({ mock }) => mock.calls.map(([line]) => line as Record<string, unknown>));
     logged = (event) => lines().filter((line) => line['event'] === event).length;
   });
@@ -126,6 +126,21 @@ describe('the RabbitMQ queue', () => {
     }
     await roundTrip(taken);
     await eventually(() => proxy.openConnections === 2, 'one connection for each purpose');
+  });
+
+  it('says of each connection once that it is lost, however often it is tried again', async () => {
+    await queue.open();
+    await isReady();
+    await proxy.cut();
+    await eventually(() => logged('rabbitmq.disconnected') >= 10, 'ten tries');
+    const said = vi.mocked(Logger.prototype.warn).mock.calls.map(([line]) => line as Record<string, unknown>);
+    expect(said.map(({ event, failures }) => [event, failures])).toEqual([
+      ['rabbitmq.disconnected', 1],
+      ['rabbitmq.disconnected', 1],
+    ]);
+    expect(said.map(({ purpose }) => purpose).toSorted()).toEqual(['consuming', 'publishing']);
+    await proxy.restore();
+    await isReady();
   });
 
   it('starts without a broker, and works when there is one', async () => {

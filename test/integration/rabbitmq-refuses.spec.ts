@@ -32,7 +32,7 @@ describe('RabbitMQ that is reached, and refuses', () => {
 
   beforeEach(() => {
     Logger.overrideLogger(false);
-    const spies = (['log', 'warn', 'error'] as const).map((level) => vi.spyOn(Logger.prototype, level));
+    const spies = (['log', 'warn', 'error', 'debug'] as const).map((level) => vi.spyOn(Logger.prototype, level));
     logged = () => spies.flatMap(({ mock }) => mock.calls.map(([line]) => line as Record<string, unknown>));
     prefix = `heraut-${++count}`;
     use('app:password', 'open');

@@ -1,5 +1,6 @@
 import type { ChannelModel } from 'amqplib';
 import { Logger } from '@nestjs/common';
+import { RepeatedFailures } from '../logging/repeated-failures.js';
 import { answered, cut } from './answered.js';
 import { close, stoppingMs } from './close.js';
 import { connect } from './connect.js';
@@ -19,6 +20,8 @@ const abandonAfterMs = 1000;
  */
 export class RabbitMqConnection {
   private readonly logger: Logger;
+  /** Losses, and tries to connect, since it was last ready. */
+  private readonly tries: RepeatedFailures;
   private model: ChannelModel | undefined;
   private closing = false;
   private delayMs = firstDelayMs;
@@ -34,6 +37,7 @@ export class RabbitMqConnection {
     private readonly tearDown: () => void,
   ) {
     this.logger = new Logger(`RabbitMQ ${purpose}`);
+    this.tries = new RepeatedFailures(this.logger, { failed: { event: 'rabbitmq.disconnected' } });
   }
 
   get isReady(): boolean {
@@ -95,6 +99,7 @@ export class RabbitMqConnection {
       this.ready = true;
       this.lastError = undefined;
       this.delayMs = firstDelayMs;
+      this.tries.worked();
       this.logger.log({ event: 'rabbitmq.connected', purpose: this.purpose });
     } catch (error) {
       if (connected) return this.abandon(connected, error);
@@ -118,12 +123,7 @@ export class RabbitMqConnection {
 
   private again(): void {
     if (this.closing) return;
-    this.logger.warn({
-      event: 'rabbitmq.disconnected',
-      purpose: this.purpose,
-      retryInMs: this.delayMs,
-      error: this.lastError,
-    });
+    this.tries.failed(this.lastError, { purpose: this.purpose, retryInMs: this.delayMs });
     this.timer = setTimeout(() => {
       this.trying = this.connect();
     }, this.delayMs);
