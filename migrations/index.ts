@@ -30,6 +30,7 @@ import { OrderNotes1763625600043 } from './1763625600043-order-notes.js';
 import { FindLongSubjects1763625600044 } from './1763625600044-find-long-subjects.js';
 import { FindOwned1763625600046 } from './1763625600046-find-owned.js';
 import { DateDrops1763625600047 } from './1763625600047-date-drops.js';
+import { MeasureEntries1763625600048 } from './1763625600048-measure-entries.js';
 
 /**
  * In the order they run: TypeORM goes by the time in their names, whatever the order here. Plain SQL; a released one is
@@ -68,4 +69,5 @@ export const migrations = [
   FindLongSubjects1763625600044,
   FindOwned1763625600046,
   DateDrops1763625600047,
+  MeasureEntries1763625600048,
 ];

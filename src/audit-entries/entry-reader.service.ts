@@ -42,6 +42,8 @@ interface EntryRow extends KeyRow {
   before: Entry['before'];
   after: Entry['after'];
   changed_secrets: string[];
+  /** Entries that were found, whether they fitted in the page or not. */
+  found: number;
 }
 
 /** Reads the audit log for people. */
@@ -51,15 +53,15 @@ export class EntryReader {
 
   /**
    * Newest first. A page may be short, or empty, although `next` says that the list goes on: then a limited range was
-   * searched, which contained no more of them.
+   * searched, which contained no more of them, or they are large.
    * @param rangeRows entries that one call searches where no index serves the whole filter
    */
   async list(filter: EntryFilter, limit: number, rangeRows = 10_000): Promise<EntryPage> {
     const end = needsRange(filter) ? await this.endOfRange(filter, rangeRows) : undefined;
-    // One more than asked for tells whether the list goes on.
-    const rows = await this.postgres.queryAside<EntryRow>(...page(filter, limit + 1, end));
-    const entries = rows.slice(0, limit).map(toEntry);
-    return { entries, next: rows.length > limit ? entries.at(-1)?.key : end };
+    const rows = await this.postgres.queryAside<EntryRow>(...page(filter, limit, end));
+    const entries = rows.map(toEntry);
+    const isMore = rows.length > 0 && rows[0]!.found > rows.length;
+    return { entries, next: isMore ? entries.at(-1)?.key : end };
   }
 
   private async endOfRange(filter: EntryFilter, rangeRows: number): Promise<EntryKey | undefined> {

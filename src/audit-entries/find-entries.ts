@@ -19,6 +19,9 @@ export interface EntryFilter {
   after?: EntryKey;
 }
 
+/** Of fields before and after in one page; an entry that has more is a page by itself. */
+export const mostBytes = 8 * 1024 * 1024;
+
 /** Each has an index in which the entries are in the order of the list. The first one of a filter finds the fewest. */
 const conditions = {
   subject: 'left(subject, 200) = left($subject, 200) AND subject = $subject',
@@ -45,11 +48,30 @@ export function rangeEnd(filter: EntryFilter, rows: number): [Statement, Values]
   return [statement('audit-range-end', text), valuesOf(filter)];
 }
 
-/** @param end where the search stops; not given: at the end of the list */
+/**
+ * The entries that fit in a page, and in each row how many were found, of which one may be beyond the limit. Large
+ * values are read of these entries only. Where an entry of an older version does not say how long it is, it is read to
+ * be measured, unless even what is stored of those before it, compressed, fills a page.
+ * @param end where the search stops; not given: at the end of the list
+ */
 export function page(filter: EntryFilter, limit: number, end?: EntryKey): [Statement, Values] {
   const inRange = end && ['at >= $end_at::timestamptz AND (at, nr) >= ($end_at::timestamptz, $end_nr::bigint)'];
-  const text = `SELECT ${columns} FROM audit_entry
-    ${where(filter, names, inRange)} ORDER BY at DESC, nr DESC LIMIT ${limit}`;
+  const stored = 'coalesce(pg_column_size(before), 0) + coalesce(pg_column_size(after), 0)';
+  const measured = 'coalesce(octet_length(before::text), 0) + coalesce(octet_length(after::text), 0)';
+  const text = `SELECT ${columns}, found FROM (
+      SELECT *, sum(CASE WHEN stored_before <= ${mostBytes} THEN coalesce(bytes, ${measured}) END) OVER list AS total
+      FROM (
+        SELECT *, count(*) OVER ()::int AS found, row_number() OVER list AS place,
+          sum(coalesce(bytes, ${stored})) OVER list - coalesce(bytes, ${stored}) AS stored_before
+        FROM (
+          SELECT * FROM audit_entry ${where(filter, names, inRange)} ORDER BY at DESC, nr DESC LIMIT ${limit + 1}
+        ) AS entry
+        WINDOW list AS (ORDER BY at DESC, nr DESC ROWS UNBOUNDED PRECEDING)
+      ) AS entry
+      WINDOW list AS (ORDER BY at DESC, nr DESC ROWS UNBOUNDED PRECEDING)
+    ) AS entry
+    WHERE place = 1 OR place <= ${limit} AND stored_before <= ${mostBytes} AND total <= ${mostBytes}
+    ORDER BY at DESC, nr DESC`;
   return [statement('audit-page', text), { ...valuesOf(filter), end_at: end?.at, end_nr: end?.nr }];
 }
 

@@ -42,9 +42,11 @@ const entries = rowsOf<Entry>('entry', {
 // Not now(): that is when the transaction began, before it waited for other changes of the catalogue.
 const insertEntries = statement(
   'note-changes',
-  `INSERT INTO audit_entry (at, client, via, address, request_id, action, subject, before, after, changed_secrets)
+  `INSERT INTO audit_entry (at, client, via, address, request_id, action, subject, before, after, bytes,
+     changed_secrets)
    SELECT clock_timestamp(), $client::text, $via::text, $address::text, $request_id::text, action, subject,
-     before::json, after::json, ARRAY(SELECT json_array_elements_text(secrets::json))
+     before::json, after::json, coalesce(octet_length(before), 0) + coalesce(octet_length(after), 0),
+     ARRAY(SELECT json_array_elements_text(secrets::json))
    FROM ${entries.from}`,
 );
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import pg from 'pg';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { createMonth, monthsBetween } from '../../src/audit/months.js';
-import { page, rangeEnd, type EntryFilter } from '../../src/audit-entries/find-entries.js';
+import { mostBytes, page, rangeEnd, type EntryFilter } from '../../src/audit-entries/find-entries.js';
 import { readSettings } from '../../src/config/settings.js';
 import * as explained from '../../src/explaining/find-explained.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
@@ -91,6 +91,21 @@ describe('with years in the audit log, each page costs what it lists:', () => {
     expect(await pagesOf(page(filter, limit))).toBeLessThan(mostPages);
   });
 
+  it('large entries, which are not read to learn how many fit in it', async () => {
+    const subject = 'large/1';
+    await client.query(
+      `INSERT INTO audit_entry (at, action, subject, before, bytes, changed_secrets)
+       SELECT now() - n * interval '1 minute', 'large', $1, before, octet_length(before::text), '{}'
+       FROM generate_series(1, 50) AS n
+         CROSS JOIN (SELECT to_json(string_agg(md5(i::text), '')) AS before FROM generate_series(1, 6500) AS i) AS large`,
+      [subject],
+    );
+    const [statement, values] = page({ subject }, 100);
+    const { rows } = await client.query(statement.text, valuesOf(statement, values));
+    expect(rows).toHaveLength(Math.floor(mostBytes / (6500 * 32 + 2)));
+    expect(await pagesOf([statement, values])).toBeLessThan(mostPages);
+  });
+
   it.each<[string, EntryFilter]>([
     ['a busy client has never done the usual action', { client: 'busy', action: 'usual' }],
     ['a client and a subject', { client: 'busy', subject: 'thing/7' }],
@@ -116,7 +131,7 @@ describe('with years in the audit log, each page costs what it lists:', () => {
 
     it.each<[string, number, Statement, Values]>([
       ['the first entry', 20, explained.firstEntry, {}],
-      ['one subscription', 20, explained.subscriptions, { ids: [first], since }],
+      ['one subscription', 20, explained.subscriptions, { ids: [first], channel: 'cases', since }],
       ['the end of a range', mostPages, explained.rangeEnd, { after: lowestId, rows }],
       // Each of them is looked for in the months since.
       ['a page of those about its channel', limit * 10 + 20, explained.others, { ...range, channel: 'cases', end }],

@@ -131,6 +131,35 @@ describe.each(stacks)('the audit log on the $name stack', (stack) => {
     }
   });
 
+  it('is listed in pages that end where their entries get large, each entry once', async () => {
+    const subject = `thing/${randomUUID()}`;
+    const mebibyte = 1024 * 1024;
+    const channels = [...'abcdefghij'].map((letter) => ({ filters: letter.repeat(mebibyte / 10 - 30) }));
+    const sizes = [1, 9, 1, 4, 4, 0, 3, 3, 3];
+    for (const [nr, size] of sizes.entries()) {
+      const value = Array.from({ length: size }, () => channels);
+      if (nr % 2) await note({ subject, before: { value }, after: { nr } });
+      // As a process of the version before writes it, without its length.
+      else
+        await sql(
+          `INSERT INTO audit_entry (at, action, subject, before, after, changed_secrets)
+           VALUES (clock_timestamp(), 'thing.changed', $1, $2, $3, '{}')`,
+          [subject, JSON.stringify({ nr }), JSON.stringify({ value, nr })],
+        );
+    }
+    const [pages, numbers]: number[][] = [[], []];
+    for (let after: EntryFilter['after'], isFirst = true; isFirst || after; isFirst = false) {
+      const { entries, next } = await reader.list({ subject, after }, 500);
+      const bytes = entries.reduce((sum, entry) => sum + JSON.stringify([entry.before, entry.after]).length, 0);
+      expect(entries.length === 1 || bytes <= 8 * mebibyte).toBe(true);
+      pages!.push(entries.length);
+      numbers!.push(...entries.map((entry) => entry.after!['nr'] as number));
+      after = next;
+    }
+    expect(numbers).toEqual([...sizes.keys()].reverse());
+    expect(pages).toEqual([2, 3, 2, 1, 1]);
+  });
+
   it('is listed from a time to another, which is not included', async () => {
     const client = randomUUID();
     // The embedded database's clock is as fine as a millisecond: by themselves they may be of the same one.

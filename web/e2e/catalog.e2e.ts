@@ -395,6 +395,22 @@ test('the audit log stays up to date in a window as tall as they are, and a sear
   await expect(searchOn).toBeFocused();
 });
 
+test('the address of an entry of the audit log leads to it, also where others of its moment fill a page', async ({
+  open,
+  page,
+}) => {
+  await page.route('**/admin/v1/audit*', (route) => {
+    const { searchParams } = new URL(route.request().url());
+    if (!searchParams.has('from')) return route.fulfill({ json: { entries: [], nextCursor: null } });
+    const cursor = Number(searchParams.get('cursor') ?? 1);
+    const entries = [auditEntry(9 - cursor, `of-page-${cursor}`)];
+    return route.fulfill({ json: { entries, nextCursor: cursor < 3 ? String(cursor + 1) : null } });
+  });
+  const { at } = auditEntry(6, '');
+  await open(`audit?entry=${encodeURIComponent(`6@${at}`)}`);
+  await expect(page.getByRole('dialog', { name: 'Change' }).getByText('of-page-3')).toBeVisible();
+});
+
 test('the audit log is filtered, and shows before and after side by side', async ({ open, heraut }) => {
   const name = await heraut.createChannel(['zaaktype', 'besluittype']);
   const { body } = await heraut.api.call('GET', '/admin/v1/channels');

@@ -39,8 +39,14 @@ export async function findEntry(place: string, signal?: AbortSignal): Promise<En
   if (Number.isNaN(time)) return null;
   // The log has microseconds, and an answer milliseconds.
   const [from, to] = [new Date(time).toISOString(), new Date(time + 1).toISOString()];
-  const { entries } = await readEntries({ from, to }, undefined, signal);
-  return entries.find((entry) => entry.id === id) ?? null;
+  let cursor: string | undefined;
+  do {
+    const { entries, nextCursor } = await readEntries({ from, to }, cursor, signal);
+    const found = entries.find((entry) => entry.id === id);
+    if (found) return found;
+    cursor = nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  return null;
 }
 
 /** The fields that an entry is about, before and after. */
