@@ -40,6 +40,12 @@ export interface ExplanationPage {
   next: ExplanationKey | undefined;
 }
 
+interface Explained {
+  explanations: Explanation[];
+  /** The subscription after which no other one fitted in the page; undefined: they all did. */
+  fullAfter: string | undefined;
+}
+
 interface Notification extends Matchable {
   id: string;
   acceptedAt: Date;
@@ -82,7 +88,7 @@ export class ExplanationReader {
   /**
    * First every subscription that has a delivery, then those that are or were about the channel, each in the order of
    * their ids. A page may be short, or empty, although `next` says that the list goes on: then a limited range was
-   * searched.
+   * searched, or what it tells is large.
    * @param rangeRows subscriptions that one call searches
    */
   async list(
@@ -94,10 +100,11 @@ export class ExplanationReader {
     const first = part === 'first' ? await this.deliveries(notification, after, limit + 1) : [];
     if (first.length > limit) {
       const page = first.slice(0, limit);
-      const explanations = await this.explainDeliveries(notification, page);
-      return { explanations, next: { part: 'first', after: page.at(-1)!.subscription_id } };
+      const { explanations, fullAfter } = await this.explainDeliveries(notification, page);
+      return { explanations, next: { part: 'first', after: fullAfter ?? page.at(-1)!.subscription_id } };
     }
-    const explanations = await this.explainDeliveries(notification, first);
+    const { explanations, fullAfter } = await this.explainDeliveries(notification, first);
+    if (fullAfter !== undefined) return { explanations, next: { part: 'first', after: fullAfter } };
     const rest = await this.listOthers(notification, part === 'others' ? after : null, limit - first.length, rangeRows);
     return { explanations: [...explanations, ...rest.explanations], next: rest.next };
   }
@@ -120,7 +127,7 @@ export class ExplanationReader {
       limit: limit + 1,
     });
     const page = found.slice(0, limit);
-    const last = found.length > limit ? page.at(-1)!.id : end?.id;
+    const last = isMore(found, page) ? page.at(-1)!.id : end?.id;
     const explanations = await this.combine(notification, page, []);
     return {
       // Of those deleted in the second before, nobody wants to know.
@@ -133,14 +140,21 @@ export class ExplanationReader {
     return this.postgres.queryAside<DeliveryRow>(statements.deliveries, { id, after: after ?? lowestId, limit });
   }
 
-  private async explainDeliveries(notification: Notification, deliveries: DeliveryRow[]): Promise<Explanation[]> {
-    if (deliveries.length === 0) return [];
+  private async explainDeliveries(notification: Notification, deliveries: DeliveryRow[]): Promise<Explained> {
+    if (deliveries.length === 0) return { explanations: [], fullAfter: undefined };
     const ids = deliveries.map((row) => row.subscription_id);
-    return this.combine(notification, await this.subscriptions(notification, ids), deliveries);
+    const found = await this.subscriptions(notification, ids);
+    const explanations = await this.combine(notification, found, deliveries);
+    return { explanations, fullAfter: isMore(found, found) ? found.at(-1)!.id : undefined };
   }
 
   private subscriptions(notification: Notification, ids: string[]): Promise<SubscriptionRow[]> {
-    return this.postgres.queryAside<SubscriptionRow>(statements.subscriptions, { ids, since: sinceOf(notification) });
+    const { channel } = notification;
+    return this.postgres.queryAside<SubscriptionRow>(statements.subscriptions, {
+      ids,
+      channel,
+      since: sinceOf(notification),
+    });
   }
 
   private async combine(
@@ -173,6 +187,10 @@ export class ExplanationReader {
   }
 }
 
+/** Whether there are more subscriptions than those of the page. */
+const isMore = ([first]: readonly SubscriptionRow[], page: readonly SubscriptionRow[]): boolean =>
+  first !== undefined && first.found > page.length;
+
 /** From when on changes decide what a subscription was when the notification was matched. */
 const sinceOf = ({ acceptedAt }: Notification): Date => new Date(acceptedAt.getTime() - slackMs);
 
@@ -188,6 +206,8 @@ function basisOf(row: SubscriptionRow, { acceptedAt }: Notification, firstEntry:
     const many = `${statements.mostChanges} changes or more were noted since; only the first ones were looked at.`;
     return perhaps(many);
   }
+  if (row.is_large)
+    return perhaps('The changes noted since are too large to read all of them; only the first ones were looked at.');
   if (!firstEntry || firstEntry > acceptedAt) {
     const start = firstEntry ? `begins at ${firstEntry.toISOString()}` : 'is empty';
     return perhaps(`The audit log ${start}; what was changed before that, but after the acceptance, is not known.`);
@@ -209,6 +229,7 @@ interface SubscriptionRow {
   id: string;
   owner_client_id: string;
   callback_url: string;
+  /** Those about other channels are empty. */
   channels: SubscribedChannel[];
   disabled_at: Date | null;
   paused_at: Date | null;
@@ -216,6 +237,10 @@ interface SubscriptionRow {
   deleted_at: Date | null;
   changes: PastChange[] | null;
   is_cut: boolean;
+  /** Whether the last of them were too large. */
+  is_large: boolean;
+  /** Subscriptions that were found, whether what is told of them fitted in the page or not. */
+  found: number;
 }
 
 interface DeliveryRow {

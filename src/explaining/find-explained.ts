@@ -13,27 +13,58 @@ export const notification = statement(
 /** When the first entry was noted that is kept. */
 export const firstEntry = statement('first-audit-entry', 'SELECT at FROM audit_entry ORDER BY at, nr LIMIT 1');
 
+/** As much of the entries about one subscription is read, and of all that a page tells sent. */
+export const mostBytes = 8 * 1024 * 1024;
+
+/** Of a list of channels, the entries about the channel; those about others only keep their place. */
+const aboutChannel = (channels: string) =>
+  `SELECT coalesce(json_agg(CASE WHEN entry->>'channel' = $channel::text THEN entry ELSE '{}' END ORDER BY place), '[]')
+   FROM json_array_elements(${channels}) WITH ORDINALITY AS channels (entry, place)`;
+
+/** Of the fields of an entry that decide, those that it has; without any of them it is SQL's null. */
+const deciding = `
+  SELECT json_object_agg(key, CASE key WHEN 'channels' THEN (${aboutChannel('value')}) ELSE value END)
+  FROM json_each(before) WHERE key IN ('channels', 'disabledAt')`;
+
 /**
- * Of rows `s` of `subscription`: what decides what it gets, and what was changed since. The field of an entry that is
- * not there is SQL's null, one whose value is null is not.
+ * Of rows `s` of `subscription`: that which decides whether it gets a notification of the channel, and the changes
+ * since. The first ones whose texts fit in a page, and in each row how many there are. Of an entry that an older
+ * version wrote, its size as it is stored is counted, compressed.
  */
 const withPast = `
-  s.id, s.owner_client_id, s.callback_url, s.channels, s.disabled_at, s.paused_at, s.created_at, s.deleted_at, past.changes,
-  past.is_cut
-  FROM found AS s CROSS JOIN LATERAL (
-    SELECT count(*) = ${mostChanges} AS is_cut,
-      json_agg(
-        json_build_object('at', (extract(epoch FROM at) * 1000)::float8, 'before', before, 'done', done) ORDER BY at, nr
-      ) FILTER (WHERE before->'channels' IS NOT NULL OR before->'disabledAt' IS NOT NULL OR done IS NOT NULL) AS changes
+  row.* FROM (
+    SELECT told.*, count(*) OVER ()::int AS found, row_number() OVER list AS place,
+      sum(octet_length(channels::text) + coalesce(octet_length(changes::text), 0)) OVER list AS total
     FROM (
-      SELECT at, nr, before,
-        CASE action WHEN 'subscription.created' THEN 'created' WHEN 'subscription.deleted' THEN 'deleted' END AS done
-      FROM audit_entry
-      WHERE left(subject, 200) = 'subscription/' || s.id AND subject = 'subscription/' || s.id AND at > $since::timestamptz
-      ORDER BY at, nr LIMIT ${mostChanges}
-    ) AS entry
-  ) AS past
-  ORDER BY s.id`;
+      SELECT s.id, s.owner_client_id, s.callback_url, (${aboutChannel('s.channels')}) AS channels, s.disabled_at,
+        s.paused_at, s.created_at, s.deleted_at, past.changes, past.is_cut, past.is_large
+      FROM found AS s CROSS JOIN LATERAL (
+        SELECT count(*) = ${mostChanges} AS is_cut, coalesce(bool_or(NOT fits), false) AS is_large,
+          json_agg(
+            json_build_object('at', (extract(epoch FROM at) * 1000)::float8, 'before', decided, 'done', done)
+            ORDER BY at, nr
+          ) FILTER (WHERE decided IS NOT NULL OR done IS NOT NULL) AS changes
+        FROM (
+          SELECT at, nr, done, fits, CASE WHEN fits THEN (${deciding}) END AS decided
+          FROM (
+            SELECT *, row_number() OVER list = 1 OR sum(size) OVER list <= ${mostBytes} AS fits
+            FROM (
+              SELECT at, nr, before, coalesce(bytes, pg_column_size(before), 0) AS size,
+                CASE action WHEN 'subscription.created' THEN 'created' WHEN 'subscription.deleted' THEN 'deleted' END AS done
+              FROM audit_entry
+              WHERE left(subject, 200) = 'subscription/' || s.id AND subject = 'subscription/' || s.id
+                AND at > $since::timestamptz
+              ORDER BY at, nr LIMIT ${mostChanges}
+            ) AS entry
+            WINDOW list AS (ORDER BY at, nr ROWS UNBOUNDED PRECEDING)
+          ) AS entry
+        ) AS entry
+      ) AS past
+    ) AS told
+    WINDOW list AS (ORDER BY id ROWS UNBOUNDED PRECEDING)
+  ) AS row
+  WHERE place = 1 OR total <= ${mostBytes}
+  ORDER BY id`;
 
 export const subscriptions = statement(
   'explained-subscriptions',

@@ -204,6 +204,54 @@ describe('why a subscription got a notification, or did not', () => {
     });
   });
 
+  it('is told in pages that large subscriptions and changes do not make any larger, each subscription once', async () => {
+    const all = [];
+    for (let count = 0; count < 6; count++) all.push(await subscribe({}));
+    const [large, often] = all as [string, string];
+    const id = await publish();
+    await sql(
+      `INSERT INTO audit_entry (at, action, subject, changed_secrets)
+       VALUES (now() - interval '1 hour', 'thing.made', 'thing/1', '{}')`,
+    );
+    const entry = { channel, filters: { kind: 'z'.repeat(3 * 1024 * 1024) } };
+    const other = { channel: 'others', filters: { kind: 'z'.repeat(1024 * 1024) } };
+    // Four are now as large as a few fit in a page; of one the later changes are too large.
+    await sql('UPDATE subscription SET channels = $1 WHERE id = ANY ($2)', [
+      JSON.stringify([other, entry]),
+      all.filter((each) => each !== large && each !== often),
+    ]);
+    const change = async (subscription: string, ...channels: object[]) =>
+      sql(
+        `INSERT INTO audit_entry (at, action, subject, before, bytes, changed_secrets)
+         SELECT clock_timestamp() + interval '1 hour', 'subscription.changed', $1, before, octet_length(before::text), '{}'
+         FROM (SELECT $2::json AS before) AS given`,
+        [`subscription/${subscription}`, JSON.stringify({ channels })],
+      );
+    await change(large, { channel: 'others', filters: {} }, { channel, filters: {} });
+    for (let count = 0; count < 4; count++) await change(large, entry);
+    // Of those about other channels nothing is told, and they make no page larger.
+    for (let count = 0; count < 4; count++) await change(often, { channel, filters: {} }, other);
+    const told: Explanation[] = [];
+    const sizes: number[] = [];
+    let cursor: string | null = null;
+    do {
+      const page: Page = await explain(id, { limit: '500', ...(cursor !== null && { cursor }) });
+      told.push(...page.explanations);
+      sizes.push(page.explanations.length);
+      cursor = page.nextCursor;
+    } while (cursor !== null);
+    expect(told.map(({ subscriptionId }) => subscriptionId)).toEqual(all.toSorted());
+    expect(sizes.length).toBeGreaterThan(1);
+    const of = (subscription: string) => told.find(({ subscriptionId }) => subscriptionId === subscription);
+    expect(of(large)).toMatchObject({
+      verdict: 'matched',
+      entries: [{ number: 2, isMet: true }],
+      catalogue: 'as-far-as-known',
+      catalogueReason: 'The changes noted since are too large to read all of them; only the first ones were looked at.',
+    });
+    expect(of(often)).toMatchObject({ verdict: 'matched', entries: [{ number: 1 }], catalogue: 'as-of-acceptance' });
+  });
+
   it('is told to be uncertain where the audit log does not reach back', async () => {
     const [subscription, other] = [await subscribe({ kind: 'a' }), await subscribe({ kind: 'z' })];
     const id = await publish();
