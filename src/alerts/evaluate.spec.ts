@@ -22,6 +22,7 @@ const quiet: Observation = {
   dueCount: 0,
   mostDue: 2000,
   roles: new Set(['api', 'worker', 'dispatcher']),
+  isMixed: false,
   disk: undefined,
 };
 
@@ -383,6 +384,17 @@ describe('the rules of alerts', () => {
     expect(second.rules).toEqual(['endpoint-open']);
     expect(limitsToTell({ 'dead-letters': 3 }, start + 60 * minuteMs, second.toldAt).rules).toEqual(['dead-letters']);
     expect(limitsToTell({ 'dead-letters': 3 }, start - minuteMs, first.toldAt).rules).toEqual(['dead-letters']);
+  });
+
+  it('leave to the processes of another version, while there are any, what only those know', () => {
+    const alert = { rule: 'of-tomorrow', subject: 'subscription/a' } as never;
+    const memory = { ofTomorrow: { a: 1 }, missingSince: { api: start } } as Memory;
+    const beside = look({ isMixed: true }, { memory });
+    expect(beside.memory).toEqual({ backlog: [], missingSince: {}, ofTomorrow: { a: 1 } });
+    expect(changesOf([alert], beside).resolved).toEqual([]);
+    const alone = look({}, { memory });
+    expect(alone.memory).toEqual({ backlog: [], missingSince: {} });
+    expect(changesOf([alert], alone).resolved).toEqual([alert]);
   });
 
   it('find nothing by a rule that is off', () => {

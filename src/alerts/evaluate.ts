@@ -2,7 +2,7 @@ import { endpointsOf, originOf } from '../endpoints/origin.js';
 import { timeOfId } from '../ledger/partitions.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { keyOf, type Alert, type Finding } from './alert.js';
-import type { AlertRules, RuleName } from './alert-rules.js';
+import { ruleNames, type AlertRules, type RuleName } from './alert-rules.js';
 import { shareOut, type LeftOut } from './fair-share.js';
 import {
   mostSubjects,
@@ -12,7 +12,7 @@ import {
   type OpenFor,
   type Part,
 } from './look.js';
-import type { BacklogSample, Memory } from './memory.js';
+import { memoryOfOthers, type BacklogSample, type Memory } from './memory.js';
 import type { NotMadeFor } from './not-made.js';
 
 /** The state that one round saw. A part that only a disabled rule needs was not looked at, and is empty. */
@@ -30,6 +30,8 @@ export interface Observation {
   mostDue: number;
   /** Those that a living process has. */
   roles: ReadonlySet<string>;
+  /** A process of another version is alive: it may have rules, and data in the memory, that this one has not. */
+  isMixed: boolean;
   disk: { at: number; bytes: number } | undefined;
 }
 
@@ -66,6 +68,7 @@ export function evaluate(
 ): Evaluated {
   const callsNotMadeSince = notMadeSince(observed, before.notMadeSince);
   const memory: Memory = {
+    ...(observed.isMixed && memoryOfOthers(before)),
     backlog: nextSamples(rules, observed, before.backlog ?? []),
     missingSince: missingSince(rules, observed, before.missingSince ?? {}),
     ...(observed.dead?.upTo !== undefined && { deadUpTo: observed.dead.upTo }),
@@ -103,6 +106,7 @@ export function evaluate(
     memory,
     leftOut,
     isUnseen: ({ rule, subject }) => {
+      if (!ruleNames.includes(rule)) return observed.isMixed;
       const part = seenInParts.get(rule);
       return part !== undefined && !isWithin(part, subject);
     },

@@ -28,3 +28,19 @@ export interface Memory {
   /** To ask for the size reads the size of each file. */
   disk?: { at: number; bytes: number };
 }
+
+const ofThisVersion: Record<keyof Memory, true> = {
+  backlog: true,
+  missingSince: true,
+  deadUpTo: true,
+  failingUpTo: true,
+  notMadeUpTo: true,
+  notMadeSince: true,
+  notMadeFirst: true,
+  limitToldAt: true,
+  disk: true,
+};
+
+/** The data that only rounds of another version understand. */
+export const memoryOfOthers = (memory: Memory): object =>
+  Object.fromEntries(Object.entries(memory).filter(([name]) => !Object.hasOwn(ofThisVersion, name)));

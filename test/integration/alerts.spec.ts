@@ -457,17 +457,28 @@ describe('alerts', () => {
     expect(await list('?state=resolved')).toMatchObject([{ resolvedAt: expect.any(String) }]);
   });
 
-  it('that a newer version has opened, by a rule that this one does not know, are listed, ended and told of by its name', async () => {
+  it('that a newer version has opened, by a rule that this one does not know, are listed and told of by its name, and end once that is gone', async () => {
+    const beside = randomUUID();
+    await sql(
+      `INSERT INTO process (id, roles, expires_at, version) VALUES ($1, '{}', now() + interval '30 minutes', 'of-tomorrow')`,
+      [beside],
+    );
     await sql(
       `INSERT INTO alert (rule, subject, since, details, noted_at, is_noted)
        VALUES ('of-tomorrow', 'subscription/x', now(), '{"subscriptionId": "x"}', now(), true)`,
     );
-    await die([await subscription()]);
     // The document has the rules of this version.
     const listed = async () => (await admin.api.get(`${admin.api.origin}/admin/v1/alerts`)).json['alerts'];
     expect(await listed()).toMatchObject([{ rule: 'of-tomorrow', title: 'of-tomorrow', resolvedAt: null }]);
+    expect(await rounds.run(0)).toBe(true);
+    expect(await listed()).toMatchObject([{ rule: 'of-tomorrow', resolvedAt: null }]);
+    await sql('DELETE FROM process WHERE id = $1', [beside]);
+    await die([await subscription()]);
     await roundAndSend();
-    expect(await listed()).toMatchObject([{ rule: 'dead-letters' }, { rule: 'of-tomorrow' }]);
+    expect(await listed()).toMatchObject([
+      { rule: 'dead-letters' },
+      { rule: 'of-tomorrow', resolvedAt: expect.any(String) as unknown },
+    ]);
     expect(mailbox.mailTo(operator).map(({ subject }) => subject)).toEqual([
       '[Heraut] New: Dead letters. Over: of-tomorrow',
     ]);
