@@ -34,6 +34,7 @@ const subscription = (id: string, parts: Partial<Subscription> = {}) =>
     credentials: {},
     disabledAt: null,
     pausedAt: null,
+    ratePerSecond: null,
     ...parts,
   }) as Subscription;
 
@@ -232,6 +233,30 @@ describe('the rules of alerts', () => {
       const observed = seen(at(2 * afterMs), [notMade(at(2 * afterMs - 1))]);
       expect(look(observed, { ...known, open }).findings).toHaveLength(1);
       expect(look(observed, known).findings).toEqual([]);
+    });
+
+    it('go on for five and a half minutes where there is a rate, as all may be held for that when a round looks', () => {
+      const rated = [subscription('a', { ratePerSecond: 1 })];
+      const alert = { rule: 'calls-not-made', subject: 'subscription/a' } as never;
+      const old = [notMade(at(-1))];
+      // As a version before leaves it.
+      let memory: Memory = known.memory;
+      const round = (ms: number, found: typeof old, subscriptions = rated) => {
+        const evaluated = look(seen(at(ms), found), { subscriptions, memory });
+        ({ memory } = evaluated);
+        return { resolved: changesOf([alert], evaluated).resolved.length, since: evaluated.findings[0]?.since };
+      };
+      expect(round(afterMs - 15_000, [])).toEqual({ resolved: 0, since: undefined });
+      expect(round(afterMs, old)).toEqual({ resolved: 0, since: at(0) });
+      expect(round(afterMs + 329_999, [])).toEqual({ resolved: 0, since: undefined });
+      expect(round(afterMs + 329_999, old)).toEqual({ resolved: 0, since: at(0) });
+      const kept = memory;
+      expect(round(2 * afterMs + 60_000, [])).toEqual({ resolved: 1, since: undefined });
+      expect([memory.notMadeFirst, memory.notMadeLast]).toEqual([{}, {}]);
+      memory = kept;
+      // Paused, it is of no concern to the rule.
+      const paused = [subscription('a', { ratePerSecond: 1, pausedAt: at(0) })];
+      expect(round(afterMs + 330_000, old, paused)).toEqual({ resolved: 1, since: undefined });
     });
 
     it('count from now on after Postgres’ clock was set back', () => {

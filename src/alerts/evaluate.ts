@@ -5,7 +5,8 @@ import { keyOf, type Alert, type Finding } from './alert.js';
 import { ruleNames, type AlertRules, type RuleName } from './alert-rules.js';
 import { shareOut, type LeftOut } from './fair-share.js';
 import {
-  mostSubjects,
+  isWithin,
+  subjectOf,
   type DeadOfSubscription,
   type FailingSubscription,
   type OldestDue,
@@ -14,6 +15,7 @@ import {
 } from './look.js';
 import { memoryOfOthers, type BacklogSample, type Memory } from './memory.js';
 import type { NotMadeFor } from './not-made.js';
+import { notMadeSeen, notMadeSince } from './not-made-memory.js';
 
 /** The state that one round saw. A part that only a disabled rule needs was not looked at, and is empty. */
 export interface Observation {
@@ -66,7 +68,7 @@ export function evaluate(
   subscriptions: KnownSubscriptions,
   open: ReadonlySet<string>,
 ): Evaluated {
-  const callsNotMadeSince = notMadeSince(observed, before.notMadeSince);
+  const callsNotMadeSince = notMadeSince(observed.now, observed.notMade, before.notMadeSince);
   const memory: Memory = {
     ...(observed.isMixed && memoryOfOthers(before)),
     backlog: nextSamples(rules, observed, before.backlog ?? []),
@@ -75,7 +77,7 @@ export function evaluate(
     ...(observed.failing?.upTo !== undefined && { failingUpTo: observed.failing.upTo }),
     ...(observed.notMade?.upTo !== undefined && { notMadeUpTo: observed.notMade.upTo }),
     ...(callsNotMadeSince !== undefined && { notMadeSince: callsNotMadeSince }),
-    ...(observed.notMade && { notMadeFirst: notMadeFirst(observed.now, observed.notMade, before.notMadeFirst ?? {}) }),
+    ...(observed.notMade && notMadeSeen(observed.now, observed.notMade, before, (id) => subscriptions.find(id))),
     ...(observed.disk && { disk: observed.disk }),
   };
   const { deadLetters, oldestDue, endpointOpen, backlogGrowing, roleMissing, ledgerDisk, subscriptionDisabled } = rules;
@@ -85,7 +87,8 @@ export function evaluate(
     ['calls-not-made', observed.notMade],
   ]);
   const leftOut: Evaluated['leftOut'] = {};
-  const ownerOf = (subject: string) => subscriptions.find(subject.slice(subjectOf('').length))?.ownerClientId;
+  const idOf = (subject: string) => subject.slice(subjectOf('').length);
+  const ownerOf = (subject: string) => subscriptions.find(idOf(subject))?.ownerClientId;
   const shared = (found: Finding[]): Finding[] => {
     const share = shareOut(found, open, ownerOf);
     if (share.leftOut) leftOut[found[0]!.rule] = share.leftOut;
@@ -108,12 +111,12 @@ export function evaluate(
     isUnseen: ({ rule, subject }) => {
       if (!ruleNames.includes(rule)) return observed.isMixed;
       const part = seenInParts.get(rule);
-      return part !== undefined && !isWithin(part, subject);
+      if (!part) return false;
+      const isHeld = rule === 'calls-not-made' && memory.notMadeLast?.[idOf(subject)] !== undefined;
+      return isHeld || !isWithin(part, subject);
     },
   };
 }
-
-const subjectOf = (subscriptionId: string): string => `subscription/${subscriptionId}`;
 
 const aboutSubscription = ({ id, ownerClientId, callbackUrl }: Subscription) => ({
   subscriptionId: id,
@@ -139,9 +142,6 @@ const deadFound = (
     };
   });
 
-const isWithin = ({ after, upTo }: Part<unknown>, subject: string): boolean =>
-  (after === undefined || subject > subjectOf(after)) && (upTo === undefined || subject <= subjectOf(upTo));
-
 /** Not those that an operator paused, nor those of an endpoint that the rule about endpoints tells of. */
 function failingFound(
   { openFor }: Observation,
@@ -157,23 +157,6 @@ function failingFound(
     const details = { ...aboutSubscription(subscription), count, reason };
     return [{ rule: 'subscription-failing', subject: subjectOf(subscription.id), since, details }];
   });
-}
-
-/** Undefined: there are none. A round that sees a part of many knows only that there are. */
-function notMadeSince({ now, notMade }: Observation, before: number | undefined): number | undefined {
-  if (!notMade) return undefined;
-  if (notMade.found.length > 0) return Math.min(before ?? Infinity, now.getTime());
-  return notMade.after === undefined ? undefined : before;
-}
-
-/** When a round first saw each of them, of as many as a round looks at. Those that are not made no more begin anew. */
-function notMadeFirst(now: Date, part: Part<NotMadeFor>, before: NonNullable<Memory['notMadeFirst']>) {
-  const at = now.getTime();
-  const found = part.found.map(({ subscriptionId }) => subscriptionId);
-  const unseen = Object.keys(before).filter((id) => !isWithin(part, subjectOf(id)));
-  // Those known first: one for which there is no room any more would seem to have begun long ago.
-  const ids = [...unseen, ...found.filter((id) => id in before), ...found.filter((id) => !(id in before))];
-  return Object.fromEntries(ids.slice(0, mostSubjects).map((id) => [id, Math.min(before[id] ?? at, at)]));
 }
 
 /**

@@ -27,6 +27,12 @@ export interface Part<Found> {
   upTo: string | undefined;
 }
 
+/** The one that a rule about subscriptions names. */
+export const subjectOf = (subscriptionId: string): string => `subscription/${subscriptionId}`;
+
+export const isWithin = ({ after, upTo }: Part<unknown>, subject: string): boolean =>
+  (after === undefined || subject > subjectOf(after)) && (upTo === undefined || subject <= subjectOf(upTo));
+
 export interface DeadOfSubscription {
   subscriptionId: string;
   /** At most `mostCounted`. */

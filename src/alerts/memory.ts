@@ -23,6 +23,8 @@ export interface Memory {
   notMadeSince?: number;
   /** The same by subscription, of as many as a round looks at. */
   notMadeFirst?: Partial<Record<string, number>>;
+  /** When a round last saw those of `notMadeFirst` that have a rate. A version before does not say. */
+  notMadeLast?: Partial<Record<string, number>>;
   /** Rule → when it was last said that it has as many open alerts as it may. */
   limitToldAt?: Partial<Record<string, number>>;
   /** To ask for the size reads the size of each file. */
@@ -37,6 +39,7 @@ const ofThisVersion: Record<keyof Memory, true> = {
   notMadeUpTo: true,
   notMadeSince: true,
   notMadeFirst: true,
+  notMadeLast: true,
   limitToldAt: true,
   disk: true,
 };
