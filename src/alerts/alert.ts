@@ -57,7 +57,10 @@ export type Alert = Finding & {
   openedAt: Date;
   /** Null: it is open. */
   resolvedAt: Date | null;
-  /** When somebody was last told of this rule and subject, by this alert or the one before it; null: never. */
+  /**
+   * When somebody was last told of this rule and subject, by this alert or the one before it; null: never, or it is
+   * news all the same.
+   */
   notedAt: Date | null;
   /** Whether somebody was told of this one. */
   isNoted: boolean;

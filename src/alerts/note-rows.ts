@@ -199,13 +199,25 @@ const dropItems = statement(
    ) RETURNING ARRAY(SELECT ${alertIdsOf('content')}) AS alert_ids`,
 );
 
-/** Alerts that are open, and of which no operator has a note or will get one, are as if nobody had been told. */
+/** The one of `alert`. */
+const sameSubjectAs = (other: string): string =>
+  `alert.rule = ${other}.rule AND left(alert.subject, 200) = left(${other}.subject, 200)
+     AND alert.subject = ${other}.subject`;
+
+/**
+ * Alerts of which no operator has a note or will get one are as if nobody had been told; those that are over remain
+ * told, but the ones that came after them have nothing to be quiet for.
+ */
 const untell = (which: string): string =>
-  `UPDATE alert SET is_noted = false, noted_at = NULL
-   WHERE resolved_at IS NULL AND is_noted AND id ${which} AND NOT EXISTS (
-     SELECT FROM alert_note CROSS JOIN ${alertIdsOf('content')} AS told (alert_id)
-     WHERE given_up_at IS NULL AND ${isOfOperator} AND told.alert_id = alert.id::text
-   )`;
+  `UPDATE alert SET is_noted = alert.is_noted AND alert.resolved_at IS NOT NULL, noted_at = NULL
+   FROM (
+     SELECT rule, subject, noted_at FROM alert
+     WHERE is_noted AND noted_at IS NOT NULL AND id ${which} AND NOT EXISTS (
+       SELECT FROM alert_note CROSS JOIN ${alertIdsOf('content')} AS told (alert_id)
+       WHERE given_up_at IS NULL AND ${isOfOperator} AND told.alert_id = alert.id::text
+     )
+   ) untold
+   WHERE ${sameSubjectAs('untold')} AND alert.noted_at = untold.noted_at`;
 const untellItems = statement('alerts-untell', untell('= ANY ($ids::bigint[])'));
 
 /** Those of the notes that were given up since the last round; longer, as a transaction may end later than its time. */
@@ -217,9 +229,31 @@ const untellGivenUp = statement(
    )`),
 );
 
+/** In 24 hours one subject is told of so often as it comes back; more would be no news. */
+const mostOpenings = 5;
+
+const beforeOpen = (columns: string, most: number): string =>
+  `(SELECT ${columns} FROM alert WHERE ${sameSubjectAs('open')} AND alert.id < open.id ORDER BY alert.id DESC LIMIT ${most})`;
+
+/** Alerts that came back after somebody was sent that they are over: who knows no better is told at once. */
+const untellBack = statement(
+  'alerts-untell-back',
+  `UPDATE alert SET noted_at = NULL WHERE id IN (
+     SELECT open.id FROM alert open CROSS JOIN LATERAL ${beforeOpen('id, resolved_at, is_end_noted', 1)} last
+     WHERE open.resolved_at IS NULL AND NOT open.is_noted AND open.noted_at IS NOT NULL AND last.is_end_noted
+       AND (SELECT count(*) FROM ${beforeOpen('opened_at', mostOpenings)} few
+            WHERE few.opened_at > open.opened_at - interval '24 hours') < ${mostOpenings}
+       AND EXISTS (
+         SELECT FROM alert_note CROSS JOIN ${alertIdsOf('content')} AS told (alert_id)
+         WHERE sent_at IS NOT NULL AND created_at >= last.resolved_at AND told.alert_id = last.id::text
+       )
+   )`,
+);
+
 /**
  * Others are told in the place of operators who were not: unsent notes to those whom the settings do not name any more
- * are dropped, and alerts of which all notes were given up are told of anew.
+ * are dropped, and alerts of which all notes were given up are told of anew. So are those that came back after a note
+ * that they are over.
  */
 export async function tellAnew(query: Query, operators: readonly Recipient[]): Promise<void> {
   const dropped = await query<{ alert_ids: string[] }>(dropItems, {
@@ -229,4 +263,5 @@ export async function tellAnew(query: Query, operators: readonly Recipient[]): P
   const ids = [...new Set(dropped.flatMap(({ alert_ids: alertIds }) => alertIds))];
   if (ids.length > 0) await query(untellItems, { ids });
   if (operators.length > 0) await query(untellGivenUp);
+  await query(untellBack);
 }

@@ -21,9 +21,9 @@ export interface Due<Known extends StoredAlert = StoredAlert> {
 }
 
 /**
- * Which alerts somebody is to be told of. One that came back within 24 hours is not told of again before that, nor its
- * end; one that came and went before a note was written not at all. A note that lies ahead is long past: Postgres'
- * clock was set back since.
+ * Which alerts somebody is to be told of. One that came back within 24 hours of a note is not told of again before
+ * that, nor its end, unless `tellAnew` has found that it is news; one that came and went before a note was written not
+ * at all. A note that lies ahead is long past: Postgres' clock was set back since.
  * @param alerts those that are open, and those whose end nobody was told of
  * @param lastNoteAt when a note was last written: others that come up soon after it wait, and come together
  */

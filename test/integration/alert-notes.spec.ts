@@ -150,6 +150,19 @@ describe('notes of alerts', () => {
       expect(await untold([webhook])).toBe(count);
     });
 
+    it('and so those that have come back since', async () => {
+      await test.sql('UPDATE alert SET resolved_at = now(), is_end_noted = true');
+      await test.sql(
+        `INSERT INTO alert (rule, subject, since, details, noted_at)
+         SELECT rule, subject, now(), details, noted_at FROM alert`,
+      );
+      expect(await untold([webhook])).toBe(0);
+      await test.sql(`UPDATE alert_note SET created_at = now() - interval '1 hour'`);
+      expect(await untold([{ channel: 'mail', address: 'ops@example.org' }])).toBe(count);
+      // Nor do they keep those quiet that come later.
+      expect(await test.sql('SELECT FROM alert WHERE noted_at IS NOT NULL')).toEqual([]);
+    });
+
     it('when they were to operators of former settings', async () => {
       await test.sql(`UPDATE alert_note SET created_at = now() - interval '1 hour'`);
       expect(await untold([{ channel: 'mail', address: 'ops@example.org' }])).toBe(count);

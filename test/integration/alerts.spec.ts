@@ -508,20 +508,36 @@ describe('alerts', () => {
       ]);
   });
 
-  it('tell of one subject at most once in 24 hours, though it is over and comes back', async () => {
+  it('tell of one that comes back after they told that it is over, five times in 24 hours', async () => {
+    const id = await subscription();
+    for (let time = 1; time <= 7; time++) {
+      await die([id]);
+      await roundAndSend();
+      await roundAndSend();
+      expect(mailbox.mailTo(operator)).toHaveLength(time <= 5 ? 2 * time - 1 : 10);
+      await sql(`UPDATE delivery SET state = 'delivered'`);
+      await roundAndSend();
+    }
+    expect(await list()).toHaveLength(7);
+    expect(mailbox.mailTo(operator).map(({ subject }) => subject)).toEqual(
+      Array.from({ length: 5 }, () => ['[Heraut] New: Dead letters', '[Heraut] Over: Dead letters']).flat(),
+    );
+  });
+
+  it('tell nothing of one that came back until the note that it was over is sent, and that it is still open a day later', async () => {
     const id = await subscription();
     await die([id]);
     await roundAndSend();
     await sql(`UPDATE delivery SET state = 'delivered'`);
-    await roundAndSend();
+    expect(await rounds.run(0)).toBe(true);
     await sql(`UPDATE delivery SET state = 'failed'`);
-    await roundAndSend();
-    expect(mailbox.mailTo(operator)).toHaveLength(2);
+    for (const _ of ['comes back', 'goes on']) expect(await rounds.run(0)).toBe(true);
+    expect(mailbox.mailTo(operator)).toHaveLength(1);
     expect(await list()).toMatchObject([
       { subject: `subscription/${id}`, resolvedAt: null },
       { subject: `subscription/${id}`, resolvedAt: expect.any(String) },
     ]);
-    await sql(`UPDATE alert SET noted_at = noted_at - interval '1 day'`);
+    await sendAll(sender);
     await roundAndSend();
     await roundAndSend();
     expect(mailbox.mailTo(operator).map(({ subject }) => subject)).toEqual([

@@ -144,6 +144,7 @@ export const unexplained: Readonly<Record<string, readonly string[]>> = {
     'alerts-current',
     'alerts-forget',
     'alerts-open',
+    'alerts-untell-back',
     'alerts-untell-given-up',
   ],
   'shows a page of the alerts, in the order of the primary key or of an index by rule': ['alerts-page'],
