@@ -4,7 +4,7 @@ import type { Finding, StoredAlert } from './alert.js';
 
 /** Those of an `Alert`, and of a `StoredAlert`. */
 const alertColumns = `id, rule, subject, since, opened_at AS "openedAt", resolved_at AS "resolvedAt", details,
-  noted_at AS "notedAt", is_noted AS "isNoted"`;
+  noted_at AS "lastToldAt", is_noted AS "isTold"`;
 const storedColumns = `${alertColumns}, told`;
 
 /** By the two partial indexes of what is open and of what ended and is still to be told. */
@@ -86,7 +86,7 @@ const noteItems = statement(
 );
 
 /** Somebody is told of them as they are now. @param alerts with the owners that are told, or were before */
-export async function markNoted(query: Query, alerts: readonly { id: string; told: readonly string[] }[]) {
+export async function markTold(query: Query, alerts: readonly { id: string; told: readonly string[] }[]) {
   if (alerts.length > 0) await query(noteItems, noted.bind(alerts));
 }
 

@@ -1,14 +1,26 @@
 import type { RuleName } from './alert-rules.js';
 
+interface OfSubscription {
+  subscriptionId: string;
+  owner: string;
+  receiver: string;
+}
+
+interface Waiting extends OfSubscription {
+  /**
+   * Deliveries that wait for another try, or for their first call; at most `mostCounted`, which means: at least as
+   * many.
+   */
+  count: number;
+  reason: string | null;
+}
+
 /**
  * Details of the trouble, by rule. They are stored, shown to operators, and sent: nothing in them is secret. Times are
  * ISO 8601. A callback URL may hold a key, so only its origin (`receiver`) is here.
  */
 export interface DetailsOf {
-  'dead-letters': {
-    subscriptionId: string;
-    owner: string;
-    receiver: string;
+  'dead-letters': OfSubscription & {
     /** At most `mostCounted`, which means: at least as many. */
     count: number;
     /** Of those that were counted. */
@@ -20,23 +32,9 @@ export interface DetailsOf {
   'backlog-growing': { count: number; isMore: boolean };
   'role-missing': { role: string };
   'ledger-disk': { bytes: number; maxBytes: number };
-  'subscription-failing': {
-    subscriptionId: string;
-    owner: string;
-    receiver: string;
-    /** Deliveries that wait for another try; at most `mostCounted`, which means: at least as many. */
-    count: number;
-    reason: string | null;
-  };
-  'calls-not-made': {
-    subscriptionId: string;
-    owner: string;
-    receiver: string;
-    /** Deliveries that wait for their first call; at most `mostCounted`, which means: at least as many. */
-    count: number;
-    reason: string | null;
-  };
-  'subscription-disabled': { subscriptionId: string; owner: string; receiver: string };
+  'subscription-failing': Waiting;
+  'calls-not-made': Waiting;
+  'subscription-disabled': OfSubscription;
 }
 
 /** A trouble that a rule found. */
@@ -61,9 +59,9 @@ export type Alert = Finding & {
    * When somebody was last told of this rule and subject, by this alert or the one before it; null: never, or it is
    * news all the same.
    */
-  notedAt: Date | null;
+  lastToldAt: Date | null;
   /** Whether somebody was told of this one. */
-  isNoted: boolean;
+  isTold: boolean;
 };
 
 /** With who was told of it. */

@@ -92,7 +92,7 @@ export const alertToShow = (alert: Alert): z.output<typeof alertOutput> => ({
   since: alert.since.toISOString(),
   openedAt: alert.openedAt.toISOString(),
   resolvedAt: alert.resolvedAt?.toISOString() ?? null,
-  toldAt: (alert.isNoted && alert.notedAt?.toISOString()) || null,
+  toldAt: (alert.isTold && alert.lastToldAt?.toISOString()) || null,
   title: titleOf(alert.rule),
   ...describeNews(alert, 'operator'),
   runbook: runbookOf(alert.rule),

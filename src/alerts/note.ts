@@ -1,6 +1,5 @@
 import type { Finding } from './alert.js';
 
-/** `test`: nothing has happened, somebody asked for a note. */
 export type NewsKind = 'opened' | 'still-open' | 'resolved';
 export type Audience = 'operator' | 'owner';
 export type NoteChannel = 'webhook' | 'mail';
@@ -16,6 +15,7 @@ export type News = {
 
 /** News that is sent to one recipient together. */
 export interface NoteContent {
+  /** `test`: nothing has happened, somebody asked for a note. */
   kind: 'alerts' | 'test';
   audience: Audience;
   /** At most `mostNews`; a test has none. */

@@ -28,8 +28,8 @@ const alert = (parts: Partial<StoredAlert> = {}): StoredAlert =>
       newestNotificationId: 'n',
       reason: 'HTTP 503',
     },
-    notedAt: null,
-    isNoted: false,
+    lastToldAt: null,
+    isTold: false,
     told: [],
     ...parts,
   }) as StoredAlert;
@@ -40,20 +40,20 @@ const kinds = (parts: Partial<StoredAlert>, rules: object = {}, lastNoteAt: Date
 describe('somebody is told of an alert', () => {
   it('when it is opened, and again only after 24 hours', () => {
     expect(kinds({})).toEqual(['opened']);
-    expect(kinds({ isNoted: true, notedAt: ago(24 * hourMs - 1) })).toEqual([]);
-    expect(kinds({ isNoted: true, notedAt: ago(24 * hourMs) })).toEqual(['still-open']);
-    expect(kinds({ isNoted: true, notedAt: ago(24 * hourMs) }, { repeatAfterHours: 48 })).toEqual([]);
-    expect(kinds({ isNoted: true, notedAt: ago(900 * hourMs) }, { repeatAfterHours: null })).toEqual([]);
+    expect(kinds({ isTold: true, lastToldAt: ago(24 * hourMs - 1) })).toEqual([]);
+    expect(kinds({ isTold: true, lastToldAt: ago(24 * hourMs) })).toEqual(['still-open']);
+    expect(kinds({ isTold: true, lastToldAt: ago(24 * hourMs) }, { repeatAfterHours: 48 })).toEqual([]);
+    expect(kinds({ isTold: true, lastToldAt: ago(900 * hourMs) }, { repeatAfterHours: null })).toEqual([]);
   });
 
   it('not again within 24 hours where it was over in between, nor of its end then', () => {
-    expect(kinds({ notedAt: ago(23 * hourMs) })).toEqual([]);
-    expect(kinds({ notedAt: ago(23 * hourMs), resolvedAt: now })).toEqual([]);
-    expect(kinds({ notedAt: ago(24 * hourMs) }, { repeatAfterHours: 48 })).toEqual(['opened']);
+    expect(kinds({ lastToldAt: ago(23 * hourMs) })).toEqual([]);
+    expect(kinds({ lastToldAt: ago(23 * hourMs), resolvedAt: now })).toEqual([]);
+    expect(kinds({ lastToldAt: ago(24 * hourMs) }, { repeatAfterHours: 48 })).toEqual(['opened']);
   });
 
   it('when it is over, if that was told of its beginning', () => {
-    expect(kinds({ isNoted: true, notedAt: ago(1), resolvedAt: now })).toEqual(['resolved']);
+    expect(kinds({ isTold: true, lastToldAt: ago(1), resolvedAt: now })).toEqual(['resolved']);
     expect(kinds({ resolvedAt: now })).toEqual([]);
   });
 
@@ -65,7 +65,7 @@ describe('somebody is told of an alert', () => {
 
   it('also where the note before lies ahead, since Postgres’ clock was set back', () => {
     expect(kinds({}, { groupSeconds: 300 }, ago(-hourMs))).toEqual(['opened']);
-    expect(kinds({ notedAt: ago(-hourMs) }, {}, ago(-hourMs))).toEqual(['opened']);
+    expect(kinds({ lastToldAt: ago(-hourMs) }, {}, ago(-hourMs))).toEqual(['opened']);
   });
 
   it('within a minute of the first sign of it, though another note was sent a moment before', () => {
@@ -103,7 +103,7 @@ describe('a note', () => {
   });
 
   it('is one more for news of alerts of which its recipient was not sent the note before', () => {
-    const over = { alert: alert({ id: '1', isNoted: true, resolvedAt: now }), kind: 'resolved' as const };
+    const over = { alert: alert({ id: '1', isTold: true, resolvedAt: now }), kind: 'resolved' as const };
     const due = [opened({ id: '2', subject: 'subscription/t' }), over];
     const written = writeNotes(
       due,
@@ -129,7 +129,7 @@ describe('a note', () => {
   });
 
   it('tells the end to those that were told of the beginning', () => {
-    const over = { alert: alert({ isNoted: true, resolvedAt: now, told: ['former@example.org'] }), kind: 'resolved' };
+    const over = { alert: alert({ isTold: true, resolvedAt: now, told: ['former@example.org'] }), kind: 'resolved' };
     const [written] = writeNotes([over as never], [], () => ['new@example.org']);
     expect(written!.recipient.address).toBe('former@example.org');
   });

@@ -37,9 +37,9 @@ export function dueNow<Known extends StoredAlert>(
   if (ago(lastNoteAt) < groupSeconds * 1000) return [];
   const repeatMs = repeatAfterHours === null ? Infinity : repeatAfterHours * hourMs;
   return alerts.flatMap((alert): Due<Known>[] => {
-    if (alert.resolvedAt) return alert.isNoted ? [{ alert, kind: 'resolved' }] : [];
-    if (ago(alert.notedAt) < (alert.isNoted ? repeatMs : quietMs)) return [];
-    return [{ alert, kind: alert.isNoted ? 'still-open' : 'opened' }];
+    if (alert.resolvedAt) return alert.isTold ? [{ alert, kind: 'resolved' }] : [];
+    if (ago(alert.lastToldAt) < (alert.isTold ? repeatMs : quietMs)) return [];
+    return [{ alert, kind: alert.isTold ? 'still-open' : 'opened' }];
   });
 }
 

@@ -9,7 +9,7 @@ import { OldestUnfinished } from '../ledger/oldest-unfinished.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { AlertChannels } from './alert-channels.js';
-import { forgetAlerts, markNoted, openAlerts, readCurrent, resolveAlerts, updateAlerts } from './alert-rows.js';
+import { forgetAlerts, markTold, openAlerts, readCurrent, resolveAlerts, updateAlerts } from './alert-rows.js';
 import { readAlertRules } from './alert-rules-rows.js';
 import type { RuleName } from './alert-rules.js';
 import { keyOf, type Alert, type StoredAlert } from './alert.js';
@@ -119,11 +119,11 @@ export class AlertRounds {
       ...before.filter((alert) => alert.resolvedAt !== null || evaluated.isUnseen(alert)),
     ];
     const due = dueNow(current, rules, now, lastNoteAt);
-    const isNoted = await this.write(query, due, rules.tellsOwners);
+    const isTold = await this.write(query, due, rules.tellsOwners);
     await this.forget(query);
     const limits = limitsToTell(evaluated.leftOut, now.getTime(), round.memory.limitToldAt);
     const memory: Memory = { ...evaluated.memory, limitToldAt: limits.toldAt };
-    await query(endRound, { memory: JSON.stringify(memory), is_noted: isNoted });
+    await query(endRound, { memory: JSON.stringify(memory), is_noted: isTold });
     const full = limits.rules.map((rule) => ({ rule, ...evaluated.leftOut[rule]! }));
     return { opened, resolved, full };
   }
@@ -153,7 +153,7 @@ export class AlertRounds {
         const others = told.get(id) ?? [];
         told.set(id, operators.has(recipient.address) ? others : [...others, recipient.address]);
       }
-    await markNoted(
+    await markTold(
       query,
       due
         .filter(({ alert }) => told.has(alert.id))
