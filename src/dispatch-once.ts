@@ -24,7 +24,6 @@ import { warnOfNewer } from './infra/postgres/migrated-by-newer.js';
 import { Postgres } from './infra/postgres/postgres.js';
 import { connectionAdvice } from './infra/rabbitmq/connection-advice.js';
 import { DeliveryQueue, lanes } from './queue/delivery-queue.js';
-import { anyUndecided } from './ledger/end-sending.js';
 import { countHeld } from './ledger/measure.js';
 import { KeyRingRefused } from './secrets/key-ring.js';
 import { openSecrets } from './secrets/open-secrets.js';
@@ -60,8 +59,8 @@ class DispatchOnceModule {
 /** Between two looks at what is still in this process. */
 const betweenLooksMs = 20;
 /**
- * From one look to the next. Where no other process runs, as between the lines of cron, only its own heartbeat can show
- * that one that has not reported could have.
+ * From one look to the next. Only its own looks, and where no other process runs, as between the lines of cron, its own
+ * heartbeat, can show that a process that has not reported could have.
  */
 const untilDecidedMs = 500;
 /** Beyond the time that one call may take: its outcome is written to the ledger, and the next look comes after that. */
@@ -117,12 +116,16 @@ async function main(): Promise<void> {
       if (queue.process !== null) await emptied(queue, stopping.signal);
     };
     // Before: it may be time for them while it sends the others.
-    const areUndecided = await anyUndecided(postgres, 0);
+    const { sendingEnded } = dispatcher;
+    const areUndecided = await sendingEnded.anyUndecided();
     await handOutAll();
     for (const task of await app.get(Upkeep).once(stopping.signal)) failed.add(task);
     // Last: a run that may take less long would do nothing but wait.
     if (areUndecided) {
-      while (!stopping.signal.aborted && (await anyUndecided(postgres, 0))) await pause(untilDecidedMs);
+      while (!stopping.signal.aborted && (await sendingEnded.anyUndecided())) {
+        recovered += await dispatcher.apply(sendingEnded, stopping.signal);
+        await pause(untilDecidedMs);
+      }
       if (!stopping.signal.aborted) await handOutAll();
     }
     if (failed.size > 0) process.exitCode = 1;

@@ -9,6 +9,7 @@ import { OperationalEvents } from '../operational-events/operational-events.serv
 import { QueuePosition } from '../queue/queue-position.service.js';
 import { onceEach } from './once-each.js';
 import { passAllTurnsLeft, recoveryRules, type RecoveryRule } from './recovery-rules.js';
+import { SendingEnded } from './sending-ended.js';
 import { SinceLastLook, type Looked } from '../ledger/since-last-look.js';
 
 /**
@@ -44,6 +45,8 @@ export interface Recovered {
 export class Dispatcher {
   private readonly logger = new Logger(Dispatcher.name);
   readonly rules: readonly RecoveryRule[];
+  /** One of them. */
+  readonly sendingEnded: SendingEnded;
   private readonly due: SinceLastLook;
   private readonly notInLine: SinceLastLook;
   private readonly ledgerNow: () => number;
@@ -57,7 +60,8 @@ export class Dispatcher {
     clock: Clock,
   ) {
     this.ledgerNow = () => heartbeat.ledgerNow();
-    this.rules = recoveryRules(postgres, position, events, this.ledgerNow, clock);
+    this.sendingEnded = new SendingEnded(postgres, events, this.ledgerNow, clock);
+    this.rules = recoveryRules(postgres, position, events, this.sendingEnded, this.ledgerNow, clock);
     this.due = new SinceLastLook(this.ledgerNow, everythingEveryMs);
     this.notInLine = new SinceLastLook(this.ledgerNow, everythingEveryMs);
   }

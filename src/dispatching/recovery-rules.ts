@@ -9,7 +9,6 @@ import {
   type NotedEnding,
 } from '../ledger/end-of-subscription.js';
 import { forgetOrderEnding, freeLine, readOrderEndings } from '../ledger/end-of-order.js';
-import { anyUndecided, endSending, sendingEnded } from '../ledger/end-sending.js';
 import { freeHeldExpired } from '../ledger/free-held.js';
 import { freeAfterLease } from '../ledger/free-after-lease.js';
 import { freeOfDeadProcesses } from '../ledger/free-of-dead-processes.js';
@@ -19,6 +18,7 @@ import type { OperationalEvents } from '../operational-events/operational-events
 import { readQueueCreation } from '../queue/progress-reports.js';
 import type { QueuePosition } from '../queue/queue-position.service.js';
 import { doNoted, inBatches, inPacedBatches } from './in-batches.js';
+import type { SendingEnded } from './sending-ended.js';
 import { SinceLastLook, type Looked } from '../ledger/since-last-look.js';
 
 /** From the end of a delivery to its worker's passing its turn on. The end itself may have come from elsewhere. */
@@ -46,21 +46,16 @@ export function recoveryRules(
   postgres: Postgres,
   position: QueuePosition,
   events: OperationalEvents,
+  sending: SendingEnded,
   ledgerNow: () => number,
   clock: Clock,
 ): RecoveryRule[] {
-  /** Up to the moment of the look, unless that leaves some for a later one. */
-  const sinceLastLook = (
-    find: (sinceMs: number, limit: number) => Promise<number>,
-    leavesAny?: (sinceMs: number) => Promise<boolean>,
-  ) => {
+  const sinceLastLook = (find: (sinceMs: number, limit: number) => Promise<number>) => {
     const looks = new SinceLastLook(ledgerNow);
     return async (stopping: AbortSignal) => {
       const { count } = await looks.look(async (sinceMs, nowMs) => {
-        // Asked for before: afterwards it might be time for what was left.
-        const areLeft = await leavesAny?.(sinceMs);
         const found = await inBatches((limit) => find(sinceMs, limit), stopping);
-        return areLeft ? { count: found, upToMs: undefined } : unlessFound(found, nowMs);
+        return unlessFound(found, nowMs);
       });
       return count;
     };
@@ -77,19 +72,7 @@ export function recoveryRules(
       name: 'lease-ended',
       run: sinceLastLook((sinceMs, limit) => freeAfterLease(postgres, sinceMs, limit)),
     },
-    {
-      // At most once: the process that claimed it died, or did not report in time. It becomes unknown, and is not sent
-      // again.
-      name: 'sending-ended',
-      run: sinceLastLook(
-        async (sinceMs, limit) => {
-          const ended = await endSending(postgres, sinceMs, limit);
-          events.reportDead(ended.map((key) => ({ ...key, state: 'unknown', reason: sendingEnded })));
-          return ended.length;
-        },
-        (sinceMs) => anyUndecided(postgres, sinceMs),
-      ),
-    },
+    { name: sending.name, run: (stopping) => sending.run(stopping) },
     {
       // A subscription was deleted or disabled; the transaction that did so left its deliveries to this rule.
       name: 'subscription-ended',

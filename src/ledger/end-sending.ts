@@ -11,13 +11,15 @@ export const sendingEnded = 'the worker ended, or could not report, after it had
  * Within that time of an outage, or of a jump of Postgres' clock, the workers that live have reported the calls that
  * ended meanwhile: a statement may have to reach its time limit first, and is repeated after two seconds at most.
  */
-const haveReported = anySteadyFor('$report_ms');
+const haveReported = `$could_report::boolean AND ${anySteadyFor('$report_ms')}`;
 /** With the 15 s of DATABASE_TIMEOUT that are the default, and with less: a worker may have another one. */
 const leastReportMs = 20_000;
 /** The pause, and the report itself. */
 const afterAnswerMs = 4000;
 
-const reportMs = ({ longestAnswerMs }: Postgres): number => Math.max(leastReportMs, longestAnswerMs + afterAnswerMs);
+/** For so long a worker may have to report, before the time of its claim counts. */
+export const reportMs = ({ longestAnswerMs }: Postgres): number =>
+  Math.max(leastReportMs, longestAnswerMs + afterAnswerMs);
 
 /** Of claimed deliveries, those whose time is over after that moment. */
 const claimedUntil = `state = 'sending' AND next_at >= to_timestamp($since_ms::float8 / 1000)`;
@@ -40,17 +42,25 @@ export const endItems = statement(
  * Ends at-most-once deliveries that were claimed, and whose process died or did not report in time, although it could:
  * it will never be known whether they arrived, so they are not sent again.
  * @param sinceMs milliseconds since 1970, by Postgres' clock: of claims that end after that
+ * @param couldReport whether this process has found that others could write to the table, for as long as a report may
+ *   take; otherwise only those of dead processes end
  * @returns which
  */
-export async function endSending(postgres: Postgres, sinceMs: number, limit: number): Promise<DeliveryKey[]> {
-  const rows = await postgres.query<KeyRow>(endItems, { since_ms: sinceMs, report_ms: reportMs(postgres), limit });
+export async function endSending(
+  postgres: Postgres,
+  sinceMs: number,
+  limit: number,
+  couldReport: boolean,
+): Promise<DeliveryKey[]> {
+  const values = { since_ms: sinceMs, could_report: couldReport, report_ms: reportMs(postgres), limit };
+  const rows = await postgres.query<KeyRow>(endItems, values);
   unknownCounted.inc(rows.length);
   return rows.map(keyOf);
 }
 
 export const findUndecided = statement(
   'sending-undecided',
-  `SELECT NOT ${haveReported} AND EXISTS (
+  `SELECT NOT (${haveReported}) AND EXISTS (
      SELECT FROM delivery WHERE ${claimedUntil} AND next_at <= now() AND process <> ALL (${deadProcesses})
    ) AS is_any`,
 );
@@ -58,10 +68,12 @@ export const findUndecided = statement(
 /**
  * Whether the time of claimed deliveries is over, while their processes may live and not have been able to report.
  * @param sinceMs as above
+ * @param couldReport as above
  */
-export async function anyUndecided(postgres: Postgres, sinceMs: number): Promise<boolean> {
+export async function anyUndecided(postgres: Postgres, sinceMs: number, couldReport: boolean): Promise<boolean> {
   const [row] = await postgres.query<{ is_any: boolean }>(findUndecided, {
     since_ms: sinceMs,
+    could_report: couldReport,
     report_ms: reportMs(postgres),
   });
   return row!.is_any;

@@ -3,17 +3,20 @@ import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { recoveryRules } from '../../src/dispatching/recovery-rules.js';
+import { SendingEnded } from '../../src/dispatching/sending-ended.js';
 import { systemClock } from '../../src/infra/clock.js';
 import { noteEndings, subscriptionDisabled, type Ending } from '../../src/ledger/end-of-subscription.js';
 import { sendingEnded } from '../../src/ledger/end-sending.js';
 import type { OperationalEvent } from '../../src/operational-events/operational-events.service.js';
 import type { QueuePosition } from '../../src/queue/queue-position.service.js';
 import { attemptNumber, delivered, ended, retried, TestLedger } from '../support/ledger.js';
+import { LookClock, lookForLong } from '../support/look-for-long.js';
 import { real, type PreparedStack } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
 
-const hourMs = 3_600_000;
+/** The time of a claim is over then, by five seconds. */
+const overMs = 30_000;
 const running = new AbortController().signal;
 
 describe('dead letters', () => {
@@ -35,8 +38,12 @@ describe('dead letters', () => {
     await prepared.release();
   });
 
-  async function apply(name: string, stopping = running): Promise<number> {
-    const rules = recoveryRules(test.postgres, {} as QueuePosition, test.events, Date.now, systemClock);
+  async function apply(
+    name: string,
+    stopping = running,
+    sending = new SendingEnded(test.postgres, test.events, Date.now, systemClock),
+  ): Promise<number> {
+    const rules = recoveryRules(test.postgres, {} as QueuePosition, test.events, sending, Date.now, systemClock);
     return rules.find((rule) => rule.name === name)!.run(stopping);
   }
 
@@ -136,11 +143,14 @@ describe('dead letters', () => {
   });
 
   it('are reported when a rule made them, because their worker did not say what came of the call', async () => {
+    const clock = new LookClock();
+    const sending = new SendingEnded(test.postgres, test.events, Date.now, clock);
+    await lookForLong(sending, clock);
     const [delivery] = await test.accept();
     await test.claims.claim(delivery!, 10_000);
-    await test.age([delivery!], hourMs);
+    await test.age([delivery!], overMs);
     await (await test.startProcess()).witness();
-    await apply('sending-ended');
+    await apply('sending-ended', running, sending);
     expect(reported).toEqual([
       { ...dead(delivery!.subscriptionId, 'unknown', sendingEnded, 1), notificationId: delivery!.notificationId },
     ]);

@@ -27,6 +27,7 @@ import { QueuePosition } from '../../src/queue/queue-position.service.js';
 import { createQueuePrefix, type TestQueues } from '../support/amqp.js';
 import { eventually } from '../support/eventually.js';
 import { delivered, retried, TestLedger } from '../support/ledger.js';
+import { LookClock, lookForLong } from '../support/look-for-long.js';
 import { embedded, real, type PreparedStack } from '../support/stacks.js';
 import { insertDeliveries } from '../support/insert-deliveries.js';
 
@@ -42,6 +43,7 @@ class TestProcess {
   readonly taken: Taken[] = [];
   readonly dispatcher: Dispatcher;
   readonly enqueuer: Enqueuer;
+  private readonly clock = Object.assign(new LookClock(), { pause: (ms: number) => quickClock.pause(ms) });
   private constructor(
     readonly test: TestLedger,
     readonly queue: DeliveryQueue,
@@ -54,8 +56,12 @@ class TestProcess {
       position,
       new OperationalEvents(),
       test.heartbeat,
-      quickClock,
+      this.clock,
     );
+  }
+
+  lookForLong(): Promise<void> {
+    return lookForLong(this.dispatcher.sendingEnded, this.clock);
   }
 
   handOutDue(onProgress?: (handedOut: number) => unknown): Promise<number> {
@@ -427,6 +433,7 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
   });
 
   it('ends every rule with many deliveries when it is told to stop, and leaves the rest to the next round', async () => {
+    await process.lookForLong();
     const backlogs: Record<string, () => Promise<void>> = {
       'process-died': async () => {
         const dead = await test.startProcess();
@@ -495,6 +502,7 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     await test.claims.claim(claimed!, 10_000);
     await test.age([claimed!], hourMs);
     await test.sql('UPDATE process SET steady_since = now()'); // all have just reached Postgres again
+    await process.lookForLong();
     expect(await process.recover()).toBe(0);
     expect(await test.state(claimed!)).toBe('sending');
     await (await test.startProcess()).witness();

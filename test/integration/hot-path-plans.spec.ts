@@ -201,7 +201,7 @@ describe('a statement about deliveries', () => {
           `Index Only Scan delivery_queued (${since('queued_at')} AND (queued_at < (now() - ($2 * '00:00:00.001'::interval))))`,
         ],
         'end-sending': [`Index Scan delivery_sending ${since('next_at')}`, byKey('ended')],
-        'sending-undecided': [`Index Scan delivery_sending (${since('next_at', 2)} AND (next_at <= now()))`],
+        'sending-undecided': [`Index Scan delivery_sending (${since('next_at', 3)} AND (next_at <= now()))`],
         'find-turns-left': [
           `Index Scan delivery_turn_left (${since('ended_at')} AND (ended_at <= (now() - ($2 * '00:00:00.001'::interval))))`,
         ],

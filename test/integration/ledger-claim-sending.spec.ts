@@ -156,10 +156,10 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
   it('becomes unknown when its time is over, and delivered if a success is told all the same', async () => {
     const delivery = await accept();
     await claim(delivery);
-    expect(await endSending(test.postgres, 0, 100)).toEqual([]);
+    expect(await endSending(test.postgres, 0, 100, true)).toEqual([]);
     await test.age([delivery], 3_600_000);
     const { notificationId, subscriptionId } = delivery;
-    expect(await endSending(test.postgres, 0, 100)).toEqual([{ notificationId, subscriptionId }]);
+    expect(await endSending(test.postgres, 0, 100, true)).toEqual([{ notificationId, subscriptionId }]);
     expect(await test.row(delivery)).toMatchObject({
       state: 'unknown',
       process: null,
@@ -178,15 +178,15 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     await test.age([reported, neverReported], 60_000);
     const steadyFor = (interval: string) =>
       test.sql('UPDATE process SET steady_since = now() - $1::interval', [interval]);
-    const isUndecided = () => anyUndecided(test.postgres, 0);
+    const isUndecided = () => anyUndecided(test.postgres, 0, true);
     await steadyFor('0'); // it has just reached Postgres again
-    expect([await endSending(test.postgres, 0, 100), await isUndecided()]).toEqual([[], true]);
+    expect([await endSending(test.postgres, 0, 100, true), await isUndecided()]).toEqual([[], true]);
     await steadyFor('10 s');
-    expect([await endSending(test.postgres, 0, 100), await isUndecided()]).toEqual([[], true]);
+    expect([await endSending(test.postgres, 0, 100, true), await isUndecided()]).toEqual([[], true]);
     await test.settlements.settle({ ...retried(reported, 0), from: 'sending' as const });
     expect(await test.state(reported)).toBe('waiting');
     await steadyFor('1 minute');
-    expect([await isUndecided(), await endSending(test.postgres, 0, 100)]).toMatchObject([
+    expect([await isUndecided(), await endSending(test.postgres, 0, 100, true)]).toMatchObject([
       false,
       [{ notificationId: neverReported.notificationId }],
     ]);
@@ -200,9 +200,9 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     const steadyFor = (interval: string) =>
       test.sql('UPDATE process SET steady_since = now() - $1::interval', [interval]);
     await steadyFor('1 minute');
-    expect([await endSending(patient, 0, 100), await anyUndecided(patient, 0)]).toEqual([[], true]);
+    expect([await endSending(patient, 0, 100, true), await anyUndecided(patient, 0, true)]).toEqual([[], true]);
     await steadyFor('1 hour');
-    expect([await anyUndecided(patient, 0), await endSending(patient, 0, 100)]).toMatchObject([
+    expect([await anyUndecided(patient, 0, true), await endSending(patient, 0, 100, true)]).toMatchObject([
       false,
       [{ notificationId: claimed.notificationId }],
     ]);
@@ -212,10 +212,10 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     const [hasty, patient] = [await accept(), await accept()];
     await Promise.all([test.claims.claim(hasty, 1000), test.claims.claim(patient, 300_000)]);
     await test.age([hasty, patient], 60_000);
-    expect(await endSending(test.postgres, 0, 100)).toHaveLength(1);
+    expect(await endSending(test.postgres, 0, 100, true)).toHaveLength(1);
     expect([await test.state(hasty), await test.state(patient)]).toEqual(['unknown', 'sending']);
     await test.age([patient], 300_000);
-    expect(await endSending(test.postgres, 0, 100)).toHaveLength(1);
+    expect(await endSending(test.postgres, 0, 100, true)).toHaveLength(1);
   });
 
   it('is counted as unknown once, by the dispatcher or by its process', async () => {
@@ -223,7 +223,7 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     const late = await accept();
     await claim(late);
     await test.age([late], 3_600_000);
-    await endSending(test.postgres, 0, 100);
+    await endSending(test.postgres, 0, 100, true);
     await test.settlements.settle({ ...late, state: 'unknown', attempt: attemptNumber(1), from: 'sending' as const });
     expect(await unknown()).toBe(before + 1);
     const reported = await accept();
@@ -242,9 +242,9 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     await claim(delivery);
     await live('-1 ms');
     // As after an outage of Postgres: nobody could show signs of life.
-    expect(await endSending(test.postgres, 0, 100)).toEqual([]);
+    expect(await endSending(test.postgres, 0, 100, true)).toEqual([]);
     await (await test.startProcess()).witness();
-    expect(await endSending(test.postgres, 0, 100)).toHaveLength(1);
+    expect(await endSending(test.postgres, 0, 100, true)).toHaveLength(1);
     expect(await test.state(delivery)).toBe('unknown');
   });
 
@@ -252,7 +252,7 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
     const delivery = await accept();
     await claim(delivery);
     await test.age([delivery], 3_600_000);
-    await endSending(test.postgres, 0, 100);
+    await endSending(test.postgres, 0, 100, true);
     expect(await retryNow(test.postgres, delivery)).toBe('retried');
     const { deliveries } = await handOutDue(test.postgres, 10, null);
     expect(deliveries).toMatchObject([{ replays: 1, failures: 0 }]);

@@ -292,7 +292,7 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
         await test.claims.claim(delivery, 1000);
         await test.age([delivery], hourMs);
         await (await test.startProcess()).witness();
-        await endSending(test.postgres, 0, 10);
+        await endSending(test.postgres, 0, 10, true);
       },
     ],
   ];

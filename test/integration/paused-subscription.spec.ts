@@ -5,6 +5,7 @@ import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { readSettings } from '../../src/config/settings.js';
 import { recoveryRules } from '../../src/dispatching/recovery-rules.js';
+import { SendingEnded } from '../../src/dispatching/sending-ended.js';
 import { systemClock } from '../../src/infra/clock.js';
 import { ConflictProblem, NotFoundProblem } from '../../src/infra/http/problem.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
@@ -93,7 +94,8 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
   }
 
   function apply(name: string): Promise<number> {
-    const rules = recoveryRules(postgres, undefined as never, reporting, Date.now, systemClock);
+    const sending = new SendingEnded(postgres, reporting, Date.now, systemClock);
+    const rules = recoveryRules(postgres, undefined as never, reporting, sending, Date.now, systemClock);
     return rules.find((rule) => rule.name === name)!.run(running);
   }
 

@@ -271,8 +271,8 @@ describe('with much in every state, the cost of a statement is that of its own w
     [handOutDueItems, { since_ms: 0, limit: 512, process: null }],
     [freeOfDeadProcesses, { limit: 1000 }],
     [freeAfterLease, { since_ms: 0, limit: 1000 }],
-    [endSending, { since_ms: 0, report_ms: 20_000, limit: 1000 }],
-    [findUndecided, { since_ms: 0, report_ms: 20_000 }],
+    [endSending, { could_report: 'true', since_ms: 0, report_ms: 20_000, limit: 1000 }],
+    [findUndecided, { could_report: 'true', since_ms: 0, report_ms: 20_000 }],
     [freeQueuedBefore, { since_ms: 0, before_ms: Date.now() - dayMs, limit: 1000 }],
     [findQueued, { since_ms: 0, ms: dayMs }],
     [endOfSubscription, { subscription: ending, version: 1, limit: 1000 }],
@@ -738,8 +738,8 @@ describe('with much in every state, the cost of a statement is that of its own w
       const [lookedUpTo, upTo] = [30 * minuteMs, 25 * minuteMs];
       const looks: [Statement, Values][] = [
         [freeAfterLease, { limit: 1000 }],
-        [endSending, { report_ms: 20_000, limit: 1000 }],
-        [findUndecided, { report_ms: 20_000 }],
+        [endSending, { could_report: 'true', report_ms: 20_000, limit: 1000 }],
+        [findUndecided, { could_report: 'true', report_ms: 20_000 }],
         [findQueued, { ms: upTo }],
         [freeQueuedBefore, { before_ms: Date.now() - upTo, limit: 1000 }],
         [findLeftItems, { for_ms: upTo, limit: 1000 }],
