@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { AlertChannels } from '../../src/alerts/alert-channels.js';
 import type { StoredAlert } from '../../src/alerts/alert.js';
 import { insertNotes, tellAnew } from '../../src/alerts/note-rows.js';
@@ -167,5 +169,40 @@ describe('notes of alerts', () => {
       await test.sql(`UPDATE alert_note SET created_at = now() - interval '1 hour'`);
       expect(await untold([{ channel: 'mail', address: 'ops@example.org' }])).toBe(count);
     });
+  });
+
+  it('lose of an alert that the version before does not know that alone, by the statements of the page', async () => {
+    const page = readFileSync(join(import.meta.dirname, '../../docs/running.md'), 'utf8');
+    const [statements] = /BEGIN;[^`]*'calls-not-made'[^`]*COMMIT;/.exec(page)!;
+    const insert = (rule: string, details: object) =>
+      test.sql<StoredAlert>(
+        `INSERT INTO alert (rule, subject, since, details, is_noted, noted_at) VALUES ($1, 'of ' || $1, now(), $2, true, now())
+         RETURNING id, rule, subject, since, opened_at AS "openedAt", resolved_at AS "resolvedAt", details, told`,
+        [rule, details],
+      );
+    const [late] = await insert('oldest-due', { state: 'queued' });
+    const [notMade] = await insert('calls-not-made', { count: 1 });
+    const [role] = await insert('role-missing', { role: 'worker' });
+    const webhook: Recipient = { channel: 'webhook', address: '' };
+    const told = async (...alerts: StoredAlert[]): Promise<string> => {
+      const due = alerts.map((alert) => ({ alert, kind: 'opened' as const }));
+      const [note] = writeNotes(due, [webhook], () => []);
+      const id = randomUUID();
+      await test.postgres.transaction((query) => insertNotes(query, [{ ...webhook, id, content: note!.content }]));
+      return id;
+    };
+    await told(notMade!); // the next one is sent after it
+    const mixed = await told(late!, notMade!, role!);
+    await test.sql(statements);
+    expect(await test.sql('SELECT rule FROM alert ORDER BY id')).toEqual([
+      { rule: 'oldest-due' },
+      { rule: 'role-missing' },
+    ]);
+    expect(
+      await test.sql(
+        `SELECT id, jsonb_path_query_array(content, '$.news[*].rule') AS rules, content -> 'audience' AS audience FROM alert_note`,
+      ),
+    ).toEqual([{ id: mixed, rules: ['oldest-due', 'role-missing'], audience: 'operator' }]);
+    expect([await sendAll(), tried]).toEqual([1, [mixed]]);
   });
 });
