@@ -1,7 +1,7 @@
 import { AuditLog } from '../audit/audit-log.js';
 import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
-import { withDefaults, type AlertRules, type AlertRulesInput } from './alert-rules.js';
+import { defaultAlertRules, withDefaults, type AlertRules, type AlertRulesInput } from './alert-rules.js';
 
 const readStored = statement('alert-rules-read', 'SELECT rules FROM alert_rules');
 // Locks the row, which a SELECT could not where there is none yet: of two changes the second sees the first.
@@ -11,15 +11,22 @@ const lockStored = statement(
    ON CONFLICT (singleton) DO UPDATE SET rules = alert_rules.rules
    RETURNING rules`,
 );
-const writeStored = statement('alert-rules-write', 'UPDATE alert_rules SET rules = $rules');
+// Rules of a newer version, whose processes run beside this one or did so before, stay as they are.
+const writeStored = statement('alert-rules-write', 'UPDATE alert_rules SET rules = rules || $rules');
 
 interface Row {
   rules: AlertRulesInput;
 }
 
+const isKnown = ([name]: [string, unknown]): boolean => name in defaultAlertRules;
+
+/** Without those of a newer version: whoever gives back what was shown would be refused for them. */
+const fromStored = (rules: AlertRulesInput): AlertRules =>
+  withDefaults(Object.fromEntries(Object.entries(rules).filter(isKnown)));
+
 export async function readAlertRules(query: Query): Promise<AlertRules> {
   const [row] = await query<Row>(readStored);
-  return withDefaults(row?.rules ?? {});
+  return fromStored(row?.rules ?? {});
 }
 
 /**
@@ -28,7 +35,7 @@ export async function readAlertRules(query: Query): Promise<AlertRules> {
  */
 export async function changeAlertRules(query: Query, change: (before: AlertRules) => AlertRules): Promise<AlertRules> {
   const [row] = await query<Row>(lockStored);
-  const before = withDefaults(row!.rules);
+  const before = fromStored(row!.rules);
   const rules = change(before);
   await query(writeStored, { rules: JSON.stringify(rules) });
   const noted = { before: { ...before }, after: { ...rules } };

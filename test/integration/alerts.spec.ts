@@ -938,6 +938,18 @@ describe('alerts', () => {
       ]);
     });
 
+    it('have rules of a newer version that a change by this one leaves as they are, and does not show', async () => {
+      await admin.put('/admin/v1/alert-rules', { groupSeconds: 30 });
+      await postgres.dataSource.query(`UPDATE alert_rules SET rules = rules || '{"ofNewer": {"afterSeconds": 7}}'`);
+      const { json: shown } = await admin.get('/admin/v1/alert-rules');
+      expect(shown).not.toHaveProperty('ofNewer');
+      expect((await admin.put('/admin/v1/alert-rules', { ...shown, groupSeconds: 40 })).status).toBe(200);
+      expect(await postgres.dataSource.query('SELECT rules FROM alert_rules')).toMatchObject([
+        { rules: { ofNewer: { afterSeconds: 7 }, groupSeconds: 40 } },
+      ]);
+      await postgres.dataSource.query(`UPDATE alert_rules SET rules = rules - 'ofNewer'`);
+    });
+
     it('are listed page by page, newest first, by state and rule', async () => {
       await die(await Promise.all(Array.from({ length: 3 }, () => subscription())));
       await roundAndSend();
