@@ -1,5 +1,4 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Tally } from '../activity/tally.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import { HoldRule } from '../endpoints/hold-rule.service.js';
@@ -13,9 +12,7 @@ import type { Acceptance, Accepted, Decision } from '../ledger/acceptance.js';
 import { findByKeyOrWait } from '../ledger/find-by-key.js';
 import type { HeldReason } from '../ledger/delivery.js';
 import type { Deadline } from '../ledger/may-write.js';
-import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
-import { LiveEvents } from '../live-events/live-events.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { HandOver, type Way } from '../queue/hand-over.service.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
@@ -23,8 +20,8 @@ import { deliveriesForNow } from './deliveries-for-now.js';
 import { inOrderOf } from './in-order.js';
 import { explainNotStored } from './not-stored.js';
 import { notificationIds } from './notification-ids.js';
+import { PublicationReporter } from './publication-reporter.service.js';
 import type { Publication, Published, RequestedPublication } from './publication.js';
-import { publicationsCounted } from './publishing.counters.js';
 import { publishingLimits, type PublishingLimits } from './publishing-limits.js';
 
 /** A publication under the id that its notification gets. */
@@ -75,9 +72,7 @@ export class PublishService {
     private readonly partitions: PartitionKeeper,
     private readonly handOver: HandOver,
     private readonly heartbeat: Heartbeat,
-    private readonly events: OperationalEvents,
-    private readonly liveEvents: LiveEvents,
-    private readonly tally: Tally,
+    private readonly reporter: PublicationReporter,
     { settings }: Config,
   ) {
     this.newId = notificationIds(() => heartbeat.ledgerNow());
@@ -225,68 +220,29 @@ export class PublishService {
     else way.giveUp();
   }
 
-  /** As one, however many subscriptions would have got it. */
-  private reportExpired({ id, subscriptionIds }: Accepted): void {
-    const count = subscriptionIds.length;
-    if (count === 0) return;
-    const subscriptionId = count === 1 ? subscriptionIds[0]! : null;
-    const reason = 'its notification was too old when it was accepted';
-    this.events.report({ event: 'delivery.dead', notificationId: id, subscriptionId, state: 'expired', reason, count });
-    if (count > 1) this.tally.gaveUpTogether(subscriptionIds);
-  }
-
-  /** Counts and logs what became of a publication. */
+  /** Tells of a publication, and what to answer. */
   private conclude(item: WithId, accepted: Accepted, decision: Decision): Published | Undecided {
-    const { id, channel, publisher, terms, trace } = item;
-    const ids = trace.span?.logFields; // nearly always none
     switch (decision.kind) {
       case 'undecided':
         return decision;
       case 'accepted': {
-        const result = decision.handedTo === 'nobody' ? 'expired' : 'accepted';
-        const deliveries = accepted.subscriptionIds.length;
-        publicationsCounted.inc({ channel, result });
-        this.tally.accepted(channel, publisher);
-        const name = result === 'expired' ? 'notification.expired' : 'notification.accepted';
-        const event = { event: name, notificationId: id, channel, publisher, deliveries } as const;
-        this.logger.log(ids ? { ...event, ...ids } : event);
-        if (this.liveEvents.isOn) this.liveEvents.report(event);
-        if (result === 'expired') this.reportExpired(accepted);
-        return { kind: 'accepted', id, deliveries, isTooOld: result === 'expired' };
+        const isTooOld = decision.handedTo === 'nobody';
+        this.reporter.accepted(item, accepted, isTooOld);
+        return { kind: 'accepted', id: item.id, deliveries: accepted.subscriptionIds.length, isTooOld };
       }
-      case 'duplicate': {
-        const { notificationId } = decision;
-        publicationsCounted.inc({ channel, result: 'duplicate' });
-        this.tally.duplicate(channel, publisher);
-        this.logger.log({ event: 'notification.duplicate', duplicateOf: notificationId, channel, publisher, ...ids });
-        // By the first one's id, as the answer to its publisher: under its own nothing is stored.
-        if (this.liveEvents.isOn)
-          this.liveEvents.report({
-            event: 'notification.duplicate',
-            notificationId,
-            channel,
-            publisher,
-            deliveries: 0,
-          });
-        return { kind: 'duplicate', id: notificationId };
-      }
-      case 'repeated': {
-        // Not counted here: where a PUT with other content replaces it, ReplaceScheduledService counts that.
-        if (decision.requestHash !== terms.request!.requestHash)
+      case 'duplicate':
+        this.reporter.duplicate(item, decision.notificationId);
+        return { kind: 'duplicate', id: decision.notificationId };
+      case 'repeated':
+        // Not told: where a PUT with other content replaces it, ReplaceScheduledService tells of that.
+        if (decision.requestHash !== item.terms.request!.requestHash)
           return { kind: 'mismatch', id: decision.notificationId };
         return this.concludeRepeated(item, decision.notificationId, decision.isDuplicate);
-      }
     }
   }
 
-  private concludeRepeated(
-    { channel, publisher, trace }: Publication,
-    notificationId: string,
-    isDuplicate: boolean,
-  ): Replayed {
-    publicationsCounted.inc({ channel, result: 'replayed' });
-    const ids = trace.span?.logFields;
-    this.logger.log({ event: 'notification.replayed', notificationId, channel, publisher, ...ids });
-    return { kind: 'replayed', id: notificationId, isDuplicate };
+  private concludeRepeated(publication: Publication, id: string, isDuplicate: boolean): Replayed {
+    this.reporter.replayed(publication, id);
+    return { kind: 'replayed', id, isDuplicate };
   }
 }

@@ -1,14 +1,12 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Tally } from '../activity/tally.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { replaceScheduled, type Replaced } from '../ledger/replace-scheduled.js';
-import { LiveEvents } from '../live-events/live-events.service.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { inOrderOf } from './in-order.js';
 import { explainNotStored } from './not-stored.js';
+import { PublicationReporter } from './publication-reporter.service.js';
 import type { RequestedPublication } from './publication.js';
-import { publicationsCounted } from './publishing.counters.js';
 
 /** Puts other content under the key of a notification that is scheduled. */
 @Injectable()
@@ -19,8 +17,7 @@ export class ReplaceScheduledService {
     private readonly catalogue: Catalogue,
     private readonly subscriptions: SubscriptionDirectory,
     private readonly postgres: Postgres,
-    private readonly liveEvents: LiveEvents,
-    private readonly tally: Tally,
+    private readonly reporter: PublicationReporter,
   ) {}
 
   /**
@@ -31,21 +28,11 @@ export class ReplaceScheduledService {
    * @throws {UnavailableProblem} when it could not be stored; the publisher should repeat
    */
   async replace(publication: RequestedPublication): Promise<Exclude<Replaced, { kind: 'outdated' }>> {
-    const { channel, publisher } = publication;
     try {
       const { replaced, deliveries } = await this.commit(publication);
-      if (replaced.kind === 'replaced') {
-        const { notificationId } = replaced;
-        publicationsCounted.inc({ channel, result: 'replaced' });
-        this.logger.log({ event: 'notification.replaced', notificationId, channel, publisher, deliveries });
-      } else if (replaced.kind === 'duplicate') {
-        const { notificationId: duplicateOf, withdrawnId: notificationId } = replaced;
-        publicationsCounted.inc({ channel, result: 'duplicate' });
-        this.tally.duplicate(channel, publisher);
-        const event = { event: 'notification.duplicate', channel, publisher } as const;
-        this.logger.log({ ...event, notificationId, duplicateOf });
-        if (this.liveEvents.isOn) this.liveEvents.report({ ...event, notificationId: duplicateOf, deliveries: 0 });
-      }
+      if (replaced.kind === 'replaced') this.reporter.replaced(publication, replaced.notificationId, deliveries);
+      else if (replaced.kind === 'duplicate')
+        this.reporter.duplicate(publication, replaced.notificationId, replaced.withdrawnId);
       return replaced;
     } catch (error) {
       const which = { key: publication.terms.request.key };

@@ -14,6 +14,7 @@ import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { timeOfId } from '../../src/ledger/partitions.js';
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import type { Publication, RequestedPublication, Terms } from '../../src/publishing/publication.js';
+import { PublicationReporter } from '../../src/publishing/publication-reporter.service.js';
 import { PublishService } from '../../src/publishing/publish.service.js';
 import type { Enqueuer } from '../../src/queue/enqueuer.service.js';
 import { HandOver } from '../../src/queue/hand-over.service.js';
@@ -102,9 +103,7 @@ describe('publishing', () => {
         partitions,
         handOver,
         heartbeat,
-        events,
-        noListeners,
-        tally,
+        new PublicationReporter(noListeners, events, tally),
         config,
       );
     publishing = publishingWith(test.heartbeat);

@@ -28,6 +28,7 @@ import { Settlements } from '../../src/ledger/settle.service.js';
 import { EndedSiblings } from '../../src/liveness/ended-siblings.service.js';
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
+import { PublicationReporter } from '../../src/publishing/publication-reporter.service.js';
 import { PublishService } from '../../src/publishing/publish.service.js';
 import type { Publication, Published } from '../../src/publishing/publication.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
@@ -162,9 +163,7 @@ export class ModelProcess {
       partitions,
       handOver,
       heartbeat,
-      events,
-      noListeners,
-      new Tally(),
+      new PublicationReporter(noListeners, events, new Tally()),
       config,
     );
     this.releaser = new Releaser(
