@@ -1,5 +1,6 @@
 import type { Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { advisoryLocks } from '../infra/postgres/advisory-locks.js';
 import {
   detach,
   tablesBeside,
@@ -19,9 +20,6 @@ const dayMs = 86_400_000;
 const daysAhead = 31;
 /** A clock of Postgres that is set back at the beginning of a month. */
 const daysBehind = 1;
-/** The numbers are arbitrary; they only have to be the same in every process. */
-const making = 727_275;
-const dropping = 727_276;
 
 /**
  * Makes the partitions of this month and the next one. Must have run before anything is changed. Any number of
@@ -32,7 +30,7 @@ export async function makeMonthsAhead(postgres: Postgres): Promise<void> {
   if ((await missingMonths(dataSource)).length === 0) return;
   await upkeep.transaction(async (manager) => {
     // Processes that start together wait for each other.
-    await manager.query(`SELECT pg_advisory_xact_lock(${making})`);
+    await manager.query(`SELECT pg_advisory_xact_lock(${advisoryLocks.makingMonths})`);
     // To attach one waits for nobody but a process that changes the partitions; there is a month to try again.
     await manager.query("SET LOCAL lock_timeout = '2s'");
     for (const month of await missingMonths(manager)) await manager.query(createMonth(month));
@@ -59,7 +57,7 @@ export async function dropExpiredMonths(
   logger: Logger,
   stopping: AbortSignal,
 ): Promise<void> {
-  await whileDropping(postgres, dropping, async (connection) => {
+  await whileDropping(postgres, advisoryLocks.droppingMonths, async (connection) => {
     let failure: unknown;
     for (const { month, stage, isExpired } of await monthsToLeave(connection, retentionDays)) {
       if (stopping.aborted) break;

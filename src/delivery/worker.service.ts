@@ -6,7 +6,7 @@ import type { HandedOut } from '../ledger/delivery.js';
 import { DeliveriesInHand } from '../ledger/keep-in-hand.service.js';
 import { BacklogPace } from '../queue/backlog-pace.service.js';
 import type { Chunk } from '../queue/chunk.js';
-import { DeliveryQueue, lanes, type Consumption, type Lane, type Taken } from '../queue/delivery-queue.js';
+import { DeliveryQueue, lanes, perLane, type Consumption, type Lane, type Taken } from '../queue/delivery-queue.js';
 import { HandOver } from '../queue/hand-over.service.js';
 import { QueueProgress } from '../queue/queue-progress.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
@@ -43,7 +43,7 @@ interface Arrival {
 }
 
 /** @throws {Stopping} */
-function leaveIfGivenBack({ givenBack }: Arrival): void {
+function throwIfGivenBack({ givenBack }: Arrival): void {
   if (givenBack?.aborted) throw new Stopping();
 }
 
@@ -60,11 +60,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
   /** Chunks that are being begun, and deliveries that have not ended. */
   private inHandNow = 0;
   /** Three quarters of what the queue hands over. */
-  private readonly unacknowledged = {
-    fresh: new Unacknowledged((prefetch.fresh * 3) / 4),
-    due: new Unacknowledged((prefetch.due * 3) / 4),
-    slow: new Unacknowledged((prefetch.slow * 3) / 4),
-  };
+  private readonly unacknowledged = perLane((lane) => new Unacknowledged((prefetch[lane] * 3) / 4));
 
   constructor(
     private readonly clock: Clock,
@@ -120,14 +116,14 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
    * queued.
    */
   private async take({ chunk, lane, isRedelivered }: Taken, givenBack: AbortSignal): Promise<void> {
-    const leave = lane === 'fresh' ? this.handOver.occupy(chunk) : undefined;
+    const freeMemory = lane === 'fresh' ? this.handOver.occupy(chunk) : undefined;
     const unsettled = new Set(chunk.deliveries);
     try {
       await this.beginAll(chunk, { lane, isRedelivered, givenBack }, unsettled, this.unacknowledged[lane]);
       // Where not even that can be written, the chunk goes back to the queue.
       await this.keep(unsettled, givenBack);
     } finally {
-      leave?.();
+      freeMemory?.();
     }
   }
 
@@ -172,11 +168,11 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
       this.trace(chunk, arrival.lane);
       signal.throwIfAborted();
       const load = async () => {
-        leaveIfGivenBack(arrival);
+        throwIfGivenBack(arrival);
         return this.loader.load(chunk, arrival.isRedelivered);
       };
       const loaded = await untilItWorks(load, this.clock, signal);
-      leaveIfGivenBack(arrival);
+      throwIfGivenBack(arrival);
       unsettled.clear();
       for (const delivery of loaded.deliveries) unsettled.add(delivery);
       await this.begin(loaded, arrival, (delivery) => unsettled.delete(delivery), unacknowledged);
@@ -200,11 +196,11 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     const { lane, isRedelivered } = arrival;
     return new Promise((resolve) => {
       let detaching: NodeJS.Timeout | undefined;
-      let leave: (() => void) | undefined;
+      let acknowledged: (() => void) | undefined;
       let isDetached = false;
       const detach = () => {
         isDetached = true;
-        leave?.();
+        acknowledged?.();
         resolve();
       };
       const isHandedOver = lane === 'handed-over';
@@ -218,7 +214,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
       );
       // Not sooner: more would come in the place of each chunk that has not begun, and nothing would bound them.
       const join = () => {
-        if (!isDetached) leave = unacknowledged?.add({ deliveries: deliveries.length, detach: resolve });
+        if (!isDetached) acknowledged = unacknowledged?.add({ deliveries: deliveries.length, detach: resolve });
       };
       if (waiting.length === 0) join();
       else void Promise.all(waiting).then(join);
@@ -239,7 +235,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     this.inHandNow++;
     try {
       if (start) await start;
-      leaveIfGivenBack(arrival);
+      throwIfGivenBack(arrival);
       surroundings.stopping.throwIfAborted();
       await this.deliverService.deliver(delivery, surroundings);
       onSettled(delivery);

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { Gauge } from 'prom-client';
 import { roles } from '../config/server-settings.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { leaveMeasured } from '../ledger/last-measured.js';
+import { recordMeasured } from '../ledger/last-measured.js';
 import { measureLedger, type Count } from '../ledger/measure.js';
 import { measureSize } from '../ledger/measure-size.js';
 import { measureTroubled } from '../ledger/measure-troubled.js';
@@ -89,7 +89,7 @@ export class Measurements {
     put(dueGauge, 'lane', 'slow', due.repeated, 'slow');
     oldestGauge.set({ state: 'due' }, oldestDueSeconds);
     oldestGauge.set({ state: 'queued' }, oldestQueuedSeconds);
-    await leaveMeasured(this.postgres, 'ledger', measured);
+    await recordMeasured(this.postgres, 'ledger', measured);
   }
 
   /** A lane is first in, first out: what is in it was handed over after the newest message that was taken. */
@@ -134,7 +134,7 @@ export class Measurements {
       unsentGauge.set({ subscription }, unsent);
       subscriptionDeadGauge.set({ subscription }, dead);
     }
-    await leaveMeasured(this.postgres, 'subscriptions', troubled);
+    await recordMeasured(this.postgres, 'subscriptions', troubled);
   }
 
   private async measureSize(): Promise<void> {
@@ -142,7 +142,7 @@ export class Measurements {
     ledgerBytesGauge.reset(); // days may have been dropped
     for (const [day, bytes] of bytesByDay) ledgerBytesGauge.set({ day }, bytes);
     const bytes = [...bytesByDay.values()].reduce((sum, ofDay) => sum + ofDay, 0);
-    await leaveMeasured(this.postgres, 'size', { bytes });
+    await recordMeasured(this.postgres, 'size', { bytes });
   }
 }
 

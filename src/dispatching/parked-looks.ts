@@ -1,7 +1,8 @@
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
 import type { NextLook } from '../ledger/planned-looks.js';
 
-interface Planned {
+/** The looks at subscriptions of one endpoint. */
+interface PlannedLooks {
   openedAt: number;
   /** When its next probe was due, as it seemed; the latest of what its looks were planned by. */
   probeAt: number;
@@ -14,7 +15,7 @@ interface Planned {
  * come when they were planned for.
  */
 export class ParkedLooks {
-  private readonly byAddress = new Map<string, Planned>();
+  private readonly byAddress = new Map<string, PlannedLooks>();
   private seen: ReadonlyMap<string, OpenEndpoint> | undefined;
 
   add({ address, openedAt, nextProbeAt }: OpenEndpoint, subscriptionId: string): void {

@@ -8,7 +8,7 @@ import { Clock } from '../infra/clock.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { claimLooks, endLooks, forgetHeldSubscriptions, type Look } from '../ledger/held-subscriptions.js';
 import { longestAskedMs } from '../ledger/open-endpoints.js';
-import { bringLooksForward, leaveLooks, type NextLook } from '../ledger/planned-looks.js';
+import { bringLooksForward, postponeLooks, type NextLook } from '../ledger/planned-looks.js';
 import { freeHeldTooLong, type HeldTooLong } from '../ledger/free-held.js';
 import { release, type ReleaseLimit } from '../ledger/release.js';
 import { firstWindow } from '../ledger/release-window.js';
@@ -245,7 +245,7 @@ export class Releaser {
       if (plan.kind === 'parked' || plan.kind === 'probe') this.parkedLooks.add(plan.endpoint, subscriptionId);
       if (plan.kind === 'parked') left.push({ subscriptionId, nextLookInMs: plan.nextLookInMs });
     }
-    if (left.length > 0) await leaveLooks(this.postgres, left, firstWindow);
+    if (left.length > 0) await postponeLooks(this.postgres, left, firstWindow);
   }
 
   /** @returns the subscriptions of which a delivery is to be released as a probe */

@@ -3,7 +3,7 @@ import type { OpenEndpoints } from './open-endpoints.service.js';
 import type { Rooms } from './rooms.js';
 
 /** Why an endpoint is to be open. */
-interface Opening {
+interface OpenReason {
   reason: string;
   failures: number;
   /** For which its receiver asked to be left alone; undefined: it did not. */
@@ -16,7 +16,7 @@ export class EndpointChanges {
   /** Those that are being opened or closed. */
   private readonly changing = new Set<string>();
   /** Of these, the ones whose receivers asked to be left alone meanwhile: for the longest of those times. */
-  private readonly askedMeanwhile = new Map<string, Opening & { askedMs: number }>();
+  private readonly askedMeanwhile = new Map<string, OpenReason & { askedMs: number }>();
   /** Closed by this process, and started slowly, before it was told that they are open no more. */
   private readonly startedAnew = new Set<string>();
 
@@ -25,10 +25,10 @@ export class EndpointChanges {
     private readonly rooms: Pick<Rooms, 'turnAway' | 'startSlowly'>,
   ) {}
 
-  open(address: string, opening: Opening): void {
-    const { reason, failures, askedMs } = opening;
+  open(address: string, why: OpenReason): void {
+    const { reason, failures, askedMs } = why;
     if (this.changing.has(address)) {
-      if (askedMs !== undefined) this.openAfterwards(address, { ...opening, askedMs });
+      if (askedMs !== undefined) this.openAfterwards(address, { ...why, askedMs });
       return;
     }
     this.change(address, async () => {
@@ -54,9 +54,9 @@ export class EndpointChanges {
   }
 
   /** Left out, it would be lost: the next call is the probe, which the receiver asked not to be sent so soon. */
-  private openAfterwards(address: string, opening: Opening & { askedMs: number }): void {
+  private openAfterwards(address: string, why: OpenReason & { askedMs: number }): void {
     const before = this.askedMeanwhile.get(address);
-    if (!before || before.askedMs < opening.askedMs) this.askedMeanwhile.set(address, opening);
+    if (!before || before.askedMs < why.askedMs) this.askedMeanwhile.set(address, why);
   }
 
   /** A change that cannot be written now is written after the next call that says the same. */
@@ -66,9 +66,9 @@ export class EndpointChanges {
       .catch((error: unknown) => this.logger.warn({ event: 'endpoint.change-failed', address, error }))
       .finally(() => {
         this.changing.delete(address);
-        const opening = this.askedMeanwhile.get(address);
+        const why = this.askedMeanwhile.get(address);
         this.askedMeanwhile.delete(address);
-        if (opening) this.open(address, opening);
+        if (why) this.open(address, why);
       });
   }
 }

@@ -18,7 +18,7 @@ export const subscriptionIds = z
   .meta({ type: 'string' })
   .describe(`UUIDs of subscriptions, separated by commas, ${mostIds} at most.`);
 
-type Place = Pick<ListedSubscription, 'createdAt' | 'id'>;
+type PagePosition = Pick<ListedSubscription, 'createdAt' | 'id'>;
 
 export const subscriptionListQuery = z.strictObject({
   state: z
@@ -87,9 +87,9 @@ function fits(
   return texts.some((each) => each.toLowerCase().includes(wanted));
 }
 
-const toCursor = ({ createdAt, id }: Place): string => Buffer.from(`${createdAt} ${id}`).toString('base64url');
+const toCursor = ({ createdAt, id }: PagePosition): string => Buffer.from(`${createdAt} ${id}`).toString('base64url');
 
-function fromCursor(cursor: string): Place | undefined {
+function fromCursor(cursor: string): PagePosition | undefined {
   const [, createdAt, id] =
     /^(\d{1,12}(?:\.\d{1,9})?) ([0-9a-f-]{36})$/.exec(Buffer.from(cursor, 'base64url').toString()) ?? [];
   return createdAt === undefined || id === undefined ? undefined : { createdAt: Number(createdAt), id };

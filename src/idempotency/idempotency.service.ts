@@ -2,7 +2,7 @@ import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } f
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { idempotencyCounted } from './idempotency.counters.js';
 import { IdempotencyStore, type LockAnswer } from './idempotency-store.js';
-import { HeldLocks, type Lock } from './lock.js';
+import { OwnLocks, type Lock } from './lock.js';
 
 export interface OperationOptions<Request> {
   /** Part of the key: `i9y:<name>:<id>`. */
@@ -61,14 +61,14 @@ let calls = 0;
 export class IdempotentOperation<Outcome, Request = void> {
   /** Tokens of callers that the store did not answer, by key: it may have given them the lock nevertheless. */
   private readonly unanswered = new Map<string, string>();
-  private readonly held: HeldLocks;
+  private readonly held: OwnLocks;
 
   constructor(
     private readonly store: IdempotencyStore,
     private readonly heartbeat: Heartbeat,
     private readonly options: OperationOptions<Request>,
   ) {
-    this.held = new HeldLocks(store, options.lockTtlMs);
+    this.held = new OwnLocks(store, options.lockTtlMs);
   }
 
   /**

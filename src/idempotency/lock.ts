@@ -17,7 +17,7 @@ const failures = {
 /**
  * The locks that this process holds, with one timer for all: nearly all are over long before they have to be extended.
  */
-export class HeldLocks {
+export class OwnLocks {
   private readonly locks = new Set<Lock>();
   private passing: NodeJS.Timeout | undefined;
 
@@ -54,7 +54,7 @@ export class Lock {
   private isOver = false;
 
   constructor(
-    private readonly held: HeldLocks,
+    private readonly held: OwnLocks,
     private readonly key: string,
     private readonly token: string,
   ) {}

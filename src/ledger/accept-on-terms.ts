@@ -248,7 +248,7 @@ function bySlash(pairs: readonly string[]): Map<string, Set<string>> {
  * ledger from saying why the others were refused. Those are undecided: to accept them again tells, or fails for them
  * alone.
  */
-export const decideOrLeave: typeof decideRefused = async (query, repeated, duplicates) => {
+export const decideOrUndecided: typeof decideRefused = async (query, repeated, duplicates) => {
   try {
     return await decideRefused(query, repeated, duplicates);
   } catch (error) {

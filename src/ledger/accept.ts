@@ -1,6 +1,6 @@
 import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { rowsOf, statement } from '../infra/postgres/statement.js';
-import { acceptOnTerms, decideOrLeave } from './accept-on-terms.js';
+import { acceptOnTerms, decideOrUndecided } from './accept-on-terms.js';
 import {
   acceptedColumns,
   bindDestination,
@@ -104,7 +104,7 @@ export async function accept(
         if (deadline.hasPassed()) throw new DeadlinePassed(); // the COMMIT must be under way before it, as well
         return acceptance;
       })
-    : acceptOnTerms(query, version, batch, destination, deadline, decideOrLeave));
+    : acceptOnTerms(query, version, batch, destination, deadline, decideOrUndecided));
   expiredCounted.inc(countExpired(batch, acceptance.decisions));
   return acceptance;
 }

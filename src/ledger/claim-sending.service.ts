@@ -8,6 +8,7 @@ import {
   generationsIn,
   handedOut,
   inHandBounds,
+  keyColumns,
   keyOf,
   nameOf,
   notificationIdOf,
@@ -30,8 +31,7 @@ interface Claim extends Delivery {
 }
 
 export const claims = rowsOf<Claim>('item', {
-  notification_id: ['uuid', (claim) => claim.notificationId],
-  subscription_id: ['uuid', (claim) => claim.subscriptionId],
+  ...keyColumns,
   generation: ['int', (claim) => claim.generation],
   limit_ms: ['float8', (claim) => claim.timeoutMs + slackMs],
 });
@@ -47,8 +47,7 @@ export const claimItems = perDay(
 );
 
 export const earlierCalls = rowsOf<Delivery>('item', {
-  notification_id: ['uuid', (delivery) => delivery.notificationId],
-  subscription_id: ['uuid', (delivery) => delivery.subscriptionId],
+  ...keyColumns,
   // An operator who sends it again accepts that a call of before arrived.
   number_before: ['int', (delivery) => delivery.attempts - delivery.failures],
 });

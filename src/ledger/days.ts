@@ -1,6 +1,6 @@
 import type { Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
-import { dayMs, dayOfPartition, partitionOf } from './partitions.js';
+import { dayMs, midnightOfPartition, partitionOf } from './partitions.js';
 
 /** Names of later ones would have more digits. No notification is of them. */
 const latestDay = Date.UTC(9999, 11, 31) / dayMs;
@@ -43,7 +43,7 @@ export async function readDays(
   });
   const awayOf = new Map<number, boolean[]>();
   for (const { name, is_away: isAway } of rows) {
-    const ms = dayOfPartition(name);
+    const ms = midnightOfPartition(name);
     if (ms !== undefined) awayOf.set(ms / dayMs, [...(awayOf.get(ms / dayMs) ?? []), isAway]);
   }
   return [...awayOf]

@@ -38,7 +38,7 @@ const names = {
 const wanted = rowsOf<OnceKey>('wanted', names);
 const redirected = rowsOf<Redirected>('redirected', { ...names, result_id: ['uuid', (key) => key.resultId] });
 
-interface KeyRow extends Pick<OnceKey, 'application' | 'operation' | 'key'> {
+interface OnceKeyRow extends Pick<OnceKey, 'application' | 'operation' | 'key'> {
   result_id: string;
   request_hash: string | null;
   is_duplicate: boolean;
@@ -73,7 +73,7 @@ export async function decideRefused(
   duplicates: readonly RefusedItem[],
 ): Promise<Map<string, Refusal>> {
   const inTheWay = [...repeated.map(({ request }) => request!), ...duplicates.map(({ content }) => content!)];
-  const rows = await query<KeyRow>(findKeys, wanted.bind(inTheWay));
+  const rows = await query<OnceKeyRow>(findKeys, wanted.bind(inTheWay));
   const found = new Map(rows.map((row) => [nameOf(row), row]));
   const refusals = new Map<string, Refusal>();
   const firstOf = new Map<string, string>();

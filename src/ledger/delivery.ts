@@ -1,4 +1,4 @@
-import { rowsOf } from '../infra/postgres/statement.js';
+import { rowsOf, type Column } from '../infra/postgres/statement.js';
 import type { DeadState } from '../operational-events/operational-events.service.js';
 
 /** One notification for one subscription: the key of everything the ledger knows about it. */
@@ -100,18 +100,20 @@ export const nameOf = ({ notificationId, subscriptionId }: DeliveryKey): string 
 
 export const notificationIdOf = (key: DeliveryKey): string => key.notificationId;
 
+/** The primary key of a delivery, as the first columns of rows for a statement. */
+export const keyColumns = {
+  notification_id: ['uuid', (key) => key.notificationId],
+  subscription_id: ['uuid', (key) => key.subscriptionId],
+} satisfies Record<string, Column<DeliveryKey>>;
+
 /** Deliveries that were handed out, as rows for a statement. */
 export const handedOut = rowsOf<Delivery>('item', {
-  notification_id: ['uuid', (delivery) => delivery.notificationId],
-  subscription_id: ['uuid', (delivery) => delivery.subscriptionId],
+  ...keyColumns,
   generation: ['int', (delivery) => delivery.generation],
 });
 
 /** Deliveries of which nothing but the key is needed, as rows for a statement. */
-export const namedDeliveries = rowsOf<DeliveryKey>('item', {
-  notification_id: ['uuid', (key) => key.notificationId],
-  subscription_id: ['uuid', (key) => key.subscriptionId],
-});
+export const namedDeliveries = rowsOf<DeliveryKey>('item', keyColumns);
 
 /**
  * Of the rows `d` of `delivery`, the one with the key of a row of `other`, looked up by its primary key. Not a plain

@@ -1,3 +1,4 @@
+import { advisoryLocks } from '../infra/postgres/advisory-locks.js';
 import type { Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 
@@ -6,12 +7,9 @@ import { statement } from '../infra/postgres/statement.js';
  * more can come; whatever changes one of them afterwards has its digest written anew.
  */
 
-/** The number is arbitrary. */
-const lock = 727_277;
-
 /** A transaction that writes digests holds this from before it reads what they are made of, to its end. */
-export const lockDigests = statement('lock-digests', `SELECT pg_advisory_xact_lock(${lock})`);
-const shareDigests = statement('share-digests', `SELECT pg_advisory_xact_lock_shared(${lock})`);
+export const lockDigests = statement('lock-digests', `SELECT pg_advisory_xact_lock(${advisoryLocks.digests})`);
+const shareDigests = statement('share-digests', `SELECT pg_advisory_xact_lock_shared(${advisoryLocks.digests})`);
 
 const outdate = statement(
   'outdate-digests',

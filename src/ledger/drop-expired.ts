@@ -1,4 +1,5 @@
 import type { Logger } from '@nestjs/common';
+import { advisoryLocks } from '../infra/postgres/advisory-locks.js';
 import {
   detach,
   tablesBeside,
@@ -13,14 +14,11 @@ import {
   attachPartition,
   dateOf,
   dayMs,
-  dayOfPartition,
+  midnightOfPartition,
   partitionsBetween,
   type LedgerTable,
   type Partition,
 } from './partitions.js';
-
-/** The number is arbitrary. */
-const dropping = 727_274;
 
 export type DropOutcome = 'dropped' | 'kept-unfinished' | 'not-exported' | 'in-use' | 'put-back';
 
@@ -80,7 +78,7 @@ export async function dropExpired(
   watcher?: DropWatcher,
 ): Promise<void> {
   const graceDays = Math.min(deadLettersKept, retentionDays);
-  await whileDropping(postgres, dropping, async (connection) => {
+  await whileDropping(postgres, advisoryLocks.droppingDays, async (connection) => {
     let failure: unknown;
     for (const { ms, stages, isExpired } of await daysToLeave(connection, retentionDays)) {
       const partitions = partitionsBetween(ms, ms).filter(({ name }) => stages.has(name));
@@ -89,7 +87,10 @@ export async function dropExpired(
         const size = await sizeOf(connection, partitions);
         const outcome = isExpired
           ? await dropDay(connection, old, stages, postgres.isEmbedded, watcher && { watcher, size }, graceDays)
-          : await putBack(connection, old, stages, postgres.isEmbedded);
+          : await unlessInUse(async () => {
+              await bringBack(connection, partitions, stages, postgres.isEmbedded);
+              return 'put-back';
+            });
         await watcher?.afterwards(old, outcome);
         logger.log({ ...lineOf[outcome], day: dateOf(old.day), ...(outcome === 'dropped' && size) });
         // A table has one partition on its way out at a time. The cause that keeps one day from being exported keeps
@@ -141,7 +142,7 @@ interface LeavingDay {
 async function daysToLeave(connection: DropConnection, retentionDays: number): Promise<LeavingDay[]> {
   const days = new Map<number, LeavingDay>();
   for (const { name, stage, nowMs } of await tablesBeside('delivery', connection)) {
-    const ms = dayOfPartition(name);
+    const ms = midnightOfPartition(name);
     if (ms === undefined) continue;
     const isExpired = ms + dayMs < nowMs - retentionDays * dayMs;
     const day = days.get(ms) ?? { ms, stages: new Map<string, Stage>(), isExpired };
@@ -170,7 +171,7 @@ async function dropDay(
   const { partitions } = old;
   const isKept = await isStillNeeded(connection, partitions, graceDays);
   const copied = isKept ? undefined : await copyDay(connection, old, watched);
-  try {
+  return unlessInUse(async () => {
     if (isKept || copied === false) {
       await bringBack(connection, partitions, stages, isEmbedded);
       return isKept ? 'kept-unfinished' : 'not-exported';
@@ -180,21 +181,12 @@ async function dropDay(
     for (const partition of partitions.toReversed())
       await detach(connection, partition, stages.get(partition.name)!, isEmbedded);
     return await endDay(connection, old, watched, graceDays, copied);
-  } catch (error) {
-    if (isLockTimeout(error)) return 'in-use';
-    throw error;
-  }
+  });
 }
 
-async function putBack(
-  connection: DropConnection,
-  { partitions }: OldDay,
-  stages: Map<string, Stage>,
-  isEmbedded: boolean,
-): Promise<DropOutcome> {
+async function unlessInUse(change: () => Promise<DropOutcome>): Promise<DropOutcome> {
   try {
-    await bringBack(connection, partitions, stages, isEmbedded);
-    return 'put-back';
+    return await change();
   } catch (error) {
     if (isLockTimeout(error)) return 'in-use';
     throw error;

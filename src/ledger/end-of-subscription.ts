@@ -68,7 +68,7 @@ export async function readEndings(
 
 // Looks whether it is still to be ended in the same snapshot: a delivery accepted after it was enabled is not in that.
 // BETWEEN is the condition of the index by subscription, and not that of the index of all that is due.
-export const endItems = statement(
+export const endOfSubscriptionItems = statement(
   'end-of-subscription',
   `WITH ended AS MATERIALIZED (
      SELECT notification_id, subscription_id,
@@ -93,7 +93,11 @@ export const endItems = statement(
 
 /** Ends some of the deliveries that wait. @returns how many */
 export async function endDeliveries(postgres: Postgres, ending: NotedEnding, limit: number): Promise<number> {
-  return postgres.affected(endItems, { subscription: ending.subscriptionId, version: ending.version, limit });
+  return postgres.affected(endOfSubscriptionItems, {
+    subscription: ending.subscriptionId,
+    version: ending.version,
+    limit,
+  });
 }
 
 const forgetEndingItem = statement(

@@ -24,7 +24,7 @@ export const reportMs = ({ longestAnswerMs }: Postgres): number =>
 /** Of claimed deliveries, those whose time is over after that moment. */
 const claimedUntil = `state = 'sending' AND next_at >= to_timestamp($since_ms::float8 / 1000)`;
 
-export const endItems = statement(
+export const endSendingItems = statement(
   'end-sending',
   `WITH ended AS MATERIALIZED (
      SELECT notification_id, subscription_id FROM delivery
@@ -53,7 +53,7 @@ export async function endSending(
   couldReport: boolean,
 ): Promise<DeliveryKey[]> {
   const values = { since_ms: sinceMs, could_report: couldReport, report_ms: reportMs(postgres), limit };
-  const rows = await postgres.query<KeyRow>(endItems, values);
+  const rows = await postgres.query<KeyRow>(endSendingItems, values);
   unknownCounted.inc(rows.length);
   return rows.map(keyOf);
 }

@@ -4,7 +4,7 @@ import { sameDelivery } from './delivery.js';
 
 // Only what is in a process' hand has no `queued_at`, so the index on it, and on `next_at`, leads to what is in flight,
 // and to no backlog.
-export const freeItems = statement(
+export const freeAfterLeaseItems = statement(
   'free-after-lease',
   `WITH freed AS MATERIALIZED (
      SELECT notification_id, subscription_id FROM delivery
@@ -22,5 +22,5 @@ export const freeItems = statement(
  * @returns how many
  */
 export async function freeAfterLease(postgres: Postgres, sinceMs: number, limit: number): Promise<number> {
-  return postgres.affected(freeItems, { since_ms: sinceMs, limit });
+  return postgres.affected(freeAfterLeaseItems, { since_ms: sinceMs, limit });
 }

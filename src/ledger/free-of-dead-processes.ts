@@ -5,7 +5,7 @@ import { sameDelivery } from './delivery.js';
 
 // By the dead, who are few, not by everything that some process has in hand: with a queue in memory that is the
 // backlog. The plain state would also fit the index of all that is queued, which is as long.
-export const freeItems = statement(
+export const freeOfDeadProcessesItems = statement(
   'free-of-dead-processes',
   `WITH freed AS MATERIALIZED (
      SELECT notification_id, subscription_id FROM delivery
@@ -18,5 +18,5 @@ export const freeItems = statement(
 
 /** Deliveries in the hand of a process that is no longer alive are due at once. @returns how many */
 export async function freeOfDeadProcesses(postgres: Postgres, limit: number): Promise<number> {
-  return postgres.affected(freeItems, { limit });
+  return postgres.affected(freeOfDeadProcessesItems, { limit });
 }

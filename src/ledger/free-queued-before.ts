@@ -2,7 +2,7 @@ import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { sameDelivery } from './delivery.js';
 
-export const freeItems = statement(
+export const freeQueuedBeforeItems = statement(
   'free-queued-before',
   `WITH freed AS MATERIALIZED (
      SELECT notification_id, subscription_id FROM delivery
@@ -27,7 +27,7 @@ export async function freeQueuedBefore(
   beforeMs: number,
   limit: number,
 ): Promise<number> {
-  return postgres.affected(freeItems, { since_ms: sinceMs, before_ms: beforeMs, limit });
+  return postgres.affected(freeQueuedBeforeItems, { since_ms: sinceMs, before_ms: beforeMs, limit });
 }
 
 export const findQueued = statement(

@@ -2,7 +2,14 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { Batcher } from '../infra/batcher.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { rowsOf } from '../infra/postgres/statement.js';
-import { inHandBounds, notificationIdOf, stillHandedOut, type Delivery, type HeldReason } from './delivery.js';
+import {
+  inHandBounds,
+  keyColumns,
+  notificationIdOf,
+  stillHandedOut,
+  type Delivery,
+  type HeldReason,
+} from './delivery.js';
 import { firstCredit, lookSoon } from './held-subscriptions.js';
 import { onEachDay, perDay } from './per-day.js';
 import { smallestWindow } from './release-window.js';
@@ -12,8 +19,7 @@ interface Hold extends Delivery {
 }
 
 export const holds = rowsOf<Hold>('item', {
-  notification_id: ['uuid', (item) => item.notificationId],
-  subscription_id: ['uuid', (item) => item.subscriptionId],
+  ...keyColumns,
   generation: ['int', (item) => item.generation],
   reason: ['text', (item) => item.reason],
   is_released: ['bool', (item) => item.isReleased],

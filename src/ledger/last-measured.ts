@@ -29,7 +29,7 @@ const leaveItem = statement(
 );
 
 /** Of several dispatchers, the last one counts. */
-export async function leaveMeasured<Name extends keyof Measurements>(
+export async function recordMeasured<Name extends keyof Measurements>(
   postgres: Postgres,
   name: Name,
   found: Measurements[Name],

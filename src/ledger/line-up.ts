@@ -1,3 +1,4 @@
+import { advisoryLocks } from '../infra/postgres/advisory-locks.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { sameDelivery } from './delivery.js';
@@ -79,9 +80,6 @@ export const nextPlace = "nextval('turn_nr')";
 const notInLine = `state = 'waiting' AND object_key IS NOT NULL AND turn_nr IS DISTINCT FROM 0
       AND next_at >= to_timestamp($since_ms::float8 / 1000)`;
 
-/** Held by the one dispatcher that has deliveries line up. The number is arbitrary. */
-const liningUpLock = 727279;
-
 /*
  * One dispatcher at a time: of two that take batches beside each other, the one with the later deliveries may be the
  * first to give out places. Any number may be due at the same moment, a publisher's time for all that it schedules;
@@ -93,7 +91,7 @@ const liningUpLock = 727279;
 export const lineUpItems = statement(
   'line-up',
   `
-  WITH held AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${liningUpLock}) AS is_mine),
+  WITH held AS MATERIALIZED (SELECT pg_try_advisory_xact_lock(${advisoryLocks.liningUp}) AS is_mine),
   last AS MATERIALIZED (
     SELECT next_at FROM delivery
     WHERE (SELECT is_mine FROM held) AND ${notInLine} AND next_at <= now()

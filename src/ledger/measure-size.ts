@@ -1,6 +1,6 @@
 import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
-import { dateOf, dayMs, dayOfPartition } from './partitions.js';
+import { dateOf, dayMs, midnightOfPartition } from './partitions.js';
 
 /** Days that are told apart. More are kept where RETENTION_DAYS says so, and are summed. */
 const mostDays = 60;
@@ -49,7 +49,7 @@ export async function measureSize(postgres: Postgres): Promise<ReadonlyMap<strin
   );
   const bytesByDay = new Map<string, number>();
   for (const { name, bytes } of rows) {
-    const midnight = dayOfPartition(name);
+    const midnight = midnightOfPartition(name);
     if (midnight === undefined) continue;
     const day = dateOf(midnight / dayMs);
     const label = bytesByDay.has(day) || bytesByDay.size < mostDays ? day : 'older';

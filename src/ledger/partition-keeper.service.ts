@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
+import { advisoryLocks } from '../infra/postgres/advisory-locks.js';
 import { isMissingPartition } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { createPartition, dayMs, partitionsBetween, type Partition } from './partitions.js';
@@ -12,9 +13,9 @@ const daysAhead = 7;
 const giveUpSoon = "SET LOCAL lock_timeout = '2s'";
 /**
  * Waits for the others without giving up: each of them makes partitions, and several processes may start together on a
- * slow machine. The number is arbitrary.
+ * slow machine.
  */
-const oneAtATime = 'SELECT pg_advisory_xact_lock(727273)';
+const oneAtATime = `SELECT pg_advisory_xact_lock(${advisoryLocks.partitions})`;
 
 interface TableToVacuum {
   /** Quoted where it has to be. */

@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import {
   createPartition,
   dayOfId,
-  dayOfPartition,
+  midnightOfPartition,
   lowestIdAt,
   partitionOf,
   partitionsBetween,
@@ -77,13 +77,13 @@ describe('the partitions', () => {
 
   it('say by their names which day they hold', () => {
     for (const { name, from } of partitionsBetween(noon, noon + dayMs))
-      expect(dayOfPartition(name)).toBe(timeOfId(from));
+      expect(midnightOfPartition(name)).toBe(timeOfId(from));
   });
 
   it.each(['delivery', 'delivery_default', 'delivery_2026112', 'delivery_20261120_old', 'invoice_20261120', ''])(
     'do not include a table named %j',
     (name) => {
-      expect(dayOfPartition(name)).toBeUndefined();
+      expect(midnightOfPartition(name)).toBeUndefined();
     },
   );
 

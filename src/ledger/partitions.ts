@@ -71,7 +71,7 @@ export function partitionsBetween(fromMs: number, toMs: number): Partition[] {
 }
 
 /** UTC midnight of the day a partition holds; undefined for a table that is no partition of ours. */
-export function dayOfPartition(name: string): number | undefined {
+export function midnightOfPartition(name: string): number | undefined {
   const stamp = /^(?:notification|delivery|attempt)_(\d{4})(\d\d)(\d\d)$/.exec(name);
   return stamp ? Date.UTC(Number(stamp[1]), Number(stamp[2]) - 1, Number(stamp[3])) : undefined;
 }

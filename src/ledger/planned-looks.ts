@@ -13,7 +13,7 @@ const nextLooks = rowsOf<NextLook>('item', {
 });
 
 // Locked in the order in which looks are ended, and for the same reason (src/ledger/held-subscriptions.ts).
-export const leaveLooksItems = statement(
+export const postponeLooksItems = statement(
   'leave-looks',
   `WITH locked AS MATERIALIZED (
      SELECT subscription_id FROM held_subscription
@@ -27,8 +27,8 @@ export const leaveLooksItems = statement(
 );
 
 /** Looks that came to nothing, because the endpoints of all these are parked. @param window for when they are not */
-export async function leaveLooks(postgres: Postgres, left: readonly NextLook[], window: number): Promise<void> {
-  await postgres.query(leaveLooksItems, { ...nextLooks.bind(left), release_window: window });
+export async function postponeLooks(postgres: Postgres, left: readonly NextLook[], window: number): Promise<void> {
+  await postgres.query(postponeLooksItems, { ...nextLooks.bind(left), release_window: window });
 }
 
 // In the same order. One that comes by then stays as it is.

@@ -1,6 +1,6 @@
 import type { Query } from '../infra/postgres/postgres.js';
 import { rowsOf } from '../infra/postgres/statement.js';
-import { sameDelivery, type DeliveryKey, type DeliveryState, type HeldReason } from './delivery.js';
+import { keyColumns, sameDelivery, type DeliveryKey, type DeliveryState, type HeldReason } from './delivery.js';
 import { outdateDigests } from './digests.js';
 import { firstCredit, lookSoon } from './held-subscriptions.js';
 import { keepsOrder, liningUp, mayHaveTurn, nextPlace } from './line-up.js';
@@ -19,8 +19,7 @@ export interface SentAgain extends DeliveryKey {
 
 export const sentAgain = rowsOf<SentAgain & { nr: number }>('item', {
   nr: ['int', (item) => item.nr],
-  notification_id: ['uuid', (item) => item.notificationId],
-  subscription_id: ['uuid', (item) => item.subscriptionId],
+  ...keyColumns,
   is_new: ['bool', (item) => item.isNew],
   held_for: ['text', (item) => item.heldFor ?? ''],
   object_key: ['uuid', (item) => item.objectKey],

@@ -7,6 +7,7 @@ import { OperationalEvents, type DeadState } from '../operational-events/operati
 import {
   inHandBounds,
   isDead,
+  keyColumns,
   keyOf,
   nameOf,
   notificationIdOf,
@@ -70,8 +71,7 @@ export type Settlement = DeliveryKey & {
 } & Outcome;
 
 export const results = rowsOf<Settlement>('result', {
-  notification_id: ['uuid', (item) => item.notificationId],
-  subscription_id: ['uuid', (item) => item.subscriptionId],
+  ...keyColumns,
   generation: ['int', (item) => item.generation],
   from_state: ['text', (item) => item.from],
   state: ['text', (item) => item.state],

@@ -1,3 +1,4 @@
+import { advisoryLocks } from '../infra/postgres/advisory-locks.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { rowsOf, statement } from '../infra/postgres/statement.js';
 
@@ -11,7 +12,7 @@ export const recordingBegan = 'recording.began';
  * One at a time: the numbers of events become visible in their order, so that one who reads on from a number misses
  * none.
  */
-const inTurn = `turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(727278))`;
+const inTurn = `turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(${advisoryLocks.liveEvents}))`;
 
 const items = rowsOf<string>('item', { event: ['text', (event) => event] });
 

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import type { Settings } from '../config/settings.js';
 import { CannotConnect, reasonOf } from '../infra/cannot-connect.js';
+import { advisoryLocks } from '../infra/postgres/advisory-locks.js';
 import { connectionAdvice } from '../infra/postgres/connection-advice.js';
 import { DataDirectoryInUse } from '../infra/postgres/directory-lock.js';
 import { isEmbeddedThere } from '../infra/postgres/embedded-is-there.js';
 import { noteMove } from '../infra/postgres/moved-directory.js';
 import { isRefused, sqlState } from '../infra/postgres/postgres-errors.js';
-import { migrationLock } from '../infra/postgres/migration-turn.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { endAllProcesses } from '../liveness/heartbeat.service.js';
 import { embeddedKeyRing } from '../secrets/key-file.js';
@@ -106,7 +106,7 @@ async function copyAll(
   await target.query('SET LOCAL idle_in_transaction_session_timeout = 0');
   // A Heraut that is started on it meanwhile waits for its turn to migrate; one that has just been started can give no
   // sign of life.
-  await target.query(`SELECT pg_advisory_xact_lock(${migrationLock})`);
+  await target.query(`SELECT pg_advisory_xact_lock(${advisoryLocks.migrations})`);
   await target.query('LOCK TABLE process IN SHARE ROW EXCLUSIVE MODE');
   await refuseOccupied(target, await familiesOf(source));
   await refuseClockBehind(source, target);

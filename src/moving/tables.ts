@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { createMonth, monthOf } from '../audit/months.js';
-import { createPartition, dayOfPartition, partitionsBetween } from '../ledger/partitions.js';
+import { createPartition, midnightOfPartition, partitionsBetween } from '../ledger/partitions.js';
 
 export type Database = Pick<EntityManager, 'query'>;
 
@@ -44,11 +44,11 @@ export const readTables = async (database: Database): Promise<Table[]> =>
  * belongs to it all the same.
  */
 export const familyOf = (name: string): string =>
-  dayOfPartition(name) === undefined && monthOf(name) === undefined ? name : name.slice(0, name.lastIndexOf('_'));
+  midnightOfPartition(name) === undefined && monthOf(name) === undefined ? name : name.slice(0, name.lastIndexOf('_'));
 
 /** Statements that make the partition; undefined: the name is that of no partition of ours. */
 export function makingOf(name: string): string | undefined {
-  const [day, month] = [dayOfPartition(name), monthOf(name)];
+  const [day, month] = [midnightOfPartition(name), monthOf(name)];
   if (day !== undefined) {
     const partition = partitionsBetween(day, day).find((each) => each.name === name);
     return partition && createPartition(partition);

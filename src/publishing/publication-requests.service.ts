@@ -76,11 +76,13 @@ export class PublicationRequests {
     if ('published' in read) return read;
     const { notification } = read;
     const requestKey = named ? this.requestKey(named, notification, notBefore) : null;
-    const asPublished = { request: requestKey, notBefore };
     const now = this.heartbeat.ledgerNow();
     const soonPast = notBefore === null || notBefore <= now ? untilPast(notification, now) : null;
-    const sentFrom = soonPast === null ? asPublished : { ...asPublished, notBefore: soonPast, keepsPlace: true };
-    const terms = this.terms(notification, sentFrom);
+    const terms = this.terms(notification, {
+      request: requestKey,
+      notBefore: soonPast ?? notBefore,
+      keepsPlace: soonPast !== null,
+    });
     const publication = this.publicationOf(asked, notification, terms);
     const published = await this.publishOrFind(publication);
     if (published.kind === 'mismatch') throw new IdempotencyKeyReused();

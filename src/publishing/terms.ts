@@ -87,8 +87,8 @@ function valueOf(notification: ParsedNotification, field: string): string | unde
  */
 export function requestHashOf({ body }: Misfit, notBefore: number | null): string {
   const { kenmerken, ...fields } = JSON.parse(body) as { kenmerken: object };
-  return fingerprintOf(JSON.stringify([notBefore, inOrder(fields), inOrder(kenmerken)]));
+  return fingerprintOf(JSON.stringify([notBefore, byName(fields), byName(kenmerken)]));
 }
 
-const inOrder = (members: object): [name: string, value: unknown][] =>
+const byName = (members: object): [name: string, value: unknown][] =>
   Object.entries(members).toSorted(([one], [other]) => (one < other ? -1 : 1));

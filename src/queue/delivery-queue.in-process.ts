@@ -1,6 +1,14 @@
 import { Logger } from '@nestjs/common';
 import { systemClock, type Clock } from '../infra/clock.js';
-import { DeliveryQueue, lanes, type Consumption, type Lane, type PublishOutcome, type Take } from './delivery-queue.js';
+import {
+  DeliveryQueue,
+  lanes,
+  perLane,
+  type Consumption,
+  type Lane,
+  type PublishOutcome,
+  type Take,
+} from './delivery-queue.js';
 import { bytesOf, type Chunk } from './chunk.js';
 
 /** Before a chunk whose worker threw is given out again: do not spin on a bug. */
@@ -62,7 +70,7 @@ interface Consumer {
 export class InProcessDeliveryQueue extends DeliveryQueue {
   private readonly logger = new Logger('InProcessDeliveryQueue');
   private readonly waiting: Record<Lane, WaitingChunks>;
-  private readonly consumers: Record<Lane, Consumer[]> = { fresh: [], due: [], slow: [] };
+  private readonly consumers: Record<Lane, Consumer[]> = perLane(() => []);
   private closed = false;
 
   constructor(
@@ -71,11 +79,7 @@ export class InProcessDeliveryQueue extends DeliveryQueue {
     private readonly clock: Clock = systemClock,
   ) {
     super();
-    this.waiting = {
-      fresh: new WaitingChunks(maxChunks),
-      due: new WaitingChunks(maxChunks),
-      slow: new WaitingChunks(maxChunks),
-    };
+    this.waiting = perLane(() => new WaitingChunks(maxChunks));
   }
 
   get isAccepting(): boolean {

@@ -9,6 +9,12 @@ import type { Chunk } from './chunk.js';
 export const lanes = ['fresh', 'due', 'slow'] as const;
 export type Lane = (typeof lanes)[number];
 
+export const perLane = <T>(make: (lane: Lane) => T): Record<Lane, T> => ({
+  fresh: make('fresh'),
+  due: make('due'),
+  slow: make('slow'),
+});
+
 /** Of what waited in the ledger. */
 export const laneOf = ({ failures, isReleased }: Delivery): Lane => (failures > 0 || isReleased ? 'slow' : 'due');
 

@@ -227,11 +227,11 @@ describe('what a process accepts', () => {
     const chunk = { catalogueVersion: 1, queuedAt: 1, deliveries: [] as HandedOut[] };
     for (let bytes = 0; bytes < mostBytes; bytes += 8500)
       chunk.deliveries.push(newDelivery({ body: Buffer.alloc(8000) }));
-    const leave = other.handOver.occupy(chunk);
+    const freeMemory = other.handOver.occupy(chunk);
     one.accept(2000);
     one.accept(2000);
     expect(one.accept(100)).toBe('one');
-    leave();
+    freeMemory();
     pair.now = 20;
     expect(one.accept(100)).toBe('other');
   });

@@ -127,10 +127,10 @@ export class HandOver {
   }
 
   private straight(added: Memory): Way {
-    let leave: (() => void) | undefined = this.occupyWith(added);
+    let freeMemory: (() => void) | undefined = this.occupyWith(added);
     const giveUp = () => {
-      leave?.();
-      leave = undefined;
+      freeMemory?.();
+      freeMemory = undefined;
     };
     return {
       destination: { state: 'in-hand', process: this.heartbeat.processId, leaseMs },
@@ -186,9 +186,9 @@ export class HandOver {
   private hand(chunk: Chunk): void {
     // The worker has stopped meanwhile.
     if (!this.take) return void this.enqueuer.putBack(chunk.deliveries);
-    const leave = this.occupy(chunk);
+    const freeMemory = this.occupy(chunk);
     const taken = this.take(chunk).finally(() => {
-      leave();
+      freeMemory();
       this.underWay.delete(taken);
     });
     this.underWay.add(taken);

@@ -106,9 +106,9 @@ describe('the way of accepted deliveries', () => {
     expect([one.destination, other.destination]).toEqual([straight, toQueue]);
     one.giveUp();
     one.giveUp();
-    const leave = handOver.occupy({ deliveries: deliveries(4), catalogueVersion: 1, queuedAt: 2 });
+    const freeMemory = handOver.occupy({ deliveries: deliveries(4), catalogueVersion: 1, queuedAt: 2 });
     expect(handOver.wayFor(matched(1, 1)).destination).toEqual(toQueue);
-    leave();
+    freeMemory();
     expect(handOver.wayFor(matched(most)).destination).toEqual(straight);
   });
 

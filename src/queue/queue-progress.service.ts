@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnModuleDestroy }
 import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
-import { lanes, type Lane } from './delivery-queue.js';
+import { lanes, perLane, type Lane } from './delivery-queue.js';
 import { LaneProgress } from './lane-progress.js';
 import { recordProgress } from './progress-reports.js';
 
@@ -15,11 +15,7 @@ const intervalMs = 1000;
 @Injectable()
 export class QueueProgress implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly logger = new Logger(QueueProgress.name);
-  private readonly progress: Record<Lane, LaneProgress> = {
-    fresh: new LaneProgress(),
-    due: new LaneProgress(),
-    slow: new LaneProgress(),
-  };
+  private readonly progress = perLane(() => new LaneProgress());
   private timer: NodeJS.Timeout | undefined;
   private readonly reporting = new RepeatedFailures(this.logger, {
     failed: { event: 'queue.progress-not-reported' },

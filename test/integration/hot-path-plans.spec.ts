@@ -6,11 +6,11 @@ import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { asOnHotPath } from '../../src/infra/postgres/session-settings.js';
 import { claimItems, findStillClaimed } from '../../src/ledger/claim-sending.service.js';
 import { dropItems, forgetDropItem, newestHeldItem } from '../../src/ledger/drop-held.js';
-import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscription.js';
-import { endItems, findUndecided } from '../../src/ledger/end-sending.js';
-import { freeItems as freeAfterLease } from '../../src/ledger/free-after-lease.js';
-import { freeItems as freeOfDeadProcesses } from '../../src/ledger/free-of-dead-processes.js';
-import { findQueued, freeItems as freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
+import { endOfSubscriptionItems } from '../../src/ledger/end-of-subscription.js';
+import { endSendingItems, findUndecided } from '../../src/ledger/end-sending.js';
+import { freeAfterLeaseItems } from '../../src/ledger/free-after-lease.js';
+import { freeOfDeadProcessesItems } from '../../src/ledger/free-of-dead-processes.js';
+import { findQueued, freeQueuedBeforeItems } from '../../src/ledger/free-queued-before.js';
 import { findDue, handOutDueItems } from '../../src/ledger/hand-out-due.js';
 import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js';
 import { findNotInLine, lineUpItems } from '../../src/ledger/line-up.js';
@@ -45,11 +45,11 @@ const finders = [
   handOutDueItems,
   findDue,
   findNotInLine,
-  freeOfDeadProcesses,
-  freeAfterLease,
-  freeQueuedBefore,
+  freeOfDeadProcessesItems,
+  freeAfterLeaseItems,
+  freeQueuedBeforeItems,
   findQueued,
-  endItems,
+  endSendingItems,
   findUndecided,
   findLeftItems,
 ];
@@ -276,7 +276,7 @@ describe('a statement about deliveries', () => {
       'finds what waits for a subscription by the index of that, when the table %s',
       async (_, prepare) => {
         await prepare();
-        const [found] = scansOf('delivery', await genericPlan(endOfSubscription.text)).map(wayOf);
+        const [found] = scansOf('delivery', await genericPlan(endOfSubscriptionItems.text)).map(wayOf);
         expect(found).toBe(
           "Index Scan delivery_unsent ((subscription_id = $1) AND (state >= 'waiting'::delivery_state) AND (state <= 'held'::delivery_state))",
         );

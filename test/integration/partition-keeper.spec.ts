@@ -6,7 +6,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { DeliveryKey, DeliveryState } from '../../src/ledger/delivery.js';
 import { dropExpired, type DropWatcher } from '../../src/ledger/drop-expired.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
-import { createPartition, dayOfPartition, partitionsBetween } from '../../src/ledger/partitions.js';
+import { createPartition, midnightOfPartition, partitionsBetween } from '../../src/ledger/partitions.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import { eventually } from '../support/eventually.js';
 import { delivered, TestLedger } from '../support/ledger.js';
@@ -27,7 +27,7 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
   beforeEach(async () => {
     events = [];
     const rows = await test.sql<{ name: string }>(`SELECT relname AS name FROM pg_class WHERE relkind = 'r'`);
-    const names = rows.map(({ name }) => name).filter((name) => dayOfPartition(name) !== undefined);
+    const names = rows.map(({ name }) => name).filter((name) => midnightOfPartition(name) !== undefined);
     if (names.length > 0) await test.sql(`DROP TABLE ${names.join(', ')}`);
     await test.partitions.makeAhead();
   });
@@ -47,7 +47,7 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
   /** Counted from today, once for each of the three tables. */
   async function days(): Promise<number[]> {
     const today = Math.floor(Date.now() / dayMs);
-    return (await partitions()).map((name) => dayOfPartition(name)! / dayMs - today).toSorted((a, b) => a - b);
+    return (await partitions()).map((name) => midnightOfPartition(name)! / dayMs - today).toSorted((a, b) => a - b);
   }
 
   const threeOf = (...wanted: number[]) => wanted.flatMap((day) => [day, day, day]);

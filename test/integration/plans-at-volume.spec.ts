@@ -44,20 +44,20 @@ import { deliveryStates, handedOut, namedDeliveries, type DeliveryState } from '
 import { findOrderEndings, freeLineItems } from '../../src/ledger/end-of-order.js';
 import { replayYetToCome, scheduledIn } from '../../src/ledger/drop-expired.js';
 import { dropItems, forgetDropItem, newestHeldItem } from '../../src/ledger/drop-held.js';
-import { endItems as endOfSubscription } from '../../src/ledger/end-of-subscription.js';
+import { endOfSubscriptionItems } from '../../src/ledger/end-of-subscription.js';
 import { cancelItems } from '../../src/ledger/cancel-erased.js';
 import { eraseAnswersItems, eraseAnswersOfItems, eraseTextItems, judgeItems } from '../../src/ledger/erase-bodies.js';
 import { endManyItems } from '../../src/ledger/end-many.js';
-import { endItems as endSending, findUndecided } from '../../src/ledger/end-sending.js';
-import { freeItems as freeAfterLease } from '../../src/ledger/free-after-lease.js';
-import { freeItems as freeOfDeadProcesses } from '../../src/ledger/free-of-dead-processes.js';
-import { findQueued, freeItems as freeQueuedBefore } from '../../src/ledger/free-queued-before.js';
+import { endSendingItems, findUndecided } from '../../src/ledger/end-sending.js';
+import { freeAfterLeaseItems } from '../../src/ledger/free-after-lease.js';
+import { freeOfDeadProcessesItems } from '../../src/ledger/free-of-dead-processes.js';
+import { findQueued, freeQueuedBeforeItems } from '../../src/ledger/free-queued-before.js';
 import { freeExpiredItems, freeTooLongItems } from '../../src/ledger/free-held.js';
 import { claimLooksItems, endLooksItems, forgetItems, readBacklogsItems } from '../../src/ledger/held-subscriptions.js';
 import { holdItems, holds } from '../../src/ledger/hold.service.js';
 import { findDue, handOutDueItems } from '../../src/ledger/hand-out-due.js';
 import { keepItems, leaveItems } from '../../src/ledger/keep-in-hand.service.js';
-import { bringLooksForwardItems, leaveLooksItems } from '../../src/ledger/planned-looks.js';
+import { bringLooksForwardItems, postponeLooksItems } from '../../src/ledger/planned-looks.js';
 import { findNotInLine, lineUpItems } from '../../src/ledger/line-up.js';
 import { countDueItems, countHeldItems, countItems } from '../../src/ledger/measure.js';
 import { candidatesItems, countTroubledItems } from '../../src/ledger/measure-troubled.js';
@@ -269,13 +269,13 @@ describe('with much in every state, the cost of a statement is that of its own w
   const finders = (): [Statement, Values][] => [
     [findDue, { since_ms: 0 }],
     [handOutDueItems, { since_ms: 0, limit: 512, process: null }],
-    [freeOfDeadProcesses, { limit: 1000 }],
-    [freeAfterLease, { since_ms: 0, limit: 1000 }],
-    [endSending, { could_report: 'true', since_ms: 0, report_ms: 20_000, limit: 1000 }],
+    [freeOfDeadProcessesItems, { limit: 1000 }],
+    [freeAfterLeaseItems, { since_ms: 0, limit: 1000 }],
+    [endSendingItems, { could_report: 'true', since_ms: 0, report_ms: 20_000, limit: 1000 }],
     [findUndecided, { could_report: 'true', since_ms: 0, report_ms: 20_000 }],
-    [freeQueuedBefore, { since_ms: 0, before_ms: Date.now() - dayMs, limit: 1000 }],
+    [freeQueuedBeforeItems, { since_ms: 0, before_ms: Date.now() - dayMs, limit: 1000 }],
     [findQueued, { since_ms: 0, ms: dayMs }],
-    [endOfSubscription, { subscription: ending, version: 1, limit: 1000 }],
+    [endOfSubscriptionItems, { subscription: ending, version: 1, limit: 1000 }],
     [findLeftItems, { since_ms: 0, for_ms: 0, limit: 1000 }],
     [findNotInLine, { since_ms: 0 }],
     [lineUpItems, { since_ms: 0, limit: 512 }],
@@ -313,7 +313,7 @@ describe('with much in every state, the cost of a statement is that of its own w
         claim_ms: 5000,
       },
     ],
-    [leaveLooksItems, { item_subscription_id: [ordered], item_next_ms: [1000], release_window: 16 }],
+    [postponeLooksItems, { item_subscription_id: [ordered], item_next_ms: [1000], release_window: 16 }],
     [bringLooksForwardItems, { item_subscription_id: [ordered], item_next_ms: [0] }],
     [
       claimProbesItems,
@@ -354,7 +354,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     '%s finds that there is nothing to do',
     async (_, nr) => {
       const [statement, values] = finders()[nr]!;
-      const most = statement === endSending ? mostPages + sendingPages : mostPages;
+      const most = statement === endSendingItems ? mostPages + sendingPages : mostPages;
       expect(await pagesOf(statement, values)).toBeLessThan(most);
     },
   );
@@ -737,11 +737,11 @@ describe('with much in every state, the cost of a statement is that of its own w
       // Before those that are there for the other tests.
       const [lookedUpTo, upTo] = [30 * minuteMs, 25 * minuteMs];
       const looks: [Statement, Values][] = [
-        [freeAfterLease, { limit: 1000 }],
-        [endSending, { could_report: 'true', report_ms: 20_000, limit: 1000 }],
+        [freeAfterLeaseItems, { limit: 1000 }],
+        [endSendingItems, { could_report: 'true', report_ms: 20_000, limit: 1000 }],
         [findUndecided, { could_report: 'true', report_ms: 20_000 }],
         [findQueued, { ms: upTo }],
-        [freeQueuedBefore, { before_ms: Date.now() - upTo, limit: 1000 }],
+        [freeQueuedBeforeItems, { before_ms: Date.now() - upTo, limit: 1000 }],
         [findLeftItems, { for_ms: upTo, limit: 1000 }],
         [findDue, {}],
         [findNotInLine, {}],
@@ -749,7 +749,7 @@ describe('with much in every state, the cost of a statement is that of its own w
         [handOutDueItems, { limit: 512, process: null }],
       ];
       for (const [statement, values] of looks) {
-        const most = statement === endSending ? mostPages + sendingPages : mostPages;
+        const most = statement === endSendingItems ? mostPages + sendingPages : mostPages;
         const pages = await pagesOf(statement, { ...values, since_ms: Date.now() - lookedUpTo });
         expect([statement.name, pages, pages < most]).toEqual([statement.name, pages, true]);
         const ofAll = await pagesOf(statement, { ...values, since_ms: 0 });
