@@ -1,6 +1,6 @@
 import type { DeliveryKey } from '../ledger/delivery.js';
 
-/** Where a delivery stands at this moment that is being sent, or waits to be sent again. */
+/** The live state of a delivery that is being sent, or waits for its next attempt. */
 export interface AttemptState {
   /** Counts from 1. */
   attempt: number;

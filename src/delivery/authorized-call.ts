@@ -12,8 +12,8 @@ export interface Caller {
   /** The receiver is called now. */
   begun(): void;
   /**
-   * Is asked where the call had to wait for a token, which may be for as long as half of its time. @param tooLate ends
-   * the question
+   * Whether the call is still to be made after it waited for a token, for up to half of its time.
+   * @param tooLate ends the question
    */
   isStillWanted(tooLate: AbortSignal): Promise<boolean>;
 }

@@ -25,6 +25,7 @@ const postponedMs = 1000;
  * which there is one every two. All that it lost counts together, and a busy one loses a second or two in a call.
  */
 const longestStillMs = 4000;
+
 /**
  * Of a request, the part that its call has to know. Not its body: of that, the memory is counted elsewhere, and only
  * until it is answered.

@@ -1,3 +1,4 @@
+import { storableText } from '../infra/postgres/storable-text.js';
 import type { Attempt, AttemptDetails, Outcome } from '../ledger/settle.service.js';
 import { isSuccess } from '../outbound/success.js';
 import {
@@ -136,9 +137,3 @@ function errorOf(response: WebhookResponse): string | null {
   const excerpt = response.body.slice(0, maxExcerptCharacters);
   return storableText(`HTTP ${response.status}${excerpt && `: ${excerpt}`}`);
 }
-
-/**
- * Postgres stores neither a NUL character nor half of a surrogate pair, which a cut may leave; a receiver could send
- * one to keep its failures out of the ledger.
- */
-const storableText = (text: string): string => text.replaceAll('\0', '').replaceAll(/\p{Surrogate}/gu, '\ufffd');

@@ -21,8 +21,8 @@ export interface Unlocked {
 }
 
 /**
- * Locks for what takes long of the deliveries that a process sends under their lease (docs/decisions/0062): a call that
- * stays open, or an outcome that the ledger does not take. From then on it is with them as with any other delivery:
+ * Takes locks for deliveries that are sent under the lease of their process (docs/decisions/0062) and last too long: a
+ * call that stays open, or an outcome that the ledger does not take. From then on it is with them as with any other delivery:
  * should this process die or stand still, the next one finds a lock, or the outcome under a seal.
  */
 @Injectable()

@@ -25,8 +25,7 @@ export class Sender {
 
   /**
    * Never rejects: what receivers do is a response.
-   * @param caller hears that it begins when the receiver is called: not before a token for it was had, which is no
-   *   fault of its
+   * @param caller is told when the receiver is called: after any wait for a token, which is not the receiver's fault
    */
   send(
     delivery: Loaded,

@@ -3,6 +3,7 @@ import { Clock } from '../infra/clock.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { anyDue, handOutDue } from '../ledger/hand-out-due.js';
 import { anyNotInLine, lineUpDue } from '../ledger/line-up.js';
+import { SinceLastLook, type Looked } from '../ledger/since-last-look.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
@@ -10,7 +11,6 @@ import { QueuePosition } from '../queue/queue-position.service.js';
 import { onceEach } from './once-each.js';
 import { passAllTurnsLeft, recoveryRules, type RecoveryRule } from './recovery-rules.js';
 import { SendingEnded } from './sending-ended.js';
-import { SinceLastLook, type Looked } from '../ledger/since-last-look.js';
 
 /**
  * A batch that is handed out is read, cut into chunks and published in one go, in a process that also delivers: of 8000

@@ -14,12 +14,12 @@ import { freeAfterLease } from '../ledger/free-after-lease.js';
 import { freeOfDeadProcesses } from '../ledger/free-of-dead-processes.js';
 import { anyQueuedFor, freeQueuedBefore } from '../ledger/free-queued-before.js';
 import { findTurnsLeft, passTurns } from '../ledger/pass-turn.js';
+import { SinceLastLook, type Looked } from '../ledger/since-last-look.js';
 import type { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { readQueueCreation } from '../queue/progress-reports.js';
 import type { QueuePosition } from '../queue/queue-position.service.js';
 import { doNoted, inBatches, inPacedBatches } from './in-batches.js';
 import type { SendingEnded } from './sending-ended.js';
-import { SinceLastLook, type Looked } from '../ledger/since-last-look.js';
 
 /** From the end of a delivery to its worker's passing its turn on. The end itself may have come from elsewhere. */
 const passingSlackMs = 500;

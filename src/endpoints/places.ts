@@ -71,9 +71,9 @@ export class Places {
   }
 
   /**
-   * Those few are not enough for one that is called often, beside slow ones: these give places back only when their
-   * calls end, and those of them that had fewer take the last ones. So they have a share, all together. By what they
-   * have, not by what is free: else quick ones that leave few would keep every place from them.
+   * Slow origins keep their places until their calls end, and would take the last free ones from one that is called
+   * often. So all origins with long calls have one share together, counted by the places that they have: counted by
+   * free places, quick origins could shut them out.
    */
   hasShareOfLong(origin: Origin): boolean {
     return origin.isShort || this.long < this.shareOfLong(origin);

@@ -1,3 +1,4 @@
+import { RunningTime } from '../infra/running-time.js';
 import type { HeldReason } from '../ledger/delivery.js';
 import { findHanging, type Hanging } from './hanging.js';
 import { KnownRooms, leadsTo, type CalledSubscription } from './known-rooms.js';
@@ -5,7 +6,6 @@ import type { InTime } from './line.js';
 import { OriginTurns } from './origin-turns.js';
 import { Places } from './places.js';
 import { shortestOverdueMs, type Origin, type Place, type Room, type Waiting } from './room.js';
-import { RunningTime } from '../infra/running-time.js';
 import { none, type Verdict } from './verdict.js';
 
 /** In line, for each call that may be open: a burst to a quick endpoint is through before anything is held. */

@@ -55,6 +55,7 @@ const plain = `
       CASE WHEN $state::text = 'queued' AND ${isForQueue} THEN now() END, $process
     FROM ${deliveries.from} WHERE ${mayWrite}
   )`;
+
 /**
  * Commits notifications and their deliveries, or nothing: only while the catalogue is at the version they were matched
  * with. The statement's snapshot decides, so a subscription committed before it began is never missed

@@ -2,7 +2,7 @@ import { Counter, Histogram } from 'prom-client';
 
 export const expiredCounted = new Counter({
   name: 'heraut_deliveries_expired_total',
-  help: 'Deliveries that ended because their notification was older than its channel allows.',
+  help: 'Deliveries that became too old: their notification was older than its channel allows, or they were held for too long.',
 });
 
 export const unknownCounted = new Counter({

@@ -94,6 +94,7 @@ export class BodyRoom {
     const detail = 'Bodies of other requests take all the room for large ones. Nothing was done.';
     return new UnavailableProblem(detail, retryAfterSeconds, undefined, 'too-many-bodies');
   }
+
   private lendToKnown(request: FastifyRequest, lent: Lent, bytes: number): boolean {
     const client = this.clientOf(request);
     if (client === undefined) return false;

@@ -3,3 +3,9 @@ export const isStorable = (text: string): boolean => text.isWellFormed() && !tex
 
 /** Of one that it cannot store. */
 export const unstorable = 'Contains U+0000 or half a surrogate pair.';
+
+/**
+ * As much of a text of somebody else's as Postgres can store. A receiver could send what it cannot, to keep its failures
+ * out of the ledger; a cut may leave half a surrogate pair.
+ */
+export const storableText = (text: string): string => text.replaceAll('\0', '').replaceAll(/\p{Surrogate}/gu, '\ufffd');
