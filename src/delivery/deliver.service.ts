@@ -136,8 +136,8 @@ export class DeliverService {
 
   /**
    * lock → send → leave → decide → seal → settle. A later message that finds the seal is not sent. While locks move to
-   * another store (docs/decisions/0022), locking takes seconds; meanwhile an operator may have cancelled the delivery or
-   * changed its subscription.
+   * another store (docs/decisions/0022), locking takes seconds; meanwhile an operator may have cancelled the
+   * delivery or changed its subscription.
    */
   private async atLeastOnce(task: Task, longestMs: number): Promise<'stale' | void> {
     const { delivery, subscription, place, stopping } = task;

@@ -22,7 +22,7 @@ export interface Unlocked {
 
 /**
  * Takes locks for deliveries that are sent under the lease of their process (docs/decisions/0062) and last too long: a
- * call that stays open, or an outcome that the ledger does not take. From then on it is with them as with any other delivery:
+ * call that stays open, or an outcome that the ledger does not take. Then it is with them as with any other delivery:
  * should this process die or stand still, the next one finds a lock, or the outcome under a seal.
  */
 @Injectable()

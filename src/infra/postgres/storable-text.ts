@@ -5,7 +5,7 @@ export const isStorable = (text: string): boolean => text.isWellFormed() && !tex
 export const unstorable = 'Contains U+0000 or half a surrogate pair.';
 
 /**
- * As much of a text of somebody else's as Postgres can store. A receiver could send what it cannot, to keep its failures
- * out of the ledger; a cut may leave half a surrogate pair.
+ * As much of a receiver's text as Postgres can store. It could send the rest to keep its failures out of the ledger; a
+ * cut may leave half a surrogate pair.
  */
 export const storableText = (text: string): string => text.replaceAll('\0', '').replaceAll(/\p{Surrogate}/gu, '\ufffd');
