@@ -113,6 +113,23 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
     }
   });
 
+  it('leave no dead rows in the catalogues of Postgres, unless the server sees to that by itself', async () => {
+    const columns = Array.from({ length: 1500 }, (_, nr) => `c${nr} int`);
+    const vacuums = async () => {
+      const [row] = await test.sql<{ count: number; dead: number }>(
+        `SELECT vacuum_count::int AS count, n_dead_tup::int AS dead FROM pg_stat_sys_tables
+         WHERE relid = 'pg_attribute'::regclass`,
+      );
+      return row!;
+    };
+    const before = await vacuums();
+    await test.sql(`CREATE TABLE former (${columns.join(', ')})`);
+    await test.sql('DROP TABLE former');
+    if (test.postgres.isEmbedded) await eventually(async () => (await vacuums()).dead >= columns.length);
+    await test.partitions.vacuumEmbedded();
+    expect((await vacuums()).count).toBe(test.postgres.isEmbedded ? before.count + 1 : before.count);
+  });
+
   it('are dropped with all their rows when their time is over, and not a day before', async () => {
     const old = await makeDay(31);
     await makeDay(30);

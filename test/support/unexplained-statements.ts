@@ -106,6 +106,7 @@ export const unexplained: Readonly<Record<string, readonly string[]>> = {
     'report-retention-days',
     'retention-days',
   ],
+  'is of the log of the embedded database': ['checkpoint', 'checkpoint-due'],
   'asks the catalogue of Postgres, once for each partition or connection': [
     'database-size',
     'database-size-embedded',

@@ -16,6 +16,17 @@ import { preferIndexes } from './session-settings.js';
  */
 const memoryOfEmbedded = ['-c', 'shared_buffers=64MB'];
 
+/**
+ * After a checkpoint (checkpoint-embedded.ts) PostgreSQL keeps as many empty segments of the log as the one before had
+ * filled, within these bounds: 32 MB, two segments, is the least that it takes. Where there may be origins of
+ * replication, which nobody uses here, a checkpoint writes a file about them, and where that finds no room the database
+ * crashes; of all else that a checkpoint writes to a full disk, only the checkpoint fails.
+ */
+const logOfEmbedded = [
+  ...['-c', 'min_wal_size=32MB', '-c', 'max_wal_size=64MB'],
+  ...['-c', 'max_active_replication_origins=0'],
+];
+
 /** @throws {CannotConnect} where the directory is of no use */
 export async function openEmbedded(directory: string, common: CommonOptions): Promise<OpenDatabase> {
   const explain = (error: unknown) => explainDirectory(directory, error);
@@ -23,7 +34,7 @@ export async function openEmbedded(directory: string, common: CommonOptions): Pr
   try {
     unlock = lockDirectory(directory);
     refuseMoved(directory);
-    const startParams = [...PGlite.defaultStartParams, ...memoryOfEmbedded];
+    const startParams = [...PGlite.defaultStartParams, ...memoryOfEmbedded, ...logOfEmbedded];
     const watch = new CrashWatch(directory);
     const pglite = await PGlite.create(join(directory, 'pglite'), { startParams, onStderr: watch.onStderr });
     watch.guard(pglite);
