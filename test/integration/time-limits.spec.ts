@@ -7,6 +7,7 @@ import { readSettings } from '../../src/config/settings.js';
 import { isUnavailable } from '../../src/infra/postgres/postgres-errors.js';
 import { Postgres, type Query } from '../../src/infra/postgres/postgres.js';
 import { statement } from '../../src/infra/postgres/statement.js';
+import { perDay } from '../../src/ledger/per-day.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -115,6 +116,18 @@ describe('the time limits of Postgres', () => {
     expect(logged).toMatchObject([{ statement: 'sleep', limit: 'statement' }]);
     await pool.close();
     expect(await postgres.query(read)).toEqual(before);
+  });
+
+  it('name a statement that has a text for each day by its one name, outside a transaction and inside', async () => {
+    const counted = await timesCounted('sleep-of-day', 'statement');
+    const ofDay = perDay('sleep-of-day', (of) => `SELECT pg_sleep(30), '${of('delivery')}'`);
+    const failures = [
+      await failureOf(postgres.query(ofDay(20_000))),
+      await failureOf(postgres.transaction((query) => query(ofDay(20_001)))),
+    ];
+    expect(failures.map(isUnavailable)).toEqual([true, true]);
+    expect(logged.map(({ statement: name }) => name)).toEqual(['sleep-of-day', 'sleep-of-day']);
+    expect(await timesCounted('sleep-of-day', 'statement')).toBe(counted + 2);
   });
 
   it('hold for TypeORM’s statements too, which are logged by their text', async () => {

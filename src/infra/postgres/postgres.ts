@@ -202,9 +202,9 @@ export class Postgres {
 
   private async inTransaction<T>(client: pg.PoolClient, work: (query: Query) => Promise<T>): Promise<T> {
     try {
-      await this.execute(client, 'BEGIN');
+      await this.execute(client, { text: 'BEGIN' }, 'BEGIN');
       const query: Query = async (statement, values = {}) =>
-        (await this.execute(client, prepared(statement, values))).rows;
+        (await this.execute(client, prepared(statement, values), statement.name)).rows;
       const result = await work(query);
       await this.commit(client);
       return result;
@@ -217,7 +217,7 @@ export class Postgres {
 
   private async commit(client: pg.PoolClient): Promise<void> {
     try {
-      await this.execute(client, 'COMMIT');
+      await this.execute(client, { text: 'COMMIT' }, 'COMMIT');
     } catch (error) {
       markCommit(error);
       throw error;
@@ -227,15 +227,16 @@ export class Postgres {
   /** A statement outside a transaction has changed nothing when a deadlock ends it, so it is repeated. */
   private async run(statement: Statement, values: Values): Promise<pg.QueryResult> {
     const query = prepared(statement, values);
-    return retryDeadlocks(() => this.withClient((client) => this.execute(client, query)));
+    return retryDeadlocks(() => this.withClient((client) => this.execute(client, query, statement.name)));
   }
 
-  private async execute(client: pg.PoolClient, query: pg.QueryConfig | 'BEGIN' | 'COMMIT'): Promise<pg.QueryResult> {
+  /** @param name in logs and counters, where a statement of each day would be another one each day */
+  private async execute(client: pg.PoolClient, query: pg.QueryConfig, name: string): Promise<pg.QueryResult> {
     try {
-      return await client.query(query as pg.QueryConfig); // a mere text is as good
+      return await client.query(query);
     } catch (error) {
       if (isDiskFull(error)) this.diskFullAt = performance.now();
-      reportTimedOut(error, this.limits, typeof query === 'string' ? query : query.name!);
+      reportTimedOut(error, this.limits, name);
       throw error;
     }
   }
