@@ -41,14 +41,13 @@ export class AlertWebhook {
    */
   async send({ id, content }: NoteToSend, at: number, stopping: AbortSignal): Promise<SendResult> {
     const body = Buffer.from(webhookPayload(content, new Date(at)));
-    const time = new CallTime();
-    const signal = AbortSignal.any([stopping, time.within(this.timeoutMs)]);
+    const time = new CallTime(stopping);
     const agent = new Agent({ connect: this.outbound.connectorFor({}, this.timeoutMs) });
     try {
       const { statusCode } = await request(this.url, {
         method: 'POST',
         dispatcher: agent,
-        signal,
+        signal: time.within(this.timeoutMs),
         headers: {
           'content-type': 'application/json',
           accept: '*/*',

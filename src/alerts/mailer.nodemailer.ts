@@ -62,7 +62,7 @@ export class Mailer {
     if (!mailAddress.safeParse(address).success)
       return { isSent: false, reason: 'not a mail address', failure: 'recipient-refused' };
     const domain = this.sender.address.split('@')[1]!;
-    const time = new CallTime();
+    const time = new CallTime(stopping);
     try {
       const { rejected = [] } = await this.transport.sendMail({
         ...mailText(content),
@@ -72,7 +72,7 @@ export class Mailer {
         // The same where it is sent again because nobody saw that it was sent: the reader's program may show one of
         // them.
         messageId: `<${id}@${domain}>`,
-        signal: AbortSignal.any([stopping, time.within(this.longest)]),
+        signal: time.within(this.longest),
         headers: { 'Auto-Submitted': 'auto-generated' },
       });
       if (rejected.length === 0) return { isSent: true };

@@ -81,11 +81,9 @@ export class AdminClient {
     path: string,
     request: AdminRequest,
   ): Promise<{ response: Response; text: string }> {
-    const time = new CallTime();
-    const stopped = request.signal ? [request.signal] : [];
+    const time = new CallTime(request.signal);
     try {
-      const signal = AbortSignal.any([time.within(this.timeoutMs), ...stopped]);
-      const response = await this.send(method, path, { ...request, signal });
+      const response = await this.send(method, path, { ...request, signal: time.within(this.timeoutMs) });
       return { response, text: await this.textOf(response) };
     } finally {
       time.end();

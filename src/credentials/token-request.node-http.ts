@@ -32,11 +32,10 @@ export async function requestToken(
     form.set('client_id', clientId);
     form.set('client_secret', clientSecret);
   }
-  const time = new CallTime();
-  const signal = AbortSignal.any([closing, time.within(longestMs)]);
-  const url = new URL(tokenUrl);
+  const time = new CallTime(closing);
   let socket: Socket | undefined;
   try {
+    const [signal, url] = [time.within(longestMs), new URL(tokenUrl)];
     socket = await connectTo(connect, url, signal);
     return await post(url, socket, headers, form.toString(), signal);
   } finally {

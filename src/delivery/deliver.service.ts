@@ -4,6 +4,7 @@ import { Admission } from '../endpoints/admission.service.js';
 import type { Place } from '../endpoints/room.js';
 import { Idempotency, type Acquired, type IdempotentOperation } from '../idempotency/idempotency.service.js';
 import { Clock } from '../infra/clock.js';
+import { whileNeitherAborted } from '../infra/while-neither-aborted.js';
 import type { Delivery, HandedOut } from '../ledger/delivery.js';
 import { bodyErased } from '../ledger/cancel-erased.js';
 import type { Outcome } from '../ledger/settle.service.js';
@@ -228,7 +229,8 @@ export class DeliverService {
   private callerOf(task: Task, guarantee: DeliveryGuarantee): Caller {
     return {
       begun: () => this.admission.begin(task.place),
-      isStillWanted: (tooLate) => this.isStillWanted(task, guarantee, AbortSignal.any([task.stopping, tooLate])),
+      isStillWanted: (tooLate) =>
+        whileNeitherAborted(task.stopping, tooLate, (ended) => this.isStillWanted(task, guarantee, ended)),
     };
   }
 

@@ -1,13 +1,16 @@
+import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { CallTime } from './call-time.js';
 
 let nowMs: number;
 let time: CallTime;
+let stopping: AbortController;
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   nowMs = 1000;
-  time = new CallTime(() => nowMs);
+  stopping = new AbortController();
+  time = new CallTime(stopping.signal, () => nowMs);
 });
 afterEach(() => {
   time.end();
@@ -55,4 +58,17 @@ it('ends none that is over', async () => {
   await passes(50);
   await passes(50);
   expect(signal.aborted).toBe(false);
+});
+
+it('ends a call at once when the process stops, also one that begins then', () => {
+  const [begun, reason] = [time.within(100), new Error('stopping')];
+  stopping.abort(reason);
+  expect([begun.reason, time.within(100).reason]).toEqual([reason, reason]);
+});
+
+it('leaves nothing of a call that is over in the signal of the process', () => {
+  time.within(100);
+  expect(getEventListeners(stopping.signal, 'abort')).toHaveLength(1);
+  time.end();
+  expect(getEventListeners(stopping.signal, 'abort')).toEqual([]);
 });

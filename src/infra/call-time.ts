@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { RunningTime } from './running-time.js';
 
 /** Often enough for running time. */
@@ -13,16 +14,34 @@ export class CallTime {
   private readonly time: RunningTime;
   private readonly limits = new Set<{ endsAt: number; reached: AbortController }>();
   private readonly ticking = setInterval(() => this.tick(), tickMs).unref();
+  private readonly stop = (): void => {
+    for (const { reached } of this.limits) reached.abort(this.stopping?.reason);
+    this.limits.clear();
+  };
 
-  /** @param clock milliseconds, monotonic */
-  constructor(clock: () => number = () => performance.now()) {
+  /**
+   * @param stopping ends the call at once. It may live as long as the process: `AbortSignal.any` would leave something
+   *   of each call in it (nodejs/node#55351).
+   * @param clock milliseconds, monotonic
+   */
+  constructor(
+    private readonly stopping?: AbortSignal,
+    clock: () => number = () => performance.now(),
+  ) {
     this.time = new RunningTime(clock);
+    if (!stopping) return;
+    setMaxListeners(0, stopping); // one of each call that is open
+    stopping.addEventListener('abort', this.stop);
   }
 
-  /** Is aborted with a `TimeoutError`, as `AbortSignal.timeout` is, when this process has run for that long. */
+  /**
+   * Is aborted with a `TimeoutError`, as `AbortSignal.timeout` is, when this process has run for that long; with the
+   * reason of `stopping`, where that is.
+   */
   within(ms: number): AbortSignal {
     const reached = new AbortController();
     this.limits.add({ endsAt: this.time.now() + ms, reached });
+    if (this.stopping?.aborted) this.stop();
     return reached.signal;
   }
 
@@ -35,6 +54,7 @@ export class CallTime {
   /** No limit is reached any more. */
   end(): void {
     clearInterval(this.ticking);
+    this.stopping?.removeEventListener('abort', this.stop);
     this.limits.clear();
   }
 

@@ -106,7 +106,7 @@ export class CallbackProof implements OnModuleDestroy {
    * @throws {UnavailableProblem} where it may not be its own
    */
   async prove(request: ProofRequest): Promise<void> {
-    const time = new CallTime();
+    const time = new CallTime(this.closing.signal);
     try {
       await this.proveWithin(time, request);
     } finally {
@@ -169,12 +169,11 @@ export class CallbackProof implements OnModuleDestroy {
     headers: Record<string, string>,
     tls?: TlsIdentity,
   ): Promise<ProofAnswer> {
-    const within = (ms: number) => AbortSignal.any([this.closing.signal, time.within(ms)]);
-    const overall = within(this.timeouts.overallMs);
+    const overall = time.within(this.timeouts.overallMs);
     const tried: string[] = [];
     try {
       const connect = this.outbound.connectorFor(tls);
-      const socket = await connectTo(connect, url, within(this.timeouts.connectMs), tried);
+      const socket = await connectTo(connect, url, time.within(this.timeouts.connectMs), tried);
       return { status: await statusOver(socket, url, headers, overall) };
     } catch (thrown) {
       const error = thrown as Error;
