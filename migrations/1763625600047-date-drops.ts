@@ -2,8 +2,9 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
  * When an operator asked to have dropped what a subscription holds: what came to be held since is not. A process of the
- * version before does not name the new column, and its drops get the time at which they are noted; those that are noted
- * already, that of this migration. Takes a lock on `held_drop` (ACCESS EXCLUSIVE) for a moment, without reading it.
+ * version before does not name the new column, and its drops get the time at which they are first noted; those that are
+ * noted already, that of this migration. Takes a lock on `held_drop` (ACCESS EXCLUSIVE) for a moment, without reading
+ * it.
  */
 export class DateDrops1763625600047 implements MigrationInterface {
   name = 'DateDrops1763625600047';

@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { PassThrough } from 'node:stream';
+import { AlertLoop } from '../src/alerts/alert-loop.service.js';
+import type { NoteSender } from '../src/alerts/note-sender.service.js';
+import type { AlertRounds } from '../src/alerts/rounds.service.js';
 import { Catalogue } from '../src/catalogue/catalogue.service.js';
 import type { Config } from '../src/config/config.module.js';
 import { OpenEndpoints } from '../src/endpoints/open-endpoints.service.js';
@@ -9,10 +12,13 @@ import type { RedisIdempotencyStore } from '../src/idempotency/idempotency-store
 import { systemClock } from '../src/infra/clock.js';
 import type { Postgres } from '../src/infra/postgres/postgres.js';
 import type { Statement } from '../src/infra/postgres/statement.js';
+import { lowestId } from '../src/ledger/partitions.js';
 import { LiveListeners } from '../src/live-events/live-listeners.service.js';
 import { Heartbeat } from '../src/liveness/heartbeat.service.js';
 import type { OperationalEvents } from '../src/operational-events/operational-events.service.js';
+import { Arrivals } from '../src/pulling/arrivals.service.js';
 import { QueueProgress } from '../src/queue/queue-progress.service.js';
+import { SessionWatch } from '../src/sessions/session-watch.service.js';
 
 const answers: Record<string, object[]> = {
   'catalogue-version': [{ version: '0' }],
@@ -61,6 +67,34 @@ const repeated: [failed: string, worksAgain: string, start: (postgres: Postgres)
     },
   ],
   [
+    'pull.arrivals-not-read',
+    'pull.arrivals-read-again',
+    async (postgres) => {
+      const arrivals = new Arrivals(postgres, { ledgerNow: () => Date.now() } as Heartbeat);
+      void arrivals.join(lowestId).wait(3_600_000, new AbortController().signal);
+    },
+  ],
+  [
+    'sessions.not-read',
+    'sessions.read-again',
+    async (postgres) => {
+      const watch = new SessionWatch(postgres, { ledgerNow: () => Date.now() } as Heartbeat);
+      watch.add(
+        'hash',
+        () => true,
+        () => {},
+      );
+    },
+  ],
+  [
+    'alerts.round-failed',
+    'alerts.round-works-again',
+    async (postgres) => {
+      const rounds = { run: () => postgres.transactionAside(() => Promise.resolve()) } as unknown as AlertRounds;
+      new AlertLoop(postgres, rounds, { channelNames: [] } as unknown as NoteSender).onApplicationBootstrap();
+    },
+  ],
+  [
     'live-events.not-read',
     'live-events.read-again',
     async (postgres) => {
@@ -76,7 +110,7 @@ describe('while Postgres is away', () => {
   let isAway: boolean;
   let refused: number;
   let logged: () => Record<string, unknown>[];
-  const query = (statement: Statement) => {
+  const query = (statement: Pick<Statement, 'name'>) => {
     if (!isAway) return Promise.resolve(answers[statement.name] ?? []);
     refused++;
     return Promise.reject(new Error('connect ECONNREFUSED'));
@@ -97,12 +131,17 @@ describe('while Postgres is away', () => {
   });
 
   it.each(repeated)('%s is one line in many tries, and %s is another', async (failed, worksAgain, start) => {
-    await start({ isEmbedded: false, query, affected: query } as unknown as Postgres);
+    const transactionAside = (work: (query: unknown) => Promise<unknown>) =>
+      query({ name: 'BEGIN' }).then(() => work(query));
+    const asked = { query, affected: query, queryAside: query, transactionAside };
+    await start({ isEmbedded: false, ...asked } as unknown as Postgres);
     isAway = true;
-    while (refused < 20) await vi.advanceTimersByTimeAsync(100);
+    // Within the minute after which it would be mentioned again.
+    for (let ms = 0; ms < 50_000; ms += 100) await vi.advanceTimersByTimeAsync(100);
+    expect(refused).toBeGreaterThan(2);
     expect(logged()).toMatchObject([{ event: failed, failures: 1, error: { message: 'connect ECONNREFUSED' } }]);
     isAway = false;
-    await vi.advanceTimersByTimeAsync(10_000);
+    await vi.advanceTimersByTimeAsync(20_000);
     expect(logged().map(({ event }) => event)).toEqual([worksAgain, failed]);
   });
 });

@@ -5,6 +5,7 @@ import {
   type OnApplicationBootstrap,
   type OnModuleDestroy,
 } from '@nestjs/common';
+import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { Repeating } from '../infra/repeating.js';
 import { countItems } from './alert-rows.js';
@@ -54,12 +55,17 @@ export class AlertLoop implements OnApplicationBootstrap, OnModuleDestroy, Befor
   }
 
   private repeat(everyMs: number, work: (stopping: AbortSignal) => Promise<unknown>): void {
+    const rounds = new RepeatedFailures(this.logger, {
+      failed: { event: 'alerts.round-failed' },
+      worksAgain: { event: 'alerts.round-works-again' },
+    });
     const round = async (stopping: AbortSignal) => {
       try {
         await work(stopping);
+        rounds.worked();
       } catch (error) {
         // The next round begins from what is in the ledger.
-        if (!stopping.aborted) this.logger.warn({ event: 'alerts.round-failed', error });
+        if (!stopping.aborted) rounds.failed(error);
       }
     };
     this.repeating.repeat(everyMs, round, firstAfterMs);

@@ -17,6 +17,7 @@ import { notedIn } from './noted.js';
 /**
  * Whether a row `held` of `delivery` has come to be held after a drop was noted at `notedAt`. Where its time lies
  * further ahead than that of a transaction that began a little later, it was held before Postgres' clock was set back.
+ * Of what was held in the last moments before a clock was set back by as little, some may stay.
  */
 export const isHeldAfter = (held: string, notedAt: string): string =>
   `(${held}.held_since > ${notedAt} AND ${held}.held_since < now() + interval '1 minute') IS TRUE`;
@@ -51,8 +52,9 @@ const lockSubscription = statement(
 );
 
 /**
- * Whether what it held is still being dropped. Runs in the transaction that resumes it: until that ends, nobody can
- * have it dropped. Looks in a statement of its own, which sees the drop that the lock was waited for.
+ * Whether what it held is still being dropped. Nobody can have it dropped from then on, until the transaction ends that
+ * resumes it; the plan of a configuration only asks. Looks in a statement of its own, which sees the drop that the lock
+ * was waited for.
  */
 export async function isDropping(manager: EntityManager, subscriptionId: string): Promise<boolean> {
   await queryOf(manager)(lockSubscription, { subscription: subscriptionId });

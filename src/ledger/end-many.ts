@@ -7,7 +7,7 @@ import { perDay } from './per-day.js';
  * An operator cancels unfinished deliveries: the generation rises, so that only a success of a call that is under way
  * still counts. Or closes dead letters: those keep the time of their end, what they died of, and their generation. They
  * have ended, so no other result counts for them anyway, and a scheduled one of which nothing was handed out can still
- * be told by it (replace-scheduled.ts).
+ * be told by it (replace-scheduled.ts). Not that of `unknown` ones, which were handed out, and called perhaps.
  */
 export const endManyItems = perDay(
   'end-many',
@@ -15,7 +15,7 @@ export const endManyItems = perDay(
     WITH changed AS (
       UPDATE ${of('delivery')} d SET
         state = 'cancelled', held_for = NULL, next_at = NULL, process = NULL,
-        generation = d.generation + CASE WHEN d.ended_at IS NULL THEN 1 ELSE 0 END,
+        generation = d.generation + CASE WHEN d.ended_at IS NULL OR d.state = 'unknown' THEN 1 ELSE 0 END,
         ended_at = coalesce(d.ended_at, now()), replay_id = $replay
       FROM ${namedDeliveries.from}
       WHERE ${sameDelivery('item')} AND d.state::text = ANY ($states::text[])

@@ -1,4 +1,5 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { lowestIdAt } from '../ledger/partitions.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
@@ -27,6 +28,10 @@ export class Arrivals implements OnModuleDestroy {
   private count = 0;
   private told: ReadonlySet<string> = new Set();
   private timer: NodeJS.Timeout | undefined;
+  private readonly looks = new RepeatedFailures(this.logger, {
+    failed: { event: 'pull.arrivals-not-read' },
+    worksAgain: { event: 'pull.arrivals-read-again' },
+  });
   private readonly stopping = new AbortController();
 
   constructor(
@@ -75,8 +80,9 @@ export class Arrivals implements OnModuleDestroy {
         if (!this.told.has(keys[nr]!)) this.bySubscription.get(row.subscription_id)?.forEach((bell) => bell.ring());
       });
       this.told = new Set(keys);
+      if (this.count > 0) this.looks.worked();
     } catch (error) {
-      this.logger.warn({ event: 'pull.arrivals-not-read', error });
+      this.looks.failed(error);
     }
     this.timer = undefined;
     this.lookLater();

@@ -44,7 +44,7 @@ const horizonPauseMs = 1000;
  */
 const awayPauseMs = 5000;
 
-/** That goes on with a step. */
+/** A replay that a step goes on with. */
 interface Advancing {
   replay: Replay;
   /** Of a replay of everything; undefined of every other one. */

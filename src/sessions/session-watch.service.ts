@@ -1,4 +1,5 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
+import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { findStanding, sessionOf, type SessionRow } from './session-rows.js';
@@ -21,6 +22,10 @@ export class SessionWatch implements OnModuleDestroy {
   /** By the hash of the token. */
   private readonly watched = new Map<string, Watched>();
   private timer: NodeJS.Timeout | undefined;
+  private readonly looks = new RepeatedFailures(this.logger, {
+    failed: { event: 'sessions.not-read' },
+    worksAgain: { event: 'sessions.read-again' },
+  });
 
   constructor(
     private readonly postgres: Postgres,
@@ -64,8 +69,9 @@ export class SessionWatch implements OnModuleDestroy {
         const session = standing.get(hash);
         if (!session || this.watched.get(hash)?.isGood(session) === false) this.end(hash);
       }
+      this.looks.worked();
     } catch (error) {
-      this.logger.warn({ event: 'sessions.not-read', error });
+      this.looks.failed(error);
     }
   }
 

@@ -152,7 +152,7 @@ export class SubscriptionDirectory implements CatalogueDirectory {
       alertEmail: row.alert_email,
       createdAt: row.created_at,
       version: Number(row.version),
-      slowedWith: before?.slowedWith !== undefined && !isSlower(row, before) ? before.slowedWith : Number(row.version),
+      slowedWith: slowedWith(row, before),
     });
     put(this.ordered, id, row.ordering === 'per-object');
     put(this.restrained, id, row.paused_at !== null || row.rate_per_second !== null);
@@ -208,6 +208,12 @@ function put(ids: Set<string>, id: string, isIn: boolean): void {
   if (isIn) ids.add(id);
   else ids.delete(id);
 }
+
+/** Never above the row's version, also where the database has gone back and the version of before is to come yet. */
+const slowedWith = (row: SubscriptionRow, before: ListedSubscription | undefined): number =>
+  before?.slowedWith !== undefined && !isSlower(row, before)
+    ? Math.min(before.slowedWith, Number(row.version))
+    : Number(row.version);
 
 const isSlower = ({ rate_per_second: rate }: SubscriptionRow, { ratePerSecond: before }: Subscription): boolean =>
   rate !== null && (before === null || rate < before);

@@ -135,6 +135,12 @@ describe('the subscriptions in memory', () => {
     expect(await known('rate_per_second = 4')).toBe(0);
     expect(await known('rate_per_second = 5')).toBe(1);
     expect(await known('rate_per_second = NULL')).toBe(2);
+    expect(await known('rate_per_second = 3')).toBe(0);
+    // A failover that has lost the last change: a later version than there is would hold all that is released.
+    await sql('UPDATE catalogue SET version = version - 1');
+    await sql('UPDATE subscription SET version = version - 1, rate_per_second = 5 WHERE id = $1', [id]);
+    await catalogue.refresh();
+    expect(directory.find(id!)).toMatchObject({ ratePerSecond: 5, slowedWith: directory.find(id!)!.version });
     startAnew();
     await catalogue.refresh();
     expect(directory.find(id!)!.slowedWith).toBe(directory.find(id!)!.version);
