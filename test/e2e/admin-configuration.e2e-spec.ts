@@ -20,7 +20,7 @@ import { SubscriptionsService } from '../../src/subscriptions/subscriptions.serv
 import { AdminApi } from '../support/admin-api.js';
 import { makeCertificate } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
-import { runConfigurationCommand, type Ran } from '../support/run-configuration-command.js';
+import { CommandLine } from '../support/fake-terminal.js';
 import { secretWatch } from '../support/secret-watch.js';
 import { signToken } from '../support/tokens.js';
 
@@ -69,7 +69,9 @@ describe('a configuration file', () => {
     rmSync(directory, { recursive: true });
   });
 
-  const heraut = (...words: string[]): Promise<Ran> => runConfigurationCommand(admin.api, words);
+  /** The command line in this process, against this server. */
+  const commandLine = () => new CommandLine({ HERAUT_URL: admin.api.origin, HERAUT_TOKEN: admin.api.superuserToken });
+  const heraut = (...words: string[]) => commandLine().run(words.join(' '));
 
   /** A file with these lines. */
   function file(...lines: string[]): string {
@@ -81,16 +83,16 @@ describe('a configuration file', () => {
   const jsonFile = (configuration: unknown) => file(JSON.stringify(configuration));
 
   const plan = async (path: string, ...words: string[]) =>
-    JSON.parse((await heraut('--json', 'plan', '-f', path, ...words)).output) as {
+    JSON.parse((await heraut('--json', 'plan', '-f', path, ...words)).out) as {
       changes: Change[];
       unnamed: Record<string, { count: number }>;
       notes: string[];
     };
 
   async function apply(path: string, ...words: string[]): Promise<string> {
-    const { status, output, errors } = await heraut('apply', '-f', path, ...words);
-    expect([status, errors]).toEqual([0, expect.not.stringContaining('heraut:')]);
-    return output;
+    const { exit, out, notes } = await heraut('apply', '-f', path, ...words);
+    expect([exit, notes]).toEqual([0, expect.not.stringContaining('heraut:')]);
+    return out;
   }
 
   it('is read from standard input, as into a container that does not have it', async () => {
@@ -182,10 +184,10 @@ describe('a configuration file', () => {
   });
 
   it('changes nothing the second time', async () => {
-    const { output } = await heraut('plan', '-f', example, '--check');
-    expect(output).toMatch(/^Nothing to change; 8 as they should be\.\n/);
+    const { out } = await heraut('plan', '-f', example, '--check');
+    expect(out).toMatch(/^Nothing to change; 8 as they should be\.\n/);
     const before = await audited('subscription/6b1a1f4e-4f2c-4d9e-9c56-0d0f6a3b7f10');
-    expect(await apply(example)).toBe(output);
+    expect(await apply(example)).toBe(out);
     expect(await audited('subscription/6b1a1f4e-4f2c-4d9e-9c56-0d0f6a3b7f10')).toEqual(before);
   });
 
@@ -196,8 +198,8 @@ describe('a configuration file', () => {
     const marked = { clientId: randomUUID(), secret: `marked-${randomUUID()}`, label: 'a tab\t, a mark \u200e' };
     secretWatch.knowOf(marked);
     await apply(jsonFile({ applications: [{ ...marked, scopes: ['notificaties.consumeren'] }] }));
-    const { output } = await heraut('export');
-    const exported = parse(output) as {
+    const { out } = await heraut('export');
+    const exported = parse(out) as {
       subscriptions: Record<string, unknown>[];
       applications: object[];
       alertRules: object;
@@ -225,7 +227,7 @@ describe('a configuration file', () => {
       secret: { value_from: { env: 'HERAUT_APPLICATION_ARCHIEF_SECRET', required: false } },
     });
     expect(exported.alertRules).toEqual((await admin.get('/admin/v1/alert-rules')).json);
-    expect((await plan(file(output), '--prune')).changes).toEqual([]);
+    expect((await plan(file(out), '--prune')).changes).toEqual([]);
   });
 
   it('is exported for another installation too, where the owner of a subscription was removed', async () => {
@@ -237,9 +239,9 @@ describe('a configuration file', () => {
     const all = (await admin.get('/admin/v1/applications')).json.applications as { id: string; clientId: string }[];
     const path = `/admin/v1/applications/${all.find((one) => one.clientId === clientId)!.id}`;
     expect((await admin.delete(path)).status).toBe(204);
-    const { output } = await heraut('export');
-    expect((await plan(file(output), '--prune')).changes).toEqual([]);
-    const { subscriptions } = parse(output) as { subscriptions: { id: string }[] };
+    const { out } = await heraut('export');
+    expect((await plan(file(out), '--prune')).changes).toEqual([]);
+    const { subscriptions } = parse(out) as { subscriptions: { id: string }[] };
     // Elsewhere it is new, and its secret is set there.
     const authorization = { kind: 'verbatim', auth: '' };
     const elsewhere = { ...subscriptions.find((one) => one.id === id)!, id: randomUUID(), authorization };
@@ -260,9 +262,9 @@ describe('a configuration file', () => {
     };
     secretWatch.knowOf(changed);
     const path = jsonFile({ subscriptions: [changed] });
-    const { output, status } = await heraut('plan', '-f', path, '--check');
-    expect(status).toBe(1);
-    expect(output.split('\n\n')[0]!.split('\n')).toEqual([
+    const { out, exit } = await heraut('plan', '-f', path, '--check');
+    expect(exit).toBe(1);
+    expect(out.split('\n\n')[0]!.split('\n')).toEqual([
       'Subscriptions',
       `  ~ ${id}  https://receiver.example.org/hook`,
       '      callbackUrl: "https://receiver.example.org/hook" → "https://receiver.example.org/other"',
@@ -273,7 +275,7 @@ describe('a configuration file', () => {
       '      headers.x-old: (secret removed)',
       '      headers.x-new: (secret set)',
     ]);
-    expect(output).toContain('0 to create, 1 to change, 0 to remove; 0 as they should be.');
+    expect(out).toContain('0 to create, 1 to change, 0 to remove; 0 as they should be.');
     await apply(path);
     expect((await plan(path)).changes).toEqual([]);
     const entries = await audited(`subscription/${id}`);
@@ -314,8 +316,8 @@ describe('a configuration file', () => {
     const before = (await admin.get('/admin/v1/alert-rules')).json as unknown as { oldestDue: object };
     const noted = (await audited('alert-rules')).length;
     const path = file('alertRules:', '  oldestDue: { afterSeconds: 77 }', '  repeatAfterHours: null');
-    const { output } = await heraut('plan', '-f', path);
-    expect(output.split('\n\n')[0]!.split('\n')).toEqual([
+    const { out } = await heraut('plan', '-f', path);
+    expect(out.split('\n\n')[0]!.split('\n')).toEqual([
       'Alert rules',
       '  ~ general',
       '      oldestDue.afterSeconds: 300 → 77',
@@ -361,9 +363,9 @@ describe('a configuration file', () => {
       '  deadLetters: { count: 0, after: 5 }',
       '  oldestdue: {}',
     );
-    const { status, errors } = await heraut('apply', '-f', path);
-    expect(status).toBe(1);
-    const lines = errors.split('\n').filter((line) => line.startsWith(path));
+    const { exit, notes } = await heraut('apply', '-f', path);
+    expect(exit).toBe(1);
+    const lines = notes.split('\n').filter((line) => line.startsWith(path));
     expect(lines.map((line) => line.slice(path.length + 1).replace(/^(\S+) ([^:]+): .*/, '$1 $2')).toSorted()).toEqual(
       [
         '3:32 applications.1.secret',
@@ -384,7 +386,7 @@ describe('a configuration file', () => {
         '24:3 alertRules.oldestdue',
       ].toSorted(),
     );
-    expect(errors).toContain('has errors; nothing was changed.');
+    expect(notes).toContain('has errors; nothing was changed.');
     const { json } = await admin.get('/admin/v1/applications');
     expect(json.applications).not.toContainEqual(expect.objectContaining({ clientId: 'good' }));
   });
@@ -460,17 +462,17 @@ describe('a configuration file', () => {
     const kept = await subscription();
     const gone = await subscription();
     const before = await heraut('export');
-    const configuration = parse(before.output) as { subscriptions: { id: string }[]; applications: object[] };
+    const configuration = parse(before.out) as { subscriptions: { id: string }[]; applications: object[] };
     const path = jsonFile({ subscriptions: configuration.subscriptions.filter(({ id }) => id !== gone.id) });
     expect((await plan(path)).changes).toEqual([]);
     const pruned = await plan(path, '--prune');
     expect(pruned.changes).toMatchObject([{ section: 'subscriptions', action: 'remove', key: gone.id }]);
     const unasked = ['apply', '-f', path, '--prune'];
-    expect(await heraut(...unasked)).toMatchObject({ status: 2, errors: expect.stringContaining(`  - ${gone.id}`) });
-    expect(await runConfigurationCommand(admin.api, unasked, { isTerminal: true, answer: 'no' })).toMatchObject({
-      status: 1,
-      output: '',
-      errors: expect.stringContaining('remove 1 that'),
+    expect(await heraut(...unasked)).toMatchObject({ exit: 2, notes: expect.stringContaining(`  - ${gone.id}`) });
+    expect(await commandLine().run(unasked.join(' '), { isTerminal: true, answer: 'no' })).toMatchObject({
+      exit: 1,
+      out: '',
+      notes: expect.stringContaining('remove 1 that'),
     });
     expect(known(gone.id)).toBeDefined();
     expect(await apply(path, '--prune', '--yes')).toContain(`  - ${gone.id}  https://receiver.example.org/hook`);
@@ -489,7 +491,7 @@ describe('a configuration file', () => {
 
   it('over the API prunes only as many as were confirmed', async () => {
     const { id } = await subscription();
-    const { subscriptions } = parse((await heraut('export')).output) as { subscriptions: { id: string }[] };
+    const { subscriptions } = parse((await heraut('export')).out) as { subscriptions: { id: string }[] };
     const others = { subscriptions: subscriptions.filter((each) => each.id !== id).map((each) => ({ id: each.id })) };
     const url = `${admin.api.origin}/admin/v1/configuration/apply?prune=true`;
     for (const wrong of ['', '&confirm=0', '&confirm=2'])
@@ -529,7 +531,7 @@ describe('a configuration file', () => {
     it('is exported, and changes nothing as it is, with a reference in the place of each secret', async () => {
       await subscription();
       const { text } = (await admin.get(path)).json as unknown as { text: string };
-      expect(text).toBe((await heraut('export')).output);
+      expect(text).toBe((await heraut('export')).out);
       const { plan, problems, notes, references } = await planText(text.split('\n'));
       expect([plan?.changes, problems, notes]).toEqual([[], [], []]);
       expect(references.length).toBeGreaterThan(3);
@@ -712,8 +714,8 @@ describe('a configuration file', () => {
     )!;
     await admin.delete(`/admin/v1/applications/${ownerId}`);
     expect((await plan(jsonFile({ subscriptions: [entry] }))).changes).toEqual([]);
-    const { errors } = await heraut('plan', '-f', jsonFile({ subscriptions: [{ id, ownerClientId: 'another' }] }));
-    expect(errors).toContain('subscriptions.0.ownerClientId: There is no application with this client id.');
+    const { notes } = await heraut('plan', '-f', jsonFile({ subscriptions: [{ id, ownerClientId: 'another' }] }));
+    expect(notes).toContain('subscriptions.0.ownerClientId: There is no application with this client id.');
   });
 
   it('replaces signing keys: the old one signs for a day more', async () => {
@@ -741,9 +743,9 @@ describe('a configuration file', () => {
 
   it('of Open Notificaties is applied as it is, and names what has no counterpart', async () => {
     const path = inProject('test/support/files/open-notificaties.yaml');
-    const { status, errors } = await heraut('apply', '-f', path);
-    expect([status, errors]).toEqual([0, expect.any(String)]);
-    const noted = errors.split('\n').map((line) => line.replace(/^.*:\d+:\d+ ([^:]+): .*/, '$1'));
+    const { exit, notes } = await heraut('apply', '-f', path);
+    expect([exit, notes]).toEqual([0, expect.any(String)]);
+    const noted = notes.split('\n').map((line) => line.replace(/^.*:\d+:\d+ ([^:]+): .*/, '$1'));
     expect(noted).toEqual(
       expect.arrayContaining([
         'oidc_db_config_admin_auth',
@@ -797,9 +799,9 @@ describe('a configuration file', () => {
       readFileSync(path, 'utf8')
         .split('\n')
         .findIndex((line) => line.includes(part)) + 1;
-    const { status, errors } = await heraut('plan', '-f', path);
-    expect(status).toBe(1);
-    const told = errors
+    const { exit, notes } = await heraut('plan', '-f', path);
+    expect(exit).toBe(1);
+    const told = notes
       .split('\n')
       .map((line) => line.replace(`${path}:`, '').replace(/^(\d+):\d+ ([^:]+): .*/, '$1 $2'));
     expect(told).toEqual(
@@ -816,8 +818,8 @@ describe('a configuration file', () => {
     const { id } = await subscription({ isPaused: true });
     const postgres = admin.api.app.get(Postgres);
     await postgres.dataSource.query('INSERT INTO held_drop (subscription_id, up_to) VALUES ($1, $2)', [id, id]);
-    const { status, errors } = await heraut('apply', '-f', jsonFile({ subscriptions: [{ id, isPaused: false }] }));
-    expect([status, errors]).toEqual([
+    const { exit, notes } = await heraut('apply', '-f', jsonFile({ subscriptions: [{ id, isPaused: false }] }));
+    expect([exit, notes]).toEqual([
       1,
       expect.stringContaining('subscriptions.0.isPaused: Its held deliveries are still'),
     ]);
