@@ -851,20 +851,6 @@ describe('an entry', () => {
     await subscription();
   });
 
-  it('is left by Heraut itself where a receiver answered 410', async () => {
-    const { id } = await subscription();
-    await admin.api.app.get(SubscriptionsService).disable(id);
-    expect((await newest(`&subject=subscription/${id}`))[0]).toMatchObject({
-      by: 'system',
-      client: null,
-      address: null,
-      requestId: null,
-      action: 'subscription.disabled',
-      before: { disabledAt: null },
-      after: { disabledAt: expect.any(String) },
-    });
-  });
-
   it('has the id that the request brought along, and the answer has it too', async () => {
     const call = await calls.subscription_pause!();
     const { headers } = await send(call, { 'x-request-id': 'trace-4711' });

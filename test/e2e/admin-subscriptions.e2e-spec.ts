@@ -805,7 +805,14 @@ describe('a receiver that says it is gone', () => {
     end();
     await otherRequest;
     expect((await entries()).filter(disabled)).toMatchObject([
-      { by: 'system', client: null, address: null, requestId: null },
+      {
+        by: 'system',
+        client: null,
+        address: null,
+        requestId: null,
+        before: { disabledAt: null },
+        after: { disabledAt: expect.any(String) },
+      },
     ]);
   });
 
