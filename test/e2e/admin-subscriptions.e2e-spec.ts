@@ -400,51 +400,6 @@ describe('a change of what it gets, or where that goes', () => {
   });
 });
 
-describe('two operators at once', () => {
-  it('do not overwrite each other: the second is told that something changed, whatever it was', async () => {
-    const { id } = await subscribe();
-    const tagOf = async () => (await admin.get(`${path}/${id}`)).headers.get('etag')!;
-    const first = await tagOf();
-    const changed = await admin.patch(`${path}/${id}`, { ratePerSecond: 5 }, { headers: { 'if-match': first } });
-    expect([changed.status, changed.headers.get('etag')]).toEqual([200, await tagOf()]);
-    const late = { headers: { 'if-match': first } };
-    const before = receiver.requests.length;
-    const auth = { authorization: { kind: 'verbatim', auth: 'Bearer other' } };
-    for (const answered of [
-      await admin.patch(`${path}/${id}`, { ratePerSecond: 6, callbackUrl: `${receiver.url}/new` }, late),
-      await admin.patch(`${path}/${id}/credentials`, auth, late),
-      await admin.patch(`${path}/${id}/credentials`, {}, late),
-      await admin.post(`${path}/${id}/pause`, undefined, late),
-      await admin.post(`${path}/${id}/resume`, undefined, late),
-      await admin.post(`${path}/${id}/enable`, undefined, late),
-      await admin.delete(`${path}/${id}`, late),
-    ])
-      expect([answered.status, answered.json.code]).toEqual([412, 'changed-meanwhile']);
-    expect(receiver.requests).toHaveLength(before);
-    expect((await admin.get(`${path}/${id}`)).json).toMatchObject({ ratePerSecond: 5, pausedAt: null });
-    const second = await tagOf();
-    await admin.patch(`${path}/${id}/credentials`, auth);
-    expect(await tagOf()).not.toBe(second);
-    expect(
-      (await admin.delete(`${path}/${id}`, { headers: { 'if-match': `${first}, ${await tagOf()}` } })).status,
-    ).toBe(204);
-  });
-
-  it('do not overwrite the retry policy that the other has given it', async () => {
-    const { id } = await subscribe();
-    const policy = `${path}/${id}/retry-policy`;
-    const late = { headers: { 'if-match': (await admin.get(policy)).headers.get('etag')! } };
-    const changed = await admin.put(policy, { maxRetries: 3 }, late);
-    expect([changed.status, changed.headers.get('etag')]).toEqual([200, (await admin.get(policy)).headers.get('etag')]);
-    expect((await admin.put(policy, { maxRetries: 4 }, late)).status).toBe(412);
-    expect((await admin.delete(policy, late)).status).toBe(412);
-    expect((await admin.get(policy)).json).toMatchObject({ overrides: { maxRetries: 3 } });
-    const now = { headers: { 'if-match': changed.headers.get('etag')! } };
-    expect((await admin.delete(policy, now)).status).toBe(204);
-    expect((await admin.delete(policy, now)).status).toBe(412);
-  });
-});
-
 describe('a test of a subscription', () => {
   it('shows the answer, and leaves nothing in the ledger', async () => {
     const { id } = await subscribe();
