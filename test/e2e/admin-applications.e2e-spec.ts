@@ -382,12 +382,4 @@ describe('applications', () => {
       expect((await admin.delete(`${path}/${id}`)).status).toBe(404);
     }
   });
-
-  it('is only for superusers', async () => {
-    const token = await admin.api.tokenWith('notificaties.publiceren', 'notificaties.consumeren');
-    expect((await admin.get(path, { token })).status).toBe(403);
-    expect(
-      (await admin.post(path, { clientId: newClientId(), label: 'Mine', isSuperuser: true }, { token })).status,
-    ).toBe(403);
-  });
 });

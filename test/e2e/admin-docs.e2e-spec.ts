@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { randomUUID } from 'node:crypto';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import type { FastifyInstance } from 'fastify';
 import { parse } from 'yaml';
@@ -51,6 +52,21 @@ describe('the documentation of the admin API', () => {
       const [method, path] = operation.split(' ') as [string, string];
       const route = { method: method.toUpperCase() as 'GET', url: path.replace(/\{(\w+)\}/g, ':$1') };
       expect([operation, server.hasRoute(route)]).toEqual([operation, true]);
+    }
+  });
+
+  it('describes operations for superusers only, but for the health and the metrics of the process', async () => {
+    const token = await admin.api.tokenWith('notificaties.publiceren', 'notificaties.consumeren');
+    const forAnyone = ['health_live', 'health_ready', 'metrics'];
+    const operations = Object.entries(admin.document.paths)
+      .flatMap(([path, item]) => Object.entries(item).map(([method, { operationId }]) => [operationId, method, path]))
+      .filter(([operationId]) => !forAnyone.includes(operationId!)) as [string, string, string][];
+    expect(operations.length).toBeGreaterThan(50);
+    for (const [operationId, method, path] of operations) {
+      const body = method === 'get' ? undefined : {};
+      const sent = path.replace(/\{\w+\}/g, () => randomUUID());
+      const { status, json } = await admin.call(method.toUpperCase(), sent, { token, body });
+      expect([operationId, status, json.code]).toEqual([operationId, 403, 'permission_denied']);
     }
   });
 

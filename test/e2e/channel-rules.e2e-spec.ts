@@ -173,10 +173,7 @@ describe('the rules of a channel', () => {
     expect(json.invalidParams.map(({ name, code }) => `${name} ${code}`)).toEqual([refusal]);
   });
 
-  it('are for superusers, and of channels that exist', async () => {
-    const { path } = await newChannel();
-    const token = await admin.api.tokenWith('notificaties.publiceren');
-    expect((await admin.patch(path, { maxAgeSeconds: 60 }, { token })).status).toBe(403);
+  it('are of channels that exist', async () => {
     const nowhere = `/admin/v1/channels/${randomUUID()}`;
     expect((await admin.get(nowhere)).status).toBe(404);
     expect((await admin.patch(nowhere, { maxAgeSeconds: 60 })).status).toBe(404);
