@@ -1,15 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
-import { v7 as uuidv7 } from 'uuid';
-import { Catalogue } from '../../src/catalogue/catalogue.service.js';
-import { credentialsOf, noParts, toStore, type CredentialParts } from '../../src/credentials/credentials.js';
-import { Releaser } from '../../src/dispatching/releaser.service.js';
-import { UnusedEndpoints } from '../../src/dispatching/unused-endpoints.service.js';
-import { longestOpenGauge } from '../../src/endpoints/endpoints.metrics.js';
-import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
-import { addressOf } from '../../src/endpoints/origin.js';
-import { systemClock, type Clock } from '../../src/infra/clock.js';
+import type { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import type { Releaser } from '../../src/dispatching/releaser.service.js';
+import type { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import type { Delivery, HeldReason } from '../../src/ledger/delivery.js';
 import { freeHeldExpired, freeHeldTooLong } from '../../src/ledger/free-held.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
@@ -17,115 +11,37 @@ import { claimLooks, forgetHeldSubscriptions, lookNow, readBacklogs } from '../.
 import { closeEndpoints } from '../../src/ledger/open-endpoints.js';
 import { passTurns } from '../../src/ledger/pass-turn.js';
 import { readNotPaused } from '../../src/ledger/unsettled-held.js';
-import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
-import type { Chunk } from '../../src/queue/chunk.js';
-import { lanes } from '../../src/queue/delivery-queue.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
-import { Enqueuer } from '../../src/queue/enqueuer.service.js';
 import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { longestParkedSeconds } from '../../src/retry-policy/retry-schedule.js';
-import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
-import { delivered, ended, newNotification, TestLedger, toBroker } from '../support/ledger.js';
-import { embedded, real, type PreparedStack } from '../support/stacks.js';
+import { delivered, ended, newNotification, toBroker, type TestLedger } from '../support/ledger.js';
+import { embedded, real } from '../support/stacks.js';
+import { HeldScene, origin, running, url } from '../support/held-scene.js';
 import { eventually } from '../support/eventually.js';
 import { newDelivery } from '../support/new-delivery.js';
-import { makeCertificate } from '../support/certificates.js';
-import { plainCipher } from '../support/secrets.js';
 
 Logger.overrideLogger(false);
 
-const running = new AbortController().signal;
 const hourMs = 3_600_000;
-const url = 'http://receiver.example/hook';
-const callback = { callbackUrl: url, credentials: {} };
 const firstWindow = 16;
 
 describe.each([embedded, real])('deliveries that are held, on the $name stack', (stack) => {
-  let prepared: PreparedStack;
+  const scene = new HeldScene(stack);
+  const { enqueued, newReleaser, newSubscription, accept, lookIsDue, look, probeIsDue, settleAll } = scene;
   let test: TestLedger;
   let catalogue: Catalogue;
-  let directory: SubscriptionDirectory;
-  let events: OperationalEvents;
   let openEndpoints: OpenEndpoints;
   let releaser: Releaser;
-  let enqueued: Delivery[];
-  let onPause: () => Promise<void>;
-  const clock: Clock = { now: () => systemClock.now(), pause: () => onPause() };
   let subscription: string;
 
-  /** A releaser with a queue that keeps what it is given in `enqueued`. */
-  const newReleaser = (queue = new InProcessDeliveryQueue(test.heartbeat.processId, 100_000)) => {
-    const keep = ({ chunk }: { chunk: Chunk }) => {
-      enqueued.push(...chunk.deliveries);
-      return Promise.resolve();
-    };
-    for (const lane of lanes) void queue.consume(lane, 1000, keep);
-    const enqueuer = new Enqueuer(queue, test.postgres, test.heartbeat);
-    const policies = new RetryPolicies(test.postgres, catalogue);
-    return new Releaser(
-      test.postgres,
-      enqueuer,
-      directory,
-      openEndpoints,
-      policies,
-      test.heartbeat,
-      catalogue,
-      clock,
-      test.config,
-    );
-  };
-
   beforeAll(async () => {
-    prepared = await stack.prepare();
-    test = await TestLedger.open(prepared.settings);
-    await test.heartbeat.onApplicationBootstrap();
-    catalogue = new Catalogue(test.postgres);
-    directory = new SubscriptionDirectory(catalogue, test.postgres, plainCipher);
-    events = new OperationalEvents();
-    openEndpoints = new OpenEndpoints(test.postgres, events);
-    releaser = newReleaser();
+    ({ test, catalogue, openEndpoints, releaser } = await scene.open());
   });
   beforeEach(async () => {
-    await test.clear();
-    await openEndpoints.refresh();
-    enqueued = [];
-    // On a busy machine the next look would come due in no time at all, and be made by the same call.
-    onPause = async () => void (await test.sql(`UPDATE held_subscription SET look_at = now() + interval '5 minutes'`));
-    subscription = await newSubscription();
+    subscription = await scene.clear();
   });
   afterEach(() => vi.restoreAllMocks());
-  afterAll(async () => {
-    await test.heartbeat.stop();
-    await test.close();
-    await prepared.release();
-  });
-
-  async function newSubscription(columns: Record<string, unknown> = {}): Promise<string> {
-    const id = randomUUID();
-    await test.sql('UPDATE catalogue SET version = version + 1');
-    await test.sql(
-      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version, paused_at, rate_per_second, ordering)
-       VALUES ($1, 'owner', $2, '', '[]', (SELECT version FROM catalogue), $3, $4, $5)`,
-      [id, columns.url ?? url, columns.pausedAt ?? null, columns.ratePerSecond ?? null, columns.ordering ?? 'none'],
-    );
-    await catalogue.refresh();
-    return id;
-  }
-
-  /**
-   * Accepts that many notifications for the subscription, one after the other. @returns their deliveries, oldest first
-   */
-  async function accept(count: number, heldFor?: HeldReason, to = subscription): Promise<Delivery[]> {
-    const now = await test.now();
-    const batch = Array.from({ length: count }, (_, nr) => ({
-      ...newNotification(0),
-      id: uuidv7({ msecs: now - count + nr }),
-      subscriptionIds: [to],
-      heldFor: new Map(heldFor ? [[to, heldFor]] : []),
-    }));
-    await test.acceptAll(batch);
-    return batch.map(({ id }) => newDelivery({ notificationId: id, subscriptionId: to }));
-  }
+  afterAll(() => scene.close());
 
   const states = async (deliveries: Delivery[]) => Promise.all(deliveries.map((each) => test.state(each)));
   const count = (list: (string | undefined)[], state: string) => list.filter((each) => each === state).length;
@@ -136,25 +52,6 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
         [id],
       )
     )[0];
-  const look = async () => {
-    await test.sql('UPDATE held_subscription SET look_at = now()');
-    return releaser.releaseHeld(running);
-  };
-  const settleAll = async () => {
-    await Promise.all(enqueued.splice(0).map((each) => test.settlements.settle(delivered(each))));
-  };
-
-  it('may be probed again soon where the queue refused the probe', async () => {
-    await accept(1, 'endpoint-parked');
-    await openEndpoints.open(url, 'HTTP 503', 5);
-    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s'");
-    await test.sql('UPDATE held_subscription SET look_at = now()');
-    await openEndpoints.refresh();
-    const full = new InProcessDeliveryQueue(test.heartbeat.processId, 100_000);
-    vi.spyOn(full, 'publish').mockResolvedValue('refused');
-    expect(await newReleaser(full).releaseHeld(running)).toBe(1);
-    expect(await test.sql('SELECT probes, probing_until FROM endpoint')).toEqual([{ probes: 1, probing_until: null }]);
-  });
 
   it('are looked at for no more subscriptions than asked, also by a plan that was made when there was one', async () => {
     const insert =
@@ -168,7 +65,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
   it('stay in the ledger, all but those of one look, where the queue has no room for repeated ones', async () => {
     const many = [];
     for (let nr = 0; nr < 65; nr++) many.push(...(await accept(1, 'endpoint-busy', await newSubscription())));
-    await test.sql('UPDATE held_subscription SET look_at = now()');
+    await lookIsDue();
     const full = new InProcessDeliveryQueue(test.heartbeat.processId, 100_000);
     await full.consume('fresh', 1, () => Promise.resolve());
     const published = vi.spyOn(full, 'publish').mockResolvedValue('refused');
@@ -258,10 +155,10 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
       for (let others = 1; others < many; others++) await accept(200, 'endpoint-parked', await newSubscription());
       await look();
       const windows: number[] = [];
-      onPause = async () => {
+      scene.onPause = async () => {
         windows.push((await row())!.release_window);
         await settleAll();
-        await test.sql('UPDATE held_subscription SET look_at = now()');
+        await lookIsDue();
       };
       await settleAll();
       await look();
@@ -280,11 +177,11 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     const settled = async () => {
       await eventually(() => enqueued.length >= 512);
       await settleAll();
-      await test.sql('UPDATE held_subscription SET look_at = now()');
+      await lookIsDue();
     };
     await settled();
     let pauses = 0;
-    onPause = async () => {
+    scene.onPause = async () => {
       if (++pauses < 3) await settled();
       else await test.sql(`UPDATE held_subscription SET look_at = now() + interval '5 minutes'`);
     };
@@ -297,14 +194,14 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await look();
     const aQuickOne = () =>
       test.sql('UPDATE held_subscription SET look_at = now(), release_window = 1, outstanding = 600');
-    onPause = async () => {
+    scene.onPause = async () => {
       await eventually(() => enqueued.length > 0);
       await settleAll();
       await aQuickOne();
     };
-    await onPause();
+    await scene.onPause();
     expect(await releaser.releaseHeld(running)).toBe(17);
-    await onPause();
+    await scene.onPause();
     expect(await releaser.releaseHeld(running)).toBeGreaterThan(0);
   });
 
@@ -336,7 +233,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(await row()).toMatchObject({ release_window: 2 });
   });
 
-  it('and are sent at most once count as released until their call has ended', async () => {
+  it('sent at most once count as released until their call has ended', async () => {
     await accept(40, 'endpoint-parked');
     await test.sql('UPDATE held_subscription SET release_window = 1');
     expect(await look()).toBe(1);
@@ -399,9 +296,9 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(await releaser.findLeft()).toBe('released');
     await test.holds.hold(enqueued[0]!, 'endpoint-busy');
     expect([await states(deliveries), await releaser.findLeft()]).toEqual([['held'], 'held']);
-    await openEndpoints.open(new URL(url).origin, 'down', 3);
+    await openEndpoints.open(origin, 'down', 3);
     expect(await releaser.findLeft()).toBe('nothing');
-    await openEndpoints.reset(new URL(url).origin, () => Promise.resolve());
+    await openEndpoints.reset(origin, () => Promise.resolve());
     await test.sql('UPDATE subscription SET paused_at = now() WHERE id = $1', [subscription]);
     expect(await releaser.findLeft()).toBe('nothing');
   });
@@ -452,162 +349,16 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(await row(slow)).toBeUndefined();
   });
 
-  it('of a parked endpoint go one at a time, as probes, whoever looks; and with its window when it is closed', async () => {
-    await accept(11, 'endpoint-parked');
-    await openEndpoints.open(new URL(url).origin, 'no answer', 5);
-    expect(await look()).toBe(0); // not due yet
-    const due = () =>
-      test.sql("UPDATE endpoint SET next_probe_at = now() - interval '10 s'").then(() => openEndpoints.refresh());
-    await due();
-    await test.sql('UPDATE held_subscription SET look_at = now()');
-    const both = await Promise.all([releaser.releaseHeld(running), newReleaser().releaseHeld(running)]);
-    expect(both.toSorted()).toEqual([0, 1]);
-    expect(await look()).toBe(0);
-    await due();
-    expect(await look()).toBe(0); // the first is under way
-    // A worker refuses one that follows too soon, and the next would be kept away until the lease of that one ends.
-    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '10 s'");
-    await openEndpoints.endProbe(new URL(url).origin, 60_000);
-    await openEndpoints.refresh();
-    expect(await look()).toBe(0);
-    await due();
-    expect(await look()).toBe(1);
-    // Its worker was killed.
-    await test.sql("UPDATE endpoint SET probing_until = now() - interval '1 s'");
-    await due();
-    expect(await look()).toBe(1);
-    await openEndpoints.close(new URL(url).origin);
-    expect(await look()).toBe(8);
-  });
-
-  it('of a parked endpoint are its probe only where they do not expire on the way: the oldest of these, or the newest', async () => {
-    const all = await accept(5, 'endpoint-parked');
-    const [first, second, third, , last] = all.map(({ notificationId }) => notificationId);
-    await openEndpoints.open(url, 'HTTP 503', 5);
-    const expiring = (seconds: number, ...ids: (string | undefined)[]) =>
-      test.sql(`UPDATE delivery SET expires_at = now() + $1 * interval '1 s' WHERE notification_id = ANY ($2)`, [
-        seconds,
-        ids,
-      ]);
-    const probe = async () => {
-      await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s', probing_until = NULL");
-      await openEndpoints.refresh();
-      await look();
-      return enqueued.splice(0).map(({ notificationId, isProbe }) => [notificationId, isProbe]);
-    };
-    await expiring(-1, first);
-    await expiring(hourMs, second);
-    expect(await probe()).toEqual([[second, true]]);
-    await expiring(14, third, last);
-    await expiring(-1, all[3]!.notificationId);
-    expect(await probe()).toEqual([[last, true]]);
-    expect(await probe()).toEqual([[third, true]]);
-    // A claim would keep others away: none is made where all have expired.
-    const probes = await test.sql('SELECT probes FROM endpoint');
-    expect(await probe()).toEqual([]);
-    expect(await test.sql('SELECT probes FROM endpoint')).toEqual(probes);
-    const [next] = await accept(1, 'endpoint-parked');
-    expect(await probe()).toEqual([[next!.notificationId, true]]);
-  });
-
-  describe('of a parked endpoint', () => {
-    const address = new URL(url).origin;
-    /** Milliseconds, of the only row. */
-    const lookAt = async () =>
-      (await test.sql<{ at: Date }>('SELECT look_at AS at FROM held_subscription'))[0]!.at.getTime();
-    const close = (closed: string) => closeEndpoints((...asked) => test.postgres.query(...asked), [closed], true);
-    const probeIn = async (of: string, ms: number) => {
-      await openEndpoints.open(of, 'no answer', 5);
-      await test.sql(`UPDATE endpoint SET next_probe_at = now() + $2 * interval '1 ms' WHERE address = $1`, [of, ms]);
-      await openEndpoints.refresh();
-    };
-
-    it('are looked at again when that may be probed, and after ten seconds at the latest', async () => {
-      await accept(2, 'endpoint-parked');
-      for (const [probeMs, lookMs] of [
-        [8000, 8000],
-        [100_000, 10_000],
-      ] as const) {
-        await probeIn(address, probeMs);
-        const before = await test.now();
-        expect(await look()).toBe(0);
-        expect((await lookAt()) - before).toBeGreaterThan(lookMs - 5000);
-        expect((await lookAt()) - (await test.now())).toBeLessThanOrEqual(lookMs);
-      }
-    });
-
-    it('are released at once when it is closed, whoever closes it, also where it is opened again', async () => {
-      await accept(3, 'endpoint-parked');
-      await probeIn(address, 60_000);
-      expect(await look()).toBe(0);
-      expect(await releaser.releaseHeld(running)).toBe(0);
-      await close(address);
-      await probeIn(address, -1000);
-      expect(await releaser.releaseHeld(running)).toBe(1); // a probe
-      await close(address);
-      expect(await releaser.releaseHeld(running)).toBe(2);
-    });
-
-    it('wait for both where their URL and its origin are parked', async () => {
-      await accept(3, 'endpoint-parked');
-      const own = addressOf(callback);
-      await probeIn(address, 60_000);
-      await probeIn(own, 50_000);
-      expect(await look()).toBe(0);
-      await close(own);
-      expect(await releaser.releaseHeld(running)).toBe(0);
-      await probeIn(own, 50_000);
-      await close(address);
-      expect(await releaser.releaseHeld(running)).toBe(0);
-      await close(own);
-      expect(await releaser.releaseHeld(running)).toBe(3);
-    });
-
-    it('are looked at as soon as it may be probed again, where the probe that was under way has found nothing', async () => {
-      await accept(3, 'endpoint-parked');
-      await probeIn(address, -1000);
-      expect(await openEndpoints.claimProbe(openEndpoints.of(callback)!, subscription)).toBe(true);
-      await openEndpoints.refresh();
-      expect(await look()).toBe(0);
-      await openEndpoints.endProbe(address, 0, true);
-      await eventually(async () => (await releaser.releaseHeld(running)) === 1);
-      expect(enqueued).toMatchObject([{ isProbe: true }]);
-    });
-  });
-
-  it('of a subscription with a rate are no probe of a parked endpoint before that allows one, and those of others are', async () => {
-    const address = new URL(url).origin;
-    const slow = await newSubscription({ ratePerSecond: 0.001 });
-    await accept(5, 'rate', slow);
-    await openEndpoints.open(address, 'no answer', 5);
-    const probe = async () => {
-      await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s', probing_until = NULL");
-      await openEndpoints.refresh();
-      return look();
-    };
-    expect([await probe(), await probe()]).toEqual([1, 0]);
-    await accept(2, 'endpoint-parked');
-    expect([await probe(), await probe()]).toEqual([1, 1]);
-    await test.sql("UPDATE held_subscription SET credited_at = now() - interval '1000 s' WHERE subscription_id = $1", [
-      slow,
-    ]);
-    expect([await probe(), await probe()]).toEqual([1, 0]);
-    const probed = enqueued.map(({ subscriptionId, isProbe }) => [subscriptionId, isProbe]);
-    expect(probed).toEqual([slow, subscription, subscription, slow].map((id) => [id, true]));
-    expect(await test.sql('SELECT probes FROM endpoint')).toEqual([{ probes: 4 }]);
-  });
-
   it('of several subscriptions that are looked at together go each as its own window, rate and endpoint allow', async () => {
-    const [origin, well] = ['http://parked.example', 'http://well.example'];
+    const [parked, well] = ['http://parked.example', 'http://well.example'];
     const paused = await newSubscription({ pausedAt: new Date() });
     const limited = await newSubscription({ ratePerSecond: 20 });
     const others: string[] = [];
-    for (const to of [`${origin}/one`, `${origin}/two`, well, well]) others.push(await newSubscription({ url: to }));
+    for (const to of [`${parked}/one`, `${parked}/two`, well, well]) others.push(await newSubscription({ url: to }));
     for (const id of [paused, limited, ...others]) await accept(20, 'endpoint-parked', id);
     await test.sql(`UPDATE held_subscription SET credited_at = now() - interval '1 hour', rate_credit = 0`);
-    await openEndpoints.open(origin, 'no answer', 5);
-    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s'");
-    await openEndpoints.refresh();
+    await openEndpoints.open(parked, 'no answer', 5);
+    await probeIsDue();
     expect(await look()).toBe(11 + 1 + 2 * firstWindow);
     const released = (id: string) => enqueued.filter(({ subscriptionId }) => subscriptionId === id).length;
     expect([paused, limited, ...others.slice(2)].map(released)).toEqual([0, 11, firstWindow, firstWindow]);
@@ -620,62 +371,6 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await settleAll();
     await look();
     expect(others.slice(2).map(released)).toEqual([20 - firstWindow, 20 - firstWindow]);
-  });
-
-  it('probe a parked origin in turns: the calls for one subscription may tell nothing of it', async () => {
-    const claims = [];
-    for (const path of ['one', 'two']) {
-      const subscriptionId = await newSubscription({ url: `${url}/${path}` });
-      await accept(1, 'endpoint-parked', subscriptionId);
-      claims.push({ address: new URL(url).origin, subscriptionId, isRelease: true });
-    }
-    await openEndpoints.open(claims[0]!.address, 'no answer', 5);
-    const met: string[] = [];
-    for (let times = 0; times < 40; times++) {
-      await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s', probing_until = NULL");
-      const claimed = await openEndpoints.claimProbes(claims);
-      expect(claimed).toHaveLength(1);
-      met.push(claimed[0]!.subscriptionId);
-    }
-    expect(new Set(met).size).toBe(2);
-  });
-
-  it('probe a parked origin again soon where its probe was refused for the TLS identity of its subscription, by another one', async () => {
-    const address = new URL(url).origin;
-    const own = `${url}/one`;
-    const [refused, other] = [await newSubscription({ url: own }), await newSubscription({ url: `${url}/two` })];
-    for (const to of [refused, other]) await accept(2, 'endpoint-parked', to);
-    for (const each of [address, own]) await openEndpoints.open(each, 'no answer', 5);
-    // Both have been parked for long, and the probe of the URL is due as well.
-    await test.sql("UPDATE endpoint SET opened_at = now() - interval '1 day', next_probe_at = now() - interval '1 s'");
-    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '2 s' WHERE address = $1", [own]);
-    await openEndpoints.refresh();
-    const [claimed] = await openEndpoints.claimProbes([{ address, subscriptionId: refused, isRelease: true }]);
-    expect(claimed).toBeDefined();
-    const nextProbes = async () => {
-      await openEndpoints.refresh();
-      return [address, own].map((each) => openEndpoints.all.get(each)!.nextProbeAt.getTime()) as [number, number];
-    };
-    const [afterPause] = await nextProbes();
-    await openEndpoints.open(own, 'CERT_HAS_EXPIRED', 1);
-    await openEndpoints.endProbe(address, 500, true);
-    const [ofOrigin, ofUrl] = await nextProbes();
-    expect(ofOrigin).toBeLessThan(afterPause);
-    // The later one of the two decides which of them a subscription probes.
-    expect(ofOrigin).toBeLessThan(ofUrl);
-    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s' WHERE address = $1", [address]);
-    await test.sql("UPDATE endpoint SET next_probe_at = now() + interval '1 minute' WHERE address = $1", [own]);
-    await openEndpoints.refresh();
-    expect(await look()).toBe(1);
-    expect(enqueued.map(({ subscriptionId, isProbe }) => [subscriptionId, isProbe])).toEqual([[other, true]]);
-  });
-
-  it('keep the time that was asked for where a probe found nothing', async () => {
-    await openEndpoints.open(url, 'HTTP 503', 1, 3_600_000);
-    await test.sql("UPDATE endpoint SET probing_until = now() + interval '15 s'");
-    await openEndpoints.endProbe(url, 500, true);
-    const [row] = await test.sql('SELECT probing_until, next_probe_at = asked_until AS is_kept FROM endpoint');
-    expect(row).toEqual({ probing_until: null, is_kept: true });
   });
 
   it('go out for the others where the statement that releases some of them fails, and those follow', async () => {
@@ -700,68 +395,13 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(new Set(enqueued.map(({ subscriptionId }) => subscriptionId))).toEqual(new Set([subscription, other]));
   });
 
-  it('leave no probe claimed where none could be released for it', async () => {
-    await accept(1, 'endpoint-parked');
-    await openEndpoints.open(url, 'no answer', 5);
-    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s'");
-    await openEndpoints.refresh();
-    const query = test.postgres.query.bind(test.postgres);
-    vi.spyOn(test.postgres, 'query').mockImplementation((statement, values) =>
-      statement.name === 'release' ? Promise.reject(new Error('it took too long')) : query(statement, values),
-    );
-    try {
-      await expect(look()).rejects.toThrow('it took too long');
-    } finally {
-      vi.restoreAllMocks();
-    }
-    expect(await test.sql('SELECT probes, probing_until FROM endpoint')).toEqual([{ probes: 1, probing_until: null }]);
-  });
-
-  it('are of endpoints that are opened together, each once, also where two calls open the same', async () => {
-    const opened: string[] = [];
-    events.onReport((event) => event.event === 'endpoint.opened' && opened.push(`${event.address} ${event.reason}`));
-    const addresses = Array.from({ length: 300 }, (_, nr) => `http://host-${nr}.example`);
-    await Promise.all([...addresses, addresses[0]!].map((address) => openEndpoints.open(address, 'no answer', 5)));
-    const sorted = addresses.toSorted();
-    expect(opened.toSorted()).toEqual(sorted.map((address) => `${address} no answer`).toSorted());
-    expect(
-      openEndpoints
-        .list()
-        .map(({ address }) => address)
-        .toSorted(),
-    ).toEqual(sorted);
-    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s'");
-    const claims = addresses.map((address) => ({ address, subscriptionId: subscription, isRelease: false }));
-    expect(await openEndpoints.claimProbes(claims)).toHaveLength(300);
-    expect(await openEndpoints.claimProbes(claims)).toEqual([]);
-    await Promise.all(addresses.slice(1).map((address) => openEndpoints.endProbe(address, 0)));
-    expect(await test.sql('SELECT address FROM endpoint WHERE probing_until IS NOT NULL')).toEqual([
-      { address: addresses[0] },
-    ]);
-  });
-
-  it('ask in one statement for the probes of all endpoints that are found out at the same time, and each learns of its own', async () => {
-    const addresses = Array.from({ length: 100 }, (_, nr) => `http://host-${nr}.example`);
-    await Promise.all(addresses.map((address) => openEndpoints.open(address, 'no answer', 5)));
-    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s'");
-    await test.sql("UPDATE endpoint SET probing_until = now() + interval '1 minute' WHERE address LIKE '%9.example'");
-    const query = vi.spyOn(test.postgres, 'query');
-    const met = await Promise.all(
-      openEndpoints.list().map(async (open) => `${open.address} ${await openEndpoints.claimProbe(open, subscription)}`),
-    );
-    const expected = addresses.map((address) => `${address} ${!address.endsWith('9.example')}`);
-    expect(met.toSorted()).toEqual(expected.toSorted());
-    expect(query.mock.calls.filter(([{ name }]) => name === 'claim-probes')).toHaveLength(1);
-  });
-
   it('of which many may go wait while the lane of retries and probes is full; a probe goes', async () => {
     const parked = await newSubscription({ url: 'http://parked.example/' });
     await accept(3, 'endpoint-parked', parked);
     await accept(700, 'endpoint-busy');
     await openEndpoints.open('http://parked.example', 'no answer', 5);
-    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s'");
+    await probeIsDue();
     await test.sql('UPDATE held_subscription SET release_window = 2048, look_at = now()');
-    await openEndpoints.refresh();
     const queue = new InProcessDeliveryQueue(test.heartbeat.processId, 100_000);
     const busy = newReleaser(queue);
     const depth = vi.spyOn(queue, 'depth').mockResolvedValue(32);
@@ -775,149 +415,6 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     depth.mockRestore();
     await again();
     expect(await busy.releaseHeld(running)).toBe(188);
-  });
-
-  it('are released by endpoints that recover at the same time, which are closed in one statement but for one that asked for more time', async () => {
-    const addresses = Array.from({ length: 100 }, (_, nr) => `http://host-${nr}.example`);
-    await Promise.all(addresses.map((address) => openEndpoints.open(address, 'no answer', 5)));
-    await openEndpoints.open('http://host-7.example', 'HTTP 503', 5, 120_000);
-    const query = vi.spyOn(test.postgres, 'query');
-    const report = vi.spyOn(events, 'report');
-    const others = [...addresses, 'http://never-open.example'];
-    const closed = await Promise.all(others.map((address) => openEndpoints.close(address)));
-    expect(others.filter((_, nr) => !closed[nr])).toEqual(['http://host-7.example', 'http://never-open.example']);
-    expect(query.mock.calls.filter(([{ name }]) => name === 'close-endpoints')).toHaveLength(1);
-    expect(openEndpoints.list().map(({ address }) => address)).toEqual(['http://host-7.example']);
-    expect(report).toHaveBeenCalledTimes(99);
-    expect(report).toHaveBeenCalledWith(
-      expect.objectContaining({ event: 'endpoint.closed', address: addresses[0], by: 'probe' }),
-    );
-  });
-
-  it('wait for as long as their receiver asks for while it is probed, also where that is seconds, and the probe is answered well', async () => {
-    await openEndpoints.open(url, 'HTTP 503', 5);
-    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s'");
-    await openEndpoints.refresh();
-    expect(await openEndpoints.claimProbe(openEndpoints.list()[0]!, subscription)).toBe(true);
-    // The answer to a call that had begun before.
-    await openEndpoints.open(url, 'HTTP 429', 1, 55_000);
-    expect(await openEndpoints.close(url)).toBe(false);
-    await openEndpoints.endProbe(url, 0);
-    await openEndpoints.refresh();
-    expect(await openEndpoints.claimProbe(openEndpoints.list()[0]!, subscription)).toBe(false);
-    await test.sql("UPDATE endpoint SET asked_until = now() - interval '1 s'");
-    expect(await openEndpoints.close(url)).toBe(true);
-  });
-
-  it('do not wait for as long as their receiver has asked for where an operator says that it is well', async () => {
-    await openEndpoints.open(url, 'HTTP 429', 1, hourMs);
-    expect(await openEndpoints.reset(url, () => Promise.resolve())).toBe(true);
-    expect(openEndpoints.list()).toEqual([]);
-  });
-
-  it('leave no circuit breaker open of an endpoint that no subscription leads to: nothing would probe it', async () => {
-    const [origin, elsewhere] = [new URL(url).origin, 'http://elsewhere.example'];
-    await openEndpoints.open(origin, 'no answer', 5);
-    await openEndpoints.open(url, 'HTTP 503', 5);
-    await openEndpoints.open(elsewhere, 'no answer', 5);
-    const unused = new UnusedEndpoints(openEndpoints, directory, catalogue);
-    const open = () => openEndpoints.list().map(({ address }) => address);
-    await unused.close();
-    expect(open()).toEqual([origin, url]);
-    // A disabled subscription is not called either.
-    await test.sql('UPDATE catalogue SET version = version + 1');
-    await test.sql('UPDATE subscription SET disabled_at = now(), version = (SELECT version FROM catalogue)');
-    await unused.close();
-    expect(open()).toEqual([]);
-  });
-
-  it('leave no circuit breaker open for a URL with a TLS identity that no subscription has any more', async () => {
-    const tls = { authority: makeCertificate('authority').certificate };
-    const of = (parts: Partial<CredentialParts>) => ({
-      callbackUrl: url,
-      credentials: credentialsOf({ ...noParts, ...parts }),
-    });
-    await test.sql('UPDATE catalogue SET version = version + 1');
-    await test.sql('UPDATE subscription SET credentials = $1, version = (SELECT version FROM catalogue)', [
-      toStore({ ...noParts, tls }),
-    ]);
-    const [present, before] = [addressOf(of({ tls })), addressOf(of({ tls: { authority: 'before' } }))];
-    for (const address of [present, before, url]) await openEndpoints.open(address, 'CERT_HAS_EXPIRED', 5);
-    expect(openEndpoints.of(of({ tls }))?.address).toBe(present);
-    await new UnusedEndpoints(openEndpoints, directory, catalogue).close();
-    expect(openEndpoints.list().map(({ address }) => address)).toEqual([present]);
-  });
-
-  it('give way to no delivery that is due; one that is due while none is held is a probe, unless the receiver asked to be left alone', async () => {
-    const claim = async () => {
-      await test.sql('UPDATE endpoint SET probing_until = NULL'); // the former has ended
-      await openEndpoints.refresh();
-      return openEndpoints.claimProbe(openEndpoints.of(callback)!, subscription);
-    };
-    await openEndpoints.open(url, 'HTTP 503', 5);
-    await test.sql("UPDATE endpoint SET next_probe_at = now() + interval '1 minute'");
-    expect(await claim()).toBe(true);
-    expect(await openEndpoints.claimProbe(openEndpoints.of(callback)!, subscription)).toBe(false); // it is under way
-    await openEndpoints.open(url, 'HTTP 503', 5, 60_000);
-    expect(await claim()).toBe(false);
-    await test.sql("UPDATE endpoint SET asked_until = now() - interval '1 s'");
-    expect(await claim()).toBe(true);
-    await accept(1, 'endpoint-parked');
-    expect(await claim()).toBe(false);
-    await test.sql('UPDATE endpoint SET next_probe_at = now()');
-    expect(await claim()).toBe(true);
-  });
-
-  it('of a URL that asked to be left alone for long are not probed sooner because its origin is in trouble too', async () => {
-    await accept(1, 'endpoint-parked');
-    await openEndpoints.open(url, 'HTTP 503', 1, 3_600_000);
-    await openEndpoints.open(new URL(url).origin, 'no answer', 5, 0);
-    expect(openEndpoints.of(callback)?.address).toBe(url);
-    expect(await look()).toBe(0);
-    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '10 s' WHERE address = $1", [url]);
-    await openEndpoints.refresh();
-    expect(await look()).toBe(1);
-  });
-
-  it('tell how long the one that was opened first has been open', async () => {
-    const longest = async () => (await longestOpenGauge.get()).values[0]!.value;
-    await openEndpoints.refresh();
-    expect(await longest()).toBe(0);
-    for (const address of ['http://first.example', url]) await openEndpoints.open(address, 'HTTP 503', 5);
-    await test.sql("UPDATE endpoint SET opened_at = now() - interval '2 h' WHERE address = $1", [
-      'http://first.example',
-    ]);
-    await openEndpoints.refresh();
-    expect(await longest()).toBeGreaterThanOrEqual(7200);
-    expect(await longest()).toBeLessThan(3 * 3600);
-    await openEndpoints.close('http://first.example');
-    expect(await longest()).toBeLessThan(3600);
-  });
-
-  it('probe an endpoint less often the longer it is open', async () => {
-    await accept(1, 'endpoint-parked');
-    await openEndpoints.open(url, 'HTTP 503', 5);
-    for (const [openSeconds, pause] of [
-      [0, 1],
-      [10, 1],
-      [60, 3],
-      [200, 10],
-      [1200, 60],
-      [86_400, 60],
-    ] as const) {
-      await test.sql(`UPDATE endpoint SET next_probe_at = now(), opened_at = now() - $1 * interval '1 s'`, [
-        openSeconds,
-      ]);
-      await openEndpoints.refresh();
-      const [before] = await test.sql<{ now: Date }>('SELECT now()');
-      expect(await openEndpoints.claimProbe(openEndpoints.of(callback)!, subscription)).toBe(true);
-      await openEndpoints.endProbe(url, 0);
-      const [after] = await test.sql<{ now: Date; next: Date }>('SELECT now(), next_probe_at AS next FROM endpoint');
-      // It was claimed between the two, on a busy machine long after the one, and long before the other.
-      const secondsFrom = ({ now }: { now: Date }) => (after!.next.getTime() - now.getTime()) / 1000;
-      expect(secondsFrom(before!)).toBeGreaterThanOrEqual(pause);
-      expect(secondsFrom(after!)).toBeLessThanOrEqual(pause + 0.5);
-    }
   });
 
   it('are not forgotten while one is held, and their subscription’s row goes long after the last', async () => {
@@ -1149,7 +646,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await test.holds.hold(first!, 'endpoint-parked');
     expect(await states(behind)).toEqual(['held', 'held', 'held']);
     const acceptedAt = await test.now();
-    onPause = async () => {
+    scene.onPause = async () => {
       const due = await handOutDue(test.postgres, 10, null);
       await Promise.all(due.deliveries.map((each) => test.settlements.settle(ended(each, 'expired'))));
       const next = await passTurns(test.postgres, due.deliveries, toBroker);
@@ -1172,7 +669,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await accept(2300, 'endpoint-parked');
     await openEndpoints.open(url, 'HTTP 503', 5);
     const due: number[] = [];
-    onPause = async () => {
+    scene.onPause = async () => {
       const [row] = await test.sql<{ count: number }>(
         `SELECT count(*)::int AS count FROM delivery WHERE state = 'waiting'`,
       );

@@ -1,0 +1,149 @@
+import { randomUUID } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
+import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { Releaser } from '../../src/dispatching/releaser.service.js';
+import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
+import { systemClock, type Clock } from '../../src/infra/clock.js';
+import type { Delivery, HeldReason } from '../../src/ledger/delivery.js';
+import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
+import type { Chunk } from '../../src/queue/chunk.js';
+import { lanes } from '../../src/queue/delivery-queue.js';
+import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
+import { Enqueuer } from '../../src/queue/enqueuer.service.js';
+import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
+import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
+import { delivered, newNotification, TestLedger } from './ledger.js';
+import { newDelivery } from './new-delivery.js';
+import { plainCipher } from './secrets.js';
+import type { PreparedStack, Stack } from './stacks.js';
+
+/** The callback of each subscription that is given no other. */
+export const url = 'http://receiver.example/hook';
+export const { origin } = new URL(url);
+export const running = new AbortController().signal;
+
+interface Parts {
+  test: TestLedger;
+  catalogue: Catalogue;
+  directory: SubscriptionDirectory;
+  events: OperationalEvents;
+  openEndpoints: OpenEndpoints;
+  releaser: Releaser;
+}
+
+/** A ledger with deliveries that are held, and what releases them. Its functions may be taken from it before `open`. */
+export class HeldScene {
+  /** Released, and not settled yet. */
+  readonly enqueued: Delivery[] = [];
+  /** Instead of the short pauses between looks. */
+  onPause: () => Promise<void> = () => Promise.resolve();
+  private readonly clock: Clock = { now: () => systemClock.now(), pause: () => this.onPause() };
+  private prepared!: PreparedStack;
+  private parts!: Parts;
+  private subscription!: string;
+
+  constructor(private readonly stack: Stack) {}
+
+  async open(): Promise<Parts> {
+    this.prepared = await this.stack.prepare();
+    const test = await TestLedger.open(this.prepared.settings);
+    await test.heartbeat.onApplicationBootstrap();
+    const catalogue = new Catalogue(test.postgres);
+    const directory = new SubscriptionDirectory(catalogue, test.postgres, plainCipher);
+    const events = new OperationalEvents();
+    const openEndpoints = new OpenEndpoints(test.postgres, events);
+    const parts = { test, catalogue, directory, events, openEndpoints };
+    const releaser = this.releaserOf(parts, new InProcessDeliveryQueue(test.heartbeat.processId, 100_000));
+    return (this.parts = { ...parts, releaser });
+  }
+
+  /** @returns the subscription, a new one for each test, that deliveries are of unless another is named */
+  async clear(): Promise<string> {
+    const { test, openEndpoints } = this.parts;
+    await test.clear();
+    await openEndpoints.refresh();
+    this.enqueued.length = 0;
+    // On a busy machine the next look would come due in no time at all, and be made by the same call.
+    this.onPause = async () =>
+      void (await test.sql(`UPDATE held_subscription SET look_at = now() + interval '5 minutes'`));
+    return (this.subscription = await this.newSubscription());
+  }
+
+  async close(): Promise<void> {
+    await this.parts.test.heartbeat.stop();
+    await this.parts.test.close();
+    await this.prepared.release();
+  }
+
+  /** A releaser with a queue that keeps what it is given in `enqueued`. */
+  newReleaser = (queue = new InProcessDeliveryQueue(this.parts.test.heartbeat.processId, 100_000)): Releaser =>
+    this.releaserOf(this.parts, queue);
+
+  newSubscription = async (columns: Record<string, unknown> = {}): Promise<string> => {
+    const { test, catalogue } = this.parts;
+    const id = randomUUID();
+    await test.sql('UPDATE catalogue SET version = version + 1');
+    await test.sql(
+      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version, paused_at, rate_per_second, ordering)
+       VALUES ($1, 'owner', $2, '', '[]', (SELECT version FROM catalogue), $3, $4, $5)`,
+      [id, columns.url ?? url, columns.pausedAt ?? null, columns.ratePerSecond ?? null, columns.ordering ?? 'none'],
+    );
+    await catalogue.refresh();
+    return id;
+  };
+
+  /**
+   * Accepts that many notifications for the subscription, one after the other. @returns their deliveries, oldest first
+   */
+  accept = async (count: number, heldFor?: HeldReason, to = this.subscription): Promise<Delivery[]> => {
+    const { test } = this.parts;
+    const now = await test.now();
+    const batch = Array.from({ length: count }, (_, nr) => ({
+      ...newNotification(0),
+      id: uuidv7({ msecs: now - count + nr }),
+      subscriptionIds: [to],
+      heldFor: new Map(heldFor ? [[to, heldFor]] : []),
+    }));
+    await test.acceptAll(batch);
+    return batch.map(({ id }) => newDelivery({ notificationId: id, subscriptionId: to }));
+  };
+
+  lookIsDue = () => this.parts.test.sql('UPDATE held_subscription SET look_at = now()');
+
+  look = async (): Promise<number> => {
+    await this.lookIsDue();
+    return this.parts.releaser.releaseHeld(running);
+  };
+
+  /** Of each open endpoint, where the one before it has ended. */
+  probeIsDue = async (): Promise<void> => {
+    const { test, openEndpoints } = this.parts;
+    await test.sql("UPDATE endpoint SET next_probe_at = now() - interval '1 s', probing_until = NULL");
+    await openEndpoints.refresh();
+  };
+
+  settleAll = async (): Promise<void> => {
+    const { settlements } = this.parts.test;
+    await Promise.all(this.enqueued.splice(0).map((each) => settlements.settle(delivered(each))));
+  };
+
+  private releaserOf(parts: Omit<Parts, 'releaser'>, queue: InProcessDeliveryQueue): Releaser {
+    const { test, catalogue, directory, openEndpoints } = parts;
+    const keep = ({ chunk }: { chunk: Chunk }) => {
+      this.enqueued.push(...chunk.deliveries);
+      return Promise.resolve();
+    };
+    for (const lane of lanes) void queue.consume(lane, 1000, keep);
+    return new Releaser(
+      test.postgres,
+      new Enqueuer(queue, test.postgres, test.heartbeat),
+      directory,
+      openEndpoints,
+      new RetryPolicies(test.postgres, catalogue),
+      test.heartbeat,
+      catalogue,
+      this.clock,
+      test.config,
+    );
+  }
+}
