@@ -13,7 +13,7 @@ const sources = filesOf('src').filter((name) => name.endsWith('.ts') && !name.en
  * at.
  */
 const planSpecs = filesOf('test/integration').filter(
-  (name) => name.endsWith('.spec.ts') && /\bEXPLAIN /.test(read(name)),
+  (name) => name.endsWith('.spec.ts') && /\bEXPLAIN |\bpagesRead/.test(read(name)),
 );
 
 interface Made {

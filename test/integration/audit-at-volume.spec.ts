@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import pg from 'pg';
+import type pg from 'pg';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { createMonth, monthsBetween } from '../../src/audit/months.js';
 import { mostBytes, page, rangeEnd, type EntryFilter } from '../../src/audit-entries/find-entries.js';
@@ -9,6 +9,7 @@ import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
 import { lowestId } from '../../src/ledger/partitions.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
+import { connectTo, pagesRead } from '../support/pages-read.js';
 
 const dayMs = 86_400_000;
 /** Over a year. */
@@ -21,10 +22,6 @@ const mostPages = 150;
 const limit = 20;
 const subscriptions = 10_000;
 
-interface Explained {
-  'QUERY PLAN': [{ Plan: { 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }];
-}
-
 describe('with years in the audit log, each page costs what it lists:', () => {
   let database: TestDatabase;
   let client: pg.Client;
@@ -36,8 +33,7 @@ describe('with years in the audit log, each page costs what it lists:', () => {
     await postgres.migrate();
     await makeMonthsAhead(postgres);
     await postgres.close();
-    client = new pg.Client({ connectionString: database.url });
-    await client.connect();
+    client = await connectTo(database);
     for (const month of monthsBetween(Date.now() - 400 * dayMs, Date.now()))
       await client.query(`${createMonth(month)}`).catch(alreadyThere);
     // Half of it by one client, half of it one action, and each of a few subjects a hundred times.
@@ -61,12 +57,8 @@ describe('with years in the audit log, each page costs what it lists:', () => {
     await database.drop();
   });
 
-  async function pagesOf([statement, values]: [Statement, Values]): Promise<number> {
-    const text = `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${statement.text}`;
-    const { rows } = await client.query<Explained>(text, valuesOf(statement, values));
-    const { Plan: plan } = rows[0]!['QUERY PLAN'][0];
-    return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
-  }
+  const pagesOf = ([statement, values]: [Statement, Values]): Promise<number> =>
+    pagesRead(client, statement.text, valuesOf(statement, values));
 
   const middle = { at: at.replace('Z', '000Z'), nr: '1' };
   const filters: [string, EntryFilter][] = [

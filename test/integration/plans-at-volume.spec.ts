@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
+import type pg from 'pg';
 import {
   addItems as addActivity,
   findSeries,
@@ -113,6 +113,7 @@ import {
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 import { delivered } from '../support/ledger.js';
 import { newDelivery } from '../support/new-delivery.js';
+import { connectTo, inlined, literalsOf, pagesRead, pagesReadUndone } from '../support/pages-read.js';
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;
@@ -136,10 +137,6 @@ const digests = 1000;
  */
 const mostPages = 120;
 
-interface Explained {
-  'QUERY PLAN': [{ Plan: { 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }];
-}
-
 describe('with much in every state, the cost of a statement is that of its own work:', () => {
   let database: TestDatabase;
   let hot: pg.Client;
@@ -152,7 +149,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     const postgres = await Postgres.open(readSettings({ DATABASE_URL: database.url }), []);
     await postgres.migrate();
     await postgres.close();
-    [hot, admin] = [await connect(), await connect()];
+    [hot, admin] = [await connectTo(database), await connectTo(database)];
     for (const partition of partitionsBetween(Date.now() - dayMs, Date.now() + dayMs))
       await admin.query(createPartition(partition));
     subscription = randomUUID();
@@ -239,31 +236,15 @@ describe('with much in every state, the cost of a statement is that of its own w
     await database.drop();
   });
 
-  async function connect(): Promise<pg.Client> {
-    const client = new pg.Client({ connectionString: database.url });
-    await client.connect();
-    return client;
-  }
-
   /**
    * Runs a statement of the dispatcher by its plan for all values, and undoes it. @returns the pages that it looked at
    */
   async function pagesOf(statement: Statement, values: Values = {}): Promise<number> {
     await hot.query(`PREPARE explained AS ${statement.text}`);
-    const literals = valuesOf(statement, values).map(literal).join(', ');
-    const pages = await explained(hot, `EXECUTE explained ${literals && `(${literals})`}`);
+    const literals = literalsOf(statement, values).join(', ');
+    const pages = await pagesReadUndone(hot, `EXECUTE explained ${literals && `(${literals})`}`);
     await hot.query('DEALLOCATE explained');
     return pages;
-  }
-
-  async function explained(client: pg.Client, text: string, values: unknown[] = []): Promise<number> {
-    await client.query('BEGIN');
-    try {
-      const { rows: found } = await client.query<Explained>(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, values);
-      return pagesIn(found);
-    } finally {
-      await client.query('ROLLBACK');
-    }
   }
 
   const finders = (): [Statement, Values][] => [
@@ -405,12 +386,7 @@ describe('with much in every state, the cost of a statement is that of its own w
   });
 
   it('of very many whose calls are not made, the alerts look at as many as they tell of', async () => {
-    const notMade = async (most: number): Promise<number> => {
-      const literals = valuesOf(findNotMade, { after: firstId, most, most_counted: 10 }).map(literal);
-      const text = findNotMade.text.replace(/\$(\d+)/g, (_, nr: string) => `(${literals[Number(nr) - 1]})`);
-      const { rows: found } = await hot.query<Explained>(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`);
-      return pagesIn(found);
-    };
+    const notMade = (most: number) => pagesRead(hot, inlined(findNotMade, { after: firstId, most, most_counted: 10 }));
     await hot.query('BEGIN');
     try {
       await hot.query(`UPDATE delivery SET last_error = 'EGRESS_PROXY' WHERE state = 'waiting'`);
@@ -478,9 +454,10 @@ describe('with much in every state, the cost of a statement is that of its own w
       ],
     ];
     for (const [statement, values] of statements)
-      expect([statement.name, (await explained(hot, statement.text, valuesOf(statement, values))) < mostPages]).toEqual(
-        [statement.name, true],
-      );
+      expect([
+        statement.name,
+        (await pagesReadUndone(hot, statement.text, valuesOf(statement, values))) < mostPages,
+      ]).toEqual([statement.name, true]);
   });
 
   const otherStatements = (): [Statement, Values][] => [
@@ -617,7 +594,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       ['whether failed are few, by their bodies', exceeds({ state: 'failed' }, {}, { rows: 100, bytes: 1000 })],
     ];
     for (const [name, [statement, values]] of lists) {
-      const pages = await explained(admin, statement.text, valuesOf(statement, values));
+      const pages = await pagesReadUndone(admin, statement.text, valuesOf(statement, values));
       // Each row of a page brings its notification along.
       expect([name, pages, pages < mostPages + 20 * 5]).toEqual([name, pages, true]);
     }
@@ -715,7 +692,7 @@ describe('with much in every state, the cost of a statement is that of its own w
   });
 
   it('a dispatcher that has just looked does not walk over what a snapshot, as a backup has one, keeps from being removed', async () => {
-    const backup = await connect();
+    const backup = await connectTo(database);
     await backup.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
     await backup.query('SELECT');
     try {
@@ -800,10 +777,8 @@ describe('with much in every state, the cost of a statement is that of its own w
       await hot.query('BEGIN');
       await hot.query(`DROP INDEX ${index}`);
       for (const [statement, values] of finders().filter(([{ name }]) => names.includes(name))) {
-        const literals = valuesOf(statement, values).map(literal);
-        const text = statement.text.replace(/\$(\d+)/g, (_, nr: string) => `(${literals[Number(nr) - 1]})`);
-        const { rows: found } = await hot.query<Explained>(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`);
-        expect([statement.name, pagesIn(found) > 2 * mostPages]).toEqual([statement.name, true]);
+        const pages = await pagesRead(hot, inlined(statement, values));
+        expect([statement.name, pages > 2 * mostPages]).toEqual([statement.name, true]);
       }
       await hot.query('ROLLBACK');
     }
@@ -812,15 +787,3 @@ describe('with much in every state, the cost of a statement is that of its own w
 
 /** All that are being sent are looked at: they are no more than the workers have open calls. */
 const sendingPages = 1200;
-
-const pagesIn = (found: Explained[]): number => {
-  const { Plan: plan } = found[0]!['QUERY PLAN'][0];
-  return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
-};
-
-/** A value of a parameter, as SQL. */
-const literal = (value: unknown): string => {
-  if (value === null) return 'NULL';
-  if (typeof value === 'number') return String(value);
-  return pg.escapeLiteral(Array.isArray(value) ? `{${value.join()}}` : (value as string));
-};

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
+import type pg from 'pg';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { bodyDaysOf } from '../../src/channels/read-body-days.js';
 import { readSettings } from '../../src/config/settings.js';
@@ -28,6 +28,7 @@ import { findReplay, listReplays, lockReplay } from '../../src/replays/replay-ro
 import { claimErasure, findErasure, findOpen, listErasures, lockErasure } from '../../src/retention/erasure-rows.js';
 import { findNotification } from '../../src/retention/erasures.service.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
+import { connectTo, pagesReadUndone } from '../support/pages-read.js';
 import { contentKey, onTerms, requestKey } from '../support/once-keys.js';
 
 const dayMs = 86_400_000;
@@ -41,10 +42,6 @@ const boundTo = ([statement, values]: [Statement, Values]): [string, unknown[]] 
   statement.text,
   valuesOf(statement, values),
 ];
-
-interface Explained {
-  'QUERY PLAN': [{ Plan: { 'Shared Hit Blocks': number; 'Shared Read Blocks': number } }];
-}
 
 describe('with many rows in each table, what is asked for by its key costs what it finds:', () => {
   let database: TestDatabase;
@@ -62,7 +59,7 @@ describe('with many rows in each table, what is asked for by its key costs what 
     postgres = await Postgres.open(readSettings({ DATABASE_URL: database.url }), []);
     await postgres.migrate();
     await makeMonthsAhead(postgres);
-    [hot, admin] = [await connect(), await connect()];
+    [hot, admin] = [await connectTo(database), await connectTo(database)];
     for (const partition of partitionsBetween(Date.now() - dayMs, Date.now() + dayMs))
       await admin.query(createPartition(partition));
     const uuid = (kind: number) => `('00000000-0000-400${kind}-8000-' || lpad(to_hex(n), 12, '0'))::uuid`;
@@ -115,26 +112,9 @@ describe('with many rows in each table, what is asked for by its key costs what 
     await database.drop();
   });
 
-  async function connect(): Promise<pg.Client> {
-    const client = new pg.Client({ connectionString: database.url });
-    await client.connect();
-    return client;
-  }
-
   /** Runs a statement, and undoes it. @returns the pages that it looked at */
-  async function pagesOf(client: pg.Client, statement: Statement, values: Values = {}): Promise<number> {
-    await client.query('BEGIN');
-    try {
-      const { rows: found } = await client.query<Explained>(
-        `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${statement.text}`,
-        valuesOf(statement, values),
-      );
-      const { Plan: plan } = found[0]!['QUERY PLAN'][0];
-      return plan['Shared Hit Blocks'] + plan['Shared Read Blocks'];
-    } finally {
-      await client.query('ROLLBACK');
-    }
-  }
+  const pagesOf = (client: pg.Client, statement: Statement, values: Values = {}): Promise<number> =>
+    pagesReadUndone(client, statement.text, valuesOf(statement, values));
 
   /** A ledger that explains each statement before it runs it. @returns it, and the pages that each of them looked at */
   function watched(): [Postgres, Map<string, number>] {
@@ -221,7 +201,7 @@ describe('with many rows in each table, what is asked for by its key costs what 
   });
 
   it('of a sweep that has just looked, also while a snapshot, as a backup has one, keeps what the last ones removed', async () => {
-    const backup = await connect();
+    const backup = await connectTo(database);
     await backup.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
     await backup.query('SELECT');
     try {
