@@ -5,6 +5,7 @@ import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { AdminApi } from '../support/admin-api.js';
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
+import { notificatie } from '../support/notificatie.js';
 import { Receiver } from '../support/receiver.js';
 import { signToken } from '../support/tokens.js';
 
@@ -807,15 +808,7 @@ describe('an entry', () => {
     await admin.patch(`/admin/v1/subscriptions/${id}`, { ratePerSecond: -1 });
     await admin.api.post('/kanaal', { naam: name });
     await admin.api.patch(`/abonnement/${id}`, { auth: 'x' }, { token: null });
-    const url = 'https://example.org/1';
-    const published = await admin.api.post('/notificaties', {
-      kanaal: name,
-      hoofdObject: url,
-      resource: 'r',
-      resourceUrl: url,
-      actie: 'create',
-      aanmaakdatum: new Date().toISOString(),
-    });
+    const published = await admin.api.post('/notificaties', notificatie(name));
     expect(published.status).toBe(201);
     expect(published.headers.get('x-request-id')).toBeNull();
     expect(await lastId()).toBe(before);

@@ -4,6 +4,7 @@ import { ExplanationReader } from '../../src/explaining/explanation-reader.servi
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { lowestId, lowestIdAt } from '../../src/ledger/partitions.js';
 import { AdminApi } from '../support/admin-api.js';
+import { notificatie } from '../support/notificatie.js';
 import { Receiver } from '../support/receiver.js';
 
 interface Explanation {
@@ -57,16 +58,8 @@ async function subscribe(...filters: Record<string, string>[]): Promise<string> 
   return json.url.split('/').at(-1)!;
 }
 
-const notification = (more: object = {}) => ({
-  kanaal: channel,
-  hoofdObject: 'https://cases.example/1',
-  resource: 'status',
-  resourceUrl: 'https://cases.example/1/status',
-  actie: 'create',
-  aanmaakdatum: '2025-01-01T10:00:00Z',
-  kenmerken: { kind: 'a', region: 'north' },
-  ...more,
-});
+const notification = (more: object = {}) =>
+  notificatie(channel, { kenmerken: { kind: 'a', region: 'north' }, ...more });
 
 async function publish(more: object = {}): Promise<string> {
   const { status, headers } = await admin.api.post('/notificaties', notification(more));

@@ -12,6 +12,7 @@ import type { OverviewAnswer } from '../../src/overview/overview-io.js';
 import { AdminApi } from '../support/admin-api.js';
 import { superuser } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
+import { notificatie } from '../support/notificatie.js';
 import { answer, Receiver } from '../support/receiver.js';
 
 const path = '/admin/v1/endpoints';
@@ -187,11 +188,7 @@ describe('the whole installation at a glance', () => {
     ids = { good: await subscribe('good'), gone: await subscribe('gone'), paused: await subscribe('paused') };
     receiver.always((request, response) => answer(request.path.endsWith('gone') ? 410 : 204)(request, response));
     await admin.post(`/admin/v1/subscriptions/${ids.paused}/pause`);
-    const url = 'https://cases.example.org/1';
-    const fields = { hoofdObject: url, resource: 'case', resourceUrl: url, actie: 'create', kenmerken: {} };
-    await admin.api.call('POST', `${admin.api.origin}/api/v1/notificaties`, {
-      body: { kanaal: channel, aanmaakdatum: '2026-01-01T12:00:00Z', ...fields },
-    });
+    await admin.api.post('/notificaties', notificatie(channel));
     // Delivered to one, a dead letter of the second, held for the third.
     await eventually(async () => {
       const { json } = await admin.get(`/admin/v1/deliveries?channel=${channel}`);

@@ -10,6 +10,7 @@ import { signToken } from '../support/tokens.js';
 import { eventually } from '../support/eventually.js';
 import { answer, hang, protectedReceiver, Receiver, reset, type Behaviour } from '../support/receiver.js';
 import { insertDeliveries } from '../support/insert-deliveries.js';
+import { notificatie } from '../support/notificatie.js';
 
 const path = '/admin/v1/subscriptions';
 const actions = ['enable', 'pause', 'resume', 'drop-held'];
@@ -48,14 +49,8 @@ async function subscribe(more: object = {}, token?: string): Promise<Subscribed>
   return { id: json.url.split('/').at(-1)!, naam };
 }
 
-function notificatie(kanaal: string, kenmerken = {}): object {
-  const [hoofdObject, resourceUrl] = ['http://openzaak:8000/zaken/1', 'http://openzaak:8000/statussen/1'];
-  const rest = { resource: 'status', actie: 'create', aanmaakdatum: '2025-01-01T10:00:00Z' };
-  return { kanaal, hoofdObject, resourceUrl, kenmerken, ...rest };
-}
-
 async function publish({ naam }: Pick<Subscribed, 'naam'>, kenmerken = {}): Promise<string> {
-  const { headers } = await admin.api.post('/notificaties', notificatie(naam, kenmerken));
+  const { headers } = await admin.api.post('/notificaties', notificatie(naam, { kenmerken }));
   return headers.get('notification-id')!;
 }
 

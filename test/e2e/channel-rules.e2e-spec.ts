@@ -6,6 +6,7 @@ import { AdminApi } from '../support/admin-api.js';
 import type { ApiAnswer } from '../support/api.js';
 import { createDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
+import { notificatie } from '../support/notificatie.js';
 import { answer, protectedReceiver, Receiver } from '../support/receiver.js';
 
 let admin: AdminApi;
@@ -33,15 +34,7 @@ async function newChannel(rules?: object, filters: string[] = []): Promise<TestC
   return { naam, path };
 }
 
-const notification = ({ naam: kanaal }: TestChannel, more: object = {}) => ({
-  kanaal,
-  hoofdObject: 'http://openzaak:8000/zaken/1',
-  resource: 'status',
-  resourceUrl: 'http://openzaak:8000/statussen/1',
-  actie: 'create',
-  aanmaakdatum: '2025-01-01T10:00:00Z',
-  ...more,
-});
+const notification = ({ naam }: TestChannel, more: object = {}) => notificatie(naam, more);
 
 const publish = (channel: TestChannel, more: object = {}, headers: Record<string, string> = {}, token?: string) =>
   admin.api.post('/notificaties', notification(channel, more), { headers, token });

@@ -5,6 +5,7 @@ import { AdminApi, type AdminBody } from '../support/admin-api.js';
 import { makeCertificate } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
 import { longKey } from '../support/long-key.js';
+import { notificatie } from '../support/notificatie.js';
 import { protectedReceiver, Receiver } from '../support/receiver.js';
 import { secretWatch } from '../support/secret-watch.js';
 import { authority, clients, StrictReceiver } from '../support/strict-receiver.js';
@@ -62,9 +63,7 @@ async function subscribe(more: object = {}): Promise<Subscribed> {
 const change = (id: string, body: object) => admin.patch(`${path}/${id}/credentials`, body);
 
 async function publish({ naam: kanaal }: Subscribed): Promise<string> {
-  const [hoofdObject, resourceUrl] = ['http://openzaak:8000/zaken/1', 'http://openzaak:8000/statussen/1'];
-  const rest = { resource: 'status', actie: 'create', aanmaakdatum: '2025-01-01T10:00:00Z' };
-  const { headers } = await admin.api.post('/notificaties', { kanaal, hoofdObject, resourceUrl, ...rest });
+  const { headers } = await admin.api.post('/notificaties', notificatie(kanaal));
   return headers.get('notification-id')!;
 }
 

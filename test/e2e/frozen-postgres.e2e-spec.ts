@@ -5,6 +5,7 @@ import pg from 'pg';
 import { Api } from '../support/api.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
+import { notificatie } from '../support/notificatie.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 
 const publishers = 2000;
@@ -13,14 +14,7 @@ const publishers = 2000;
  * share a busy machine.
  */
 const longestWaitMs = 60_000;
-const body = JSON.stringify({
-  kanaal: 'zaken',
-  hoofdObject: 'http://example.org/',
-  resource: 'zaak',
-  resourceUrl: 'http://example.org/',
-  actie: 'create',
-  aanmaakdatum: '2025-01-01T10:00:00Z',
-});
+const body = JSON.stringify(notificatie('zaken'));
 
 interface Answer {
   status: number | undefined;

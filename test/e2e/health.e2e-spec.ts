@@ -6,6 +6,7 @@ import { version } from '../../src/infra/version.js';
 import { Api } from '../support/api.js';
 import { createDatabase, queryOnce } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
+import { notificatie } from '../support/notificatie.js';
 import { Receiver } from '../support/receiver.js';
 import { real } from '../support/stacks.js';
 import { testServers } from '../support/test-servers.js';
@@ -168,15 +169,7 @@ describe('health', () => {
     });
     let finish = () => {};
     receiver.next((_request, response) => (finish = () => response.writeHead(204).end()));
-    await created('/notificaties', {
-      kanaal: 'cases',
-      hoofdObject: 'https://api.example.org/1',
-      resource: 'case',
-      resourceUrl: 'https://api.example.org/1',
-      actie: 'create',
-      aanmaakdatum: new Date().toISOString(),
-      kenmerken: {},
-    });
+    await created('/notificaties', notificatie('cases'));
     await eventually(() => receiver.notifications.length === 1, 'the call');
 
     const closed = api.close();

@@ -7,6 +7,7 @@ import { newEntry } from '../../src/secrets/key-ring.js';
 import { queryOnce } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { Installation } from '../support/installation.js';
+import { notificatie } from '../support/notificatie.js';
 import { answer, hang, protectedReceiver, Receiver, type Behaviour } from '../support/receiver.js';
 import { secretWatch } from '../support/secret-watch.js';
 import type { Answer } from '../support/spawn-heraut.js';
@@ -69,14 +70,7 @@ describe('an installation that is moved from the embedded database to Postgres',
     });
   const publishUnderKey = () =>
     heraut.api.call('POST', '/api/v1/notificaties', {
-      body: {
-        kanaal: channels['well'],
-        hoofdObject: 'https://cases.example.org/1',
-        resource: 'case',
-        resourceUrl: 'https://cases.example.org/1',
-        actie: 'create',
-        aanmaakdatum: '2025-01-01T12:00:00Z',
-      },
+      body: notificatie(channels['well']!),
       headers: { 'idempotency-key': requestKey },
     });
 
@@ -127,14 +121,7 @@ describe('an installation that is moved from the embedded database to Postgres',
     const scheduled = await subscribed('scheduled');
     scheduledFor = new Date(Date.now() + 3_600_000).toISOString();
     const answered = await heraut.api.call('POST', '/api/v1/notificaties', {
-      body: {
-        kanaal: channels['scheduled'],
-        hoofdObject: 'https://cases.example.org/2',
-        resource: 'case',
-        resourceUrl: 'https://cases.example.org/2',
-        actie: 'create',
-        aanmaakdatum: '2025-01-01T12:00:00Z',
-      },
+      body: notificatie(channels['scheduled']!, { hoofdObject: 'https://cases.example.org/2' }),
       headers: { 'deliver-after': scheduledFor },
     });
     ids['scheduled'] = { subscription: scheduled, notification: answered.headers.get('notification-id')! };

@@ -4,6 +4,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { Api } from '../support/api.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
+import { notificatie } from '../support/notificatie.js';
 import { Receiver } from '../support/receiver.js';
 import { signToken } from '../support/tokens.js';
 
@@ -66,14 +67,7 @@ afterAll(async () => {
   await database.drop();
 });
 
-const notification = {
-  kanaal: 'zaken',
-  hoofdObject: 'http://example.org/',
-  resource: 'zaak',
-  resourceUrl: 'http://example.org/',
-  actie: 'create',
-  aanmaakdatum: '2025-01-01T10:00:00Z',
-};
+const notification = notificatie('zaken');
 
 describe('while the database is out of reach', () => {
   it('every call is refused with 503 and Retry-After, and all is well when it is back', async () => {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { firstWindow } from '../../src/ledger/release-window.js';
 import { AdminApi } from '../support/admin-api.js';
 import { eventually } from '../support/eventually.js';
+import { notificatie } from '../support/notificatie.js';
 import { answer, protectedReceiver, Receiver } from '../support/receiver.js';
 
 const path = '/admin/v1/subscriptions';
@@ -32,9 +33,7 @@ describe('what a paused subscription gets', () => {
   }
 
   async function publish({ naam: kanaal }: Subscribed): Promise<string> {
-    const [hoofdObject, resourceUrl] = ['http://openzaak:8000/zaken/1', 'http://openzaak:8000/statussen/1'];
-    const rest = { resource: 'status', actie: 'create', aanmaakdatum: '2025-01-01T10:00:00Z' };
-    const { status, headers } = await admin.api.post('/notificaties', { kanaal, hoofdObject, resourceUrl, ...rest });
+    const { status, headers } = await admin.api.post('/notificaties', notificatie(kanaal));
     expect(status).toBe(201);
     return headers.get('notification-id')!;
   }

@@ -12,6 +12,7 @@ import { AdminApi } from '../support/admin-api.js';
 import { createDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { insertNotifications } from '../support/insert-deliveries.js';
+import { notificatie } from '../support/notificatie.js';
 import { protectedReceiver, Receiver } from '../support/receiver.js';
 
 const auth = 'Bearer letmein';
@@ -37,15 +38,7 @@ describe('a channel that an operator removes', () => {
   const input = () => ({ callbackUrl: receiver.url, auth, channels: [{ channel: naam, filters: {} }] });
   const subscribe = () =>
     admin.api.post('/abonnement', { callbackUrl: receiver.url, auth, kanalen: [{ naam, filters: { kind: 'a' } }] });
-  const notification = () => ({
-    kanaal: naam,
-    hoofdObject: 'https://example.com/1',
-    resource: 'case',
-    resourceUrl: 'https://example.com/1',
-    actie: 'create',
-    aanmaakdatum: '2025-01-01T10:00:00Z',
-    kenmerken: { kind: 'a' },
-  });
+  const notification = () => notificatie(naam, { kenmerken: { kind: 'a' } });
   const publish = () => admin.api.post('/notificaties', notification());
 
   it('stays as long as a subscription names it, also one that is disabled', async () => {

@@ -3,6 +3,7 @@ import { writeFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from '../support/eventually.js';
+import { notificatie } from '../support/notificatie.js';
 import { answer, protectedReceiver, Receiver } from '../support/receiver.js';
 import { HerautProcess } from '../support/spawn-heraut.js';
 import { embedded, real, type PreparedStack } from '../support/stacks.js';
@@ -58,9 +59,7 @@ describe.each([
     }
     receiver.always(answer(503));
     for (const name of names) {
-      const about = { hoofdObject: 'http://cases:8000/1', resource: 'case', resourceUrl: 'http://cases:8000/1' };
-      const aanmaakdatum = new Date().toISOString();
-      await call(before, 'POST', '/api/v1/notificaties', { kanaal: name, ...about, actie: 'create', aanmaakdatum });
+      await call(before, 'POST', '/api/v1/notificaties', notificatie(name));
     }
     await eventually(() => names.every((name) => received(name).length > 0));
     await before.stop();

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.js';
+import { notificatie } from '../support/notificatie.js';
 import { answer, Receiver } from '../support/receiver.js';
 import { HerautProcess } from '../support/spawn-heraut.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
@@ -59,15 +60,8 @@ describe.each(stacks)('a failing receiver on the $name stack', (stack) => {
   }
 
   async function publish(): Promise<void> {
-    const notificatie = {
-      kanaal: 'cases',
-      hoofdObject: 'http://cases:8000/1',
-      resource: 'case',
-      resourceUrl: 'http://cases:8000/1',
-      actie: 'create',
-      aanmaakdatum: new Date().toISOString(),
-    };
-    expect((await heraut.call('POST', '/api/v1/notificaties', { body: notificatie })).status).toBe(201);
+    const body = notificatie('cases');
+    expect((await heraut.call('POST', '/api/v1/notificaties', { body })).status).toBe(201);
   }
 
   async function stateOfTheDelivery(): Promise<string | undefined> {

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { eventually } from '../support/eventually.js';
+import { notificatie } from '../support/notificatie.js';
 import { Receiver } from '../support/receiver.js';
 import { HerautProcess } from '../support/spawn-heraut.js';
 import { real, stacks, type PreparedStack, type Stack } from '../support/stacks.js';
@@ -44,14 +45,7 @@ async function publishDated(
   headers: Record<string, string> = {},
   nr = 1,
 ): Promise<string> {
-  const body = {
-    kanaal: 'cases',
-    hoofdObject: 'http://openzaak:8000/zaken/1',
-    resource: 'status',
-    resourceUrl: `http://openzaak:8000/statussen/${nr}`,
-    actie: 'create',
-    aanmaakdatum,
-  };
+  const body = notificatie('cases', { resourceUrl: `https://cases.example.org/statuses/${nr}`, aanmaakdatum });
   const answer = await heraut.call('POST', '/api/v1/notificaties', { body, headers });
   expect(answer.status).toBe(201);
   return answer.headers.get('notification-id')!;

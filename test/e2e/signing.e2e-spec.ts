@@ -4,6 +4,7 @@ import { Webhook } from 'standardwebhooks';
 import { AdminApi } from '../support/admin-api.js';
 import { Api } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
+import { notificatie } from '../support/notificatie.js';
 import { protectedReceiver, Receiver, type ReceivedRequest } from '../support/receiver.js';
 
 const auth = 'Bearer of-the-receiver';
@@ -40,9 +41,7 @@ async function subscribe(token?: string, via = api): Promise<Subscribed & { head
 
 /** The request that the receiver gets. */
 async function deliver({ naam: kanaal }: Subscribed, via = api): Promise<ReceivedRequest> {
-  const [hoofdObject, resourceUrl] = ['http://openzaak:8000/zaken/1', 'http://openzaak:8000/statussen/1'];
-  const rest = { resource: 'status', actie: 'create', aanmaakdatum: '2025-01-01T10:00:00Z' };
-  const { headers } = await via.post('/notificaties', { kanaal, hoofdObject, resourceUrl, ...rest });
+  const { headers } = await via.post('/notificaties', notificatie(kanaal));
   const id = headers.get('notification-id');
   return eventually(() => receiver.notifications.find((request) => request.headers['webhook-id'] === id));
 }

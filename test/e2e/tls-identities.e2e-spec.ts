@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { AdminApi } from '../support/admin-api.js';
 import { makeCertificate } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
+import { notificatie } from '../support/notificatie.js';
 import { authority, clients, StrictReceiver } from '../support/strict-receiver.js';
 
 const [one] = clients;
@@ -47,9 +48,7 @@ async function subscribe(callbackUrl: string, tls: object, later?: object): Prom
 const change = (id: string, tls: object) => admin.patch(`/admin/v1/subscriptions/${id}/credentials`, { tls });
 
 async function publish({ naam: kanaal }: Subscribed): Promise<string> {
-  const [hoofdObject, resourceUrl] = ['http://openzaak:8000/zaken/1', 'http://openzaak:8000/statussen/1'];
-  const rest = { resource: 'status', actie: 'create', aanmaakdatum: '2025-01-01T10:00:00Z' };
-  const { headers } = await admin.api.post('/notificaties', { kanaal, hoofdObject, resourceUrl, ...rest });
+  const { headers } = await admin.api.post('/notificaties', notificatie(kanaal));
   return headers.get('notification-id')!;
 }
 

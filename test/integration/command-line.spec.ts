@@ -16,6 +16,7 @@ import { Api, superuser } from '../support/api.js';
 import { createDatabase, queryOnce } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { CommandLine } from '../support/fake-terminal.js';
+import { notificatie } from '../support/notificatie.js';
 import { answer, Receiver, reset } from '../support/receiver.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { testServers } from '../support/test-servers.js';
@@ -55,15 +56,8 @@ describe('the command line', () => {
 
   /** @returns its id; its delivery is held */
   async function publish(kanaal = 'cases', kind = 'permit'): Promise<string> {
-    const { headers } = await api.post('/notificaties', {
-      kanaal,
-      hoofdObject: 'https://example.com/cases/1',
-      resource: 'case',
-      resourceUrl: 'https://example.com/cases/1',
-      actie: 'create',
-      aanmaakdatum: '2026-01-01T12:00:00Z',
-      kenmerken: { kind },
-    });
+    const fields = { hoofdObject: 'https://example.com/cases/1', kenmerken: { kind } };
+    const { headers } = await api.post('/notificaties', notificatie(kanaal, fields));
     return headers.get('notification-id')!;
   }
 
@@ -250,17 +244,7 @@ describe('the command line', () => {
   it('says who would get a notification that was not sent', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'heraut-explain-'));
     const file = join(directory, 'notification.json');
-    const about = 'https://example.com/cases/2';
-    const body = {
-      kanaal: 'cases',
-      hoofdObject: about,
-      resource: 'case',
-      resourceUrl: about,
-      actie: 'create',
-      aanmaakdatum: '2026-01-01T12:00:00Z',
-      kenmerken: { kind: 'appeal' },
-    };
-    writeFileSync(file, JSON.stringify(body));
+    writeFileSync(file, JSON.stringify(notificatie('cases', { kenmerken: { kind: 'appeal' } })));
     const { out } = await heraut.run(`explain --file ${file}`);
     expect(out).toMatch(/^0 of 1 subscriptions to cases would get it\.$/m);
     expect(out).toMatch(new RegExp(`^no  ${subscriptionId} `, 'm'));

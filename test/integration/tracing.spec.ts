@@ -8,6 +8,7 @@ import { firstAttemptSpanId } from '../../src/telemetry/trace-parent.js';
 import { Tracing, type Tracer } from '../../src/telemetry/tracing.js';
 import { Api } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
+import { notificatie } from '../support/notificatie.js';
 import { OtlpCollector, type CollectedSpan } from '../support/otlp-collector.js';
 import { answer, Receiver, type ReceivedRequest } from '../support/receiver.js';
 
@@ -69,14 +70,7 @@ describe('a trace', () => {
     tracing.tracer = tracer;
   });
 
-  const message = {
-    kanaal: 'cases',
-    hoofdObject: 'https://cases.example/1',
-    resource: 'case',
-    resourceUrl: 'https://cases.example/1',
-    actie: 'create',
-    aanmaakdatum: '2025-01-01T12:00:00Z',
-  };
+  const message = notificatie('cases');
 
   /** @returns its id */
   async function publish(headers: Record<string, string> = {}, body: object = message): Promise<string> {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { eventually } from './eventually.js';
+import { notificatie } from './notificatie.js';
 import { HerautProcess, type Answer } from './spawn-heraut.js';
 import type { PreparedStack } from './stacks.js';
 
@@ -100,18 +101,7 @@ export class Installation {
 
   /** Returns any answer: for tests in which it may be another than 201. */
   tryToPublish(channel: string, fields: Record<string, unknown> = {}, via = this.api): Promise<Answer> {
-    const url = 'https://cases.example.org/api/cases/1';
-    const body = {
-      kanaal: channel,
-      hoofdObject: url,
-      resource: 'case',
-      resourceUrl: url,
-      actie: 'create',
-      aanmaakdatum: '2025-01-01T12:00:00.123456Z',
-      kenmerken: {},
-      ...fields,
-    };
-    return via.call('POST', '/api/v1/notificaties', { body });
+    return via.call('POST', '/api/v1/notificaties', { body: notificatie(channel, fields) });
   }
 
   async publish(channel: string, fields?: Record<string, unknown>, via = this.api): Promise<Published> {
