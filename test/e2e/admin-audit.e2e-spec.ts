@@ -5,6 +5,7 @@ import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { AdminApi } from '../support/admin-api.js';
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
+import { lastPart } from '../support/last-part.js';
 import { notificatie } from '../support/notificatie.js';
 import { Receiver } from '../support/receiver.js';
 import { signToken } from '../support/tokens.js';
@@ -90,7 +91,7 @@ async function application(): Promise<string> {
 async function channel(): Promise<{ id: string; name: string }> {
   const name = randomUUID();
   const { json } = await admin.api.post('/kanaal', { naam: name, filters: ['kind'] });
-  return { id: json.url.split('/').at(-1)!, name };
+  return { id: lastPart(json.url), name };
 }
 
 const abonnement = (naam: string, more: object = {}) => ({
@@ -103,7 +104,7 @@ const abonnement = (naam: string, more: object = {}) => ({
 async function subscription(...commands: string[]): Promise<{ id: string; channel: string }> {
   const { name } = await channel();
   const { json } = await admin.api.post('/abonnement', abonnement(name));
-  const id = json.url.split('/').at(-1)!;
+  const id = lastPart(json.url);
   for (const command of commands) await admin.post(`/admin/v1/subscriptions/${id}/${command}`);
   return { id, channel: name };
 }

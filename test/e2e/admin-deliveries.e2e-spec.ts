@@ -7,6 +7,7 @@ import { AdminApi, type AdminBody } from '../support/admin-api.js';
 import { superuser } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
+import { lastPart } from '../support/last-part.js';
 import { answer, hang, protectedReceiver, Receiver } from '../support/receiver.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
@@ -64,7 +65,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
       auth: 'Bearer receiver',
       kanalen: [{ naam: channel, filters: {} }],
     });
-    return json.url.split('/').at(-1)!;
+    return lastPart(json.url);
   }
 
   async function publish(fields: object = {}): Promise<string> {
@@ -746,7 +747,7 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
         auth: 'Bearer receiver',
         kanalen: [{ naam: channel, filters: {} }],
       });
-      const everythingFor = created.url.split('/').at(-1)!;
+      const everythingFor = lastPart(created.url);
       const { json } = await admin.post('/admin/v1/replays', { selection: { everythingFor } });
       expect(await done(json.id)).toMatchObject({ done: 2 });
       await eventually(() => late.notifications.length === 2, 'both to arrive');

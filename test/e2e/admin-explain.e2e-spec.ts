@@ -4,6 +4,7 @@ import { ExplanationReader } from '../../src/explaining/explanation-reader.servi
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { lowestId, lowestIdAt } from '../../src/ledger/partitions.js';
 import { AdminApi } from '../support/admin-api.js';
+import { lastPart } from '../support/last-part.js';
 import { notificatie } from '../support/notificatie.js';
 import { Receiver } from '../support/receiver.js';
 
@@ -48,14 +49,14 @@ afterAll(() => Promise.all([admin.close(), receiver.stop()]));
 async function newChannel(rules?: object): Promise<string> {
   const naam = randomUUID();
   const { json } = await admin.api.post('/kanaal', { naam, filters: ['kind', 'region'] });
-  if (rules) await admin.patch(`/admin/v1/channels/${json.url.split('/').at(-1)}`, rules);
+  if (rules) await admin.patch(`/admin/v1/channels/${lastPart(json.url)}`, rules);
   return naam;
 }
 
 async function subscribe(...filters: Record<string, string>[]): Promise<string> {
   const kanalen = filters.map((each) => ({ naam: channel, filters: each }));
   const { json } = await admin.api.post('/abonnement', { callbackUrl, auth: 'Bearer x', kanalen });
-  return json.url.split('/').at(-1)!;
+  return lastPart(json.url);
 }
 
 const notification = (more: object = {}) =>

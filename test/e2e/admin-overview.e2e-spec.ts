@@ -12,6 +12,7 @@ import type { OverviewAnswer } from '../../src/overview/overview-io.js';
 import { AdminApi } from '../support/admin-api.js';
 import { superuser } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
+import { lastPart } from '../support/last-part.js';
 import { notificatie } from '../support/notificatie.js';
 import { answer, Receiver } from '../support/receiver.js';
 
@@ -180,7 +181,7 @@ describe('the whole installation at a glance', () => {
     const { json } = await admin.api.call('POST', `${admin.api.origin}/api/v1/abonnement`, {
       body: { callbackUrl: `${receiver.url}/${path}`, auth: 'x', kanalen: [{ naam: channel, filters: {} }] },
     });
-    return json.url.split('/').at(-1)!;
+    return lastPart(json.url);
   };
 
   beforeAll(async () => {

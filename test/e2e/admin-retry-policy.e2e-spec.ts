@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { AdminApi } from '../support/admin-api.js';
+import { lastPart } from '../support/last-part.js';
 import { Receiver } from '../support/receiver.js';
 
 const defaults = { maxRetries: 7, backoffFactor: 25, baseFactor: 4, maxDelaySeconds: 52_000, jitter: 0 };
@@ -31,7 +32,7 @@ describe('the retry policy', () => {
       auth: 'Bearer receiver',
       kanalen: [{ naam: 'cases', filters: {} }],
     });
-    return json.url.split('/').at(-1)!;
+    return lastPart(json.url);
   }
 
   it('has the defaults until it is changed', async () => {

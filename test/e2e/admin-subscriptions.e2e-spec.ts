@@ -10,6 +10,7 @@ import { signToken } from '../support/tokens.js';
 import { eventually } from '../support/eventually.js';
 import { answer, hang, protectedReceiver, Receiver, reset, type Behaviour } from '../support/receiver.js';
 import { insertDeliveries } from '../support/insert-deliveries.js';
+import { lastPart } from '../support/last-part.js';
 import { notificatie } from '../support/notificatie.js';
 
 const path = '/admin/v1/subscriptions';
@@ -46,7 +47,7 @@ async function subscribe(more: object = {}, token?: string): Promise<Subscribed>
   const kanalen = [{ naam, filters: { kind: 'permit' } }];
   const body = { callbackUrl: receiver.url, auth: 'Bearer secret-of-the-receiver', kanalen, ...more };
   const { json } = await admin.api.post('/abonnement', body, { token });
-  return { id: json.url.split('/').at(-1)!, naam };
+  return { id: lastPart(json.url), naam };
 }
 
 async function publish({ naam }: Pick<Subscribed, 'naam'>, kenmerken = {}): Promise<string> {

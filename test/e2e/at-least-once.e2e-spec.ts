@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../support/eventually.js';
 import { Installation } from '../support/installation.js';
+import { lastPart } from '../support/last-part.js';
 import { answer, arrival, Receiver } from '../support/receiver.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 
@@ -89,7 +90,7 @@ describe.each(stacks)('a notification published on the $name stack', (stack) => 
     await heraut.subscribe({ channel: other, url: `${receiver.url}/other-channel` });
     const { id } = await heraut.publish(channel, { kenmerken: { colour: 'red', size: 'large' } });
     await eventuallyNothingUnfinished(id);
-    expect(receiver.notifications.map(({ path }) => path.split('/').at(-1)).sort()).toEqual(
+    expect(receiver.notifications.map(({ path }) => lastPart(path)).sort()).toEqual(
       ['any-colour-and-large', 'everything', 'red', 'two-reasons'].sort(),
     );
   });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { AdminApi } from '../support/admin-api.js';
+import { lastPart } from '../support/last-part.js';
 import { Receiver } from '../support/receiver.js';
 
 let admin: AdminApi;
@@ -18,11 +19,11 @@ async function application(): Promise<string> {
 }
 async function channel(): Promise<string> {
   const { json } = await admin.api.post('/kanaal', { naam: randomUUID() });
-  return `/admin/v1/channels/${json.url.split('/').at(-1)}`;
+  return `/admin/v1/channels/${lastPart(json.url)}`;
 }
 async function subscription(): Promise<string> {
   const { json } = await admin.api.post('/abonnement', { callbackUrl: receiver.url, auth: 'Bearer of-the-receiver' });
-  return `/admin/v1/subscriptions/${json.url.split('/').at(-1)}`;
+  return `/admin/v1/subscriptions/${lastPart(json.url)}`;
 }
 
 describe('of two operators at once', () => {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { auth, proofBody, proofsOf, wrong } from '../support/abonnements.js';
 import { AdminApi } from '../support/admin-api.js';
+import { lastPart } from '../support/last-part.js';
 import { answer, protectedReceiver, Receiver } from '../support/receiver.js';
 
 let admin: AdminApi;
@@ -22,7 +23,7 @@ interface Subscribed {
 async function subscribe(): Promise<Subscribed> {
   const { json } = await admin.api.post('/abonnement', { callbackUrl: receiver.url, auth });
   receiver.requests.length = 0;
-  return { url: json.url, id: json.url.split('/').at(-1)! };
+  return { url: json.url, id: lastPart(json.url) };
 }
 
 /** Has the next call wait for an answer, which it gets from `release`; `called`: it has come. */

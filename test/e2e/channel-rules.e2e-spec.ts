@@ -6,6 +6,7 @@ import { AdminApi } from '../support/admin-api.js';
 import type { ApiAnswer } from '../support/api.js';
 import { createDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
+import { lastPart } from '../support/last-part.js';
 import { notificatie } from '../support/notificatie.js';
 import { answer, protectedReceiver, Receiver } from '../support/receiver.js';
 
@@ -28,7 +29,7 @@ async function newChannel(rules?: object, filters: string[] = []): Promise<TestC
   const naam = randomUUID();
   const { json } = await admin.api.post('/kanaal', { naam, filters });
   await admin.api.post('/abonnement', { callbackUrl: receiver.url, auth: 'Bearer x', kanalen: [{ naam }] });
-  const path = `/admin/v1/channels/${json.url.split('/').at(-1)}`;
+  const path = `/admin/v1/channels/${lastPart(json.url)}`;
   const { status } = rules ? await admin.patch(path, rules) : { status: 200 };
   expect(status).toBe(200);
   return { naam, path };
@@ -76,7 +77,7 @@ describe('the rules of a channel', () => {
       const waiting = 'SELECT FROM pg_locks WHERE NOT granted AND transactionid = pg_current_xact_id()::xid';
       await eventually(async () => (await manager.query<object[]>(waiting)).length > 0, 'the change to wait');
       const change = 'UPDATE channel SET max_age = 60, version = catalogue.version FROM catalogue WHERE id = $1';
-      await manager.query(change, [path.split('/').at(-1)]);
+      await manager.query(change, [lastPart(path)]);
     });
     expect(await Promise.all(asked)).toMatchObject([{ status: 200, json: { maxAgeSeconds: 60 } }]);
   });
@@ -93,7 +94,7 @@ describe('the rules of a channel', () => {
     await other.api.app.get(Catalogue).refresh();
     other.api.app.get(Catalogue).onModuleDestroy(); // looks no more by itself
     const rules = { deduplication: { fields: ['resourceUrl'], withinSeconds: 60 }, maxAgeSeconds: 3600 };
-    const path = `/admin/v1/channels/${json.url.split('/').at(-1)}`;
+    const path = `/admin/v1/channels/${lastPart(json.url)}`;
     expect((await here.patch(path, rules)).status).toBe(200);
     const body = notification({ naam, path });
     const young = { ...body, aanmaakdatum: new Date().toISOString() };
@@ -113,7 +114,7 @@ describe('the rules of a channel', () => {
     const channel = await newChannel(undefined, ['kind']);
     const { json } = await admin.get(channel.path);
     expect(json).toEqual({
-      id: channel.path.split('/').at(-1),
+      id: lastPart(channel.path),
       name: channel.naam,
       documentationLink: '',
       filters: ['kind'],
@@ -141,7 +142,7 @@ describe('the rules of a channel', () => {
 
   it('outlive a change of the kanaal', async () => {
     const { path, naam } = await newChannel({ maxAgeSeconds: 60 });
-    const id = path.split('/').at(-1)!;
+    const id = lastPart(path);
     expect((await admin.api.put(`/kanaal/${id}`, { naam, filters: ['other'] })).status).toBe(200);
     expect((await admin.get(path)).json).toMatchObject({ filters: ['other'], maxAgeSeconds: 60 });
   });
@@ -212,7 +213,7 @@ describe('a channel that an operator adds', () => {
     expect((await admin.patch(own, { filters: ['other'], deduplication: null })).status).toBe(200);
     // A name that a publisher took away does not stand in the way of anything else.
     const { path: former } = await newChannel({ deduplication: { fields: ['kenmerken.kind'] } }, ['kind']);
-    await admin.api.patch(`/kanaal/${former.split('/').at(-1)}`, { filters: ['other'] });
+    await admin.api.patch(`/kanaal/${lastPart(former)}`, { filters: ['other'] });
     expect((await admin.patch(former, { maxAgeSeconds: 5 })).status).toBe(200);
   });
 

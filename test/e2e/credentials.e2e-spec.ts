@@ -4,6 +4,7 @@ import { generateKeyPairSync, randomUUID } from 'node:crypto';
 import { AdminApi, type AdminBody } from '../support/admin-api.js';
 import { makeCertificate } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
+import { lastPart } from '../support/last-part.js';
 import { longKey } from '../support/long-key.js';
 import { notificatie } from '../support/notificatie.js';
 import { protectedReceiver, Receiver } from '../support/receiver.js';
@@ -57,7 +58,7 @@ async function subscribe(more: object = {}): Promise<Subscribed> {
   const body = { callbackUrl: receiver.url, auth: 'Bearer secret-of-the-receiver', kanalen: [{ naam }], ...more };
   const { status, json, text } = await admin.api.post('/abonnement', body);
   if (status !== 201) throw new Error(text);
-  return { id: json.url.split('/').at(-1)!, naam };
+  return { id: lastPart(json.url), naam };
 }
 
 const change = (id: string, body: object) => admin.patch(`${path}/${id}/credentials`, body);

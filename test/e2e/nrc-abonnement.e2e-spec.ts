@@ -11,6 +11,7 @@ import { Api, type ApiAnswer } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
 import { answer, protectedReceiver, Receiver } from '../support/receiver.js';
 import { insertDeliveries } from '../support/insert-deliveries.js';
+import { lastPart } from '../support/last-part.js';
 
 let api: Api;
 let receiver: Receiver;
@@ -166,7 +167,7 @@ describe('creating an abonnement', () => {
       await manager.query('UPDATE subscription SET channels = $1, version = $2 WHERE id = $3', [
         JSON.stringify([...channels, ...channels]),
         version,
-        abonnement.url.split('/').at(-1),
+        lastPart(abonnement.url),
       ]);
     });
     expect((await api.patch(kanaal.url, { documentatieLink: 'https://example.org/' })).json.filters).toEqual(names);
@@ -214,7 +215,7 @@ describe('changing an abonnement', () => {
     expect([replaced.status, replaced.json]).toEqual([200, shown]);
     const directory = api.app.get(SubscriptionDirectory);
     const matched = (name: string, value: string) => directory.match('vrij', new Map([[name, value]]));
-    const id = json.url.split('/').at(-1);
+    const id = lastPart(json.url);
     expect(matched('naam_b_v', 'a')).toContain(id);
     expect(matched('naam_b_v', 'other')).not.toContain(id);
   });
@@ -290,7 +291,7 @@ describe('deleting an abonnement', () => {
       await alone.post('/kanaal', { naam: 'vrij' });
       const kanalen = [{ naam: 'vrij', filters: {} }];
       const { json } = await alone.post('/abonnement', { callbackUrl: receiver.url, auth, kanalen });
-      const id = json.url.split('/').at(-1)!;
+      const id = lastPart(json.url);
       const { dataSource } = alone.app.get(Postgres);
       await insertDeliveries((text, values) => dataSource.query(text, values), {
         notifications: 3000,
@@ -310,7 +311,7 @@ describe('deleting an abonnement', () => {
 
   it('cancels soon after what waits for it', async () => {
     const { json } = await create();
-    const id = json.url.split('/').at(-1)!;
+    const id = lastPart(json.url);
     const { dataSource } = api.app.get(Postgres);
     await insertDeliveries((text, values) => dataSource.query(text, values), {
       notifications: 3,

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { Api } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
+import { lastPart } from '../support/last-part.js';
 import { Receiver } from '../support/receiver.js';
 
 let api: Api;
@@ -32,7 +33,7 @@ async function newChannel(...filters: string[]): Promise<string> {
 
 async function subscribe(...kanalen: { naam: string; filters?: Record<string, string> }[]): Promise<string> {
   const { json } = await api.post('/abonnement', { callbackUrl: receiver.url, auth: 'Bearer x', kanalen });
-  return json.url.split('/').at(-1)!;
+  return lastPart(json.url);
 }
 
 /** The subscriptions for which the ledger has a delivery. */

@@ -6,6 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { parse } from 'yaml';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { Api, type ApiAnswer, type ApiRequest } from '../support/api.js';
+import { lastPart } from '../support/last-part.js';
 import { Receiver } from '../support/receiver.js';
 import { expectSwaggerPage } from '../support/swagger-page.js';
 
@@ -122,7 +123,7 @@ async function provoke(operation: Operation, method: string, path: string, statu
       if (operation.operationId.startsWith('abonnement')) {
         // As where their key was lost.
         const unreadable = `UPDATE subscription SET credentials = 'enc:lost:AAAA' WHERE id = $1`;
-        await api.app.get(Postgres).dataSource.query(unreadable, [url.split('/').at(-1)]);
+        await api.app.get(Postgres).dataSource.query(unreadable, [lastPart(url)]);
         return call({ body: { ...body, credentials: { headers: { 'x-a': 'b' } } } });
       }
       if (operation.operationId === 'signingkey_rotate') {

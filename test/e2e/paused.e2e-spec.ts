@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { firstWindow } from '../../src/ledger/release-window.js';
 import { AdminApi } from '../support/admin-api.js';
 import { eventually } from '../support/eventually.js';
+import { lastPart } from '../support/last-part.js';
 import { notificatie } from '../support/notificatie.js';
 import { answer, protectedReceiver, Receiver } from '../support/receiver.js';
 
@@ -29,7 +30,7 @@ describe('what a paused subscription gets', () => {
     // A callback URL of its own: what one test does to its endpoint concerns no other.
     const body = { callbackUrl: `${receiver.url}/${naam}`, auth: 'Bearer secret', kanalen: [{ naam }] };
     const { json } = await admin.api.post('/abonnement', body);
-    return { id: json.url.split('/').at(-1)!, naam };
+    return { id: lastPart(json.url), naam };
   }
 
   async function publish({ naam: kanaal }: Subscribed): Promise<string> {

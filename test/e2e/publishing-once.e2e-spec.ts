@@ -8,6 +8,7 @@ import { retryDeadlocks } from '../../src/infra/postgres/retry-deadlocks.js';
 import { Api, type ApiAnswer } from '../support/api.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
+import { lastPart } from '../support/last-part.js';
 import { Receiver } from '../support/receiver.js';
 
 let database: TestDatabase;
@@ -148,7 +149,7 @@ describe('Idempotency-Key', () => {
     const body = notification({ kanaal: channel.naam, kenmerken: { kind: 'permit' } });
     const put = () => api.put(`/notificaties/${key}`, body);
     const firsts = [await publish(key, body), await put()];
-    const removed = await api.delete(`${api.origin}/admin/v1/channels/${channel.url.split('/').at(-1)}`);
+    const removed = await api.delete(`${api.origin}/admin/v1/channels/${lastPart(channel.url)}`);
     expect(removed.status).toBe(204);
     await otherApi.get('/kanaal'); // it looks for changes first
     const seconds = [await publish(key, body, { to: otherApi }), await put()];

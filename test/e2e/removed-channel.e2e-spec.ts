@@ -12,6 +12,7 @@ import { AdminApi } from '../support/admin-api.js';
 import { createDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { insertNotifications } from '../support/insert-deliveries.js';
+import { lastPart } from '../support/last-part.js';
 import { notificatie } from '../support/notificatie.js';
 import { protectedReceiver, Receiver } from '../support/receiver.js';
 
@@ -31,7 +32,7 @@ describe('a channel that an operator removes', () => {
   beforeEach(async () => {
     naam = randomUUID();
     url = (await admin.api.post('/kanaal', { naam, filters: ['kind'] })).json.url;
-    path = `/admin/v1/channels/${url.split('/').at(-1)}`;
+    path = `/admin/v1/channels/${lastPart(url)}`;
   });
   afterAll(() => Promise.all([admin.close(), receiver.stop()]));
 
@@ -45,7 +46,7 @@ describe('a channel that an operator removes', () => {
     const { json } = await subscribe();
     const inUse = { status: 409, json: { code: 'channel-in-use', detail: expect.stringMatching(/^A subscription /) } };
     expect(await admin.delete(path)).toMatchObject(inUse);
-    await admin.api.app.get(SubscriptionsService).disable(json.url.split('/').at(-1)!);
+    await admin.api.app.get(SubscriptionsService).disable(lastPart(json.url));
     expect(await admin.delete(path)).toMatchObject(inUse);
     expect((await admin.get(path)).json).toMatchObject({ name: naam, filters: ['kind'] });
     await admin.api.delete(json.url);
@@ -59,7 +60,7 @@ describe('a channel that an operator removes', () => {
     expect(known.find(naam)).toMatchObject({ name: naam });
     expect((await admin.delete(path)).status).toBe(204);
     await sibling.refresh();
-    expect([known.find(naam), known.get(path.split('/').at(-1)!)]).toEqual([undefined, undefined]);
+    expect([known.find(naam), known.get(lastPart(path))]).toEqual([undefined, undefined]);
     expect((await admin.get(path)).status).toBe(404);
     expect((await admin.patch(path, { filters: [] })).status).toBe(404);
     expect((await admin.delete(path)).status).toBe(404);
@@ -80,7 +81,7 @@ describe('a channel that an operator removes', () => {
     const kept = { 'idempotency-key': randomUUID() };
     const first = await other.api.post('/notificaties', notification(), { headers: kept });
     expect(first.status).toBe(201);
-    expect((await here.delete(`/admin/v1/channels/${created.json.url.split('/').at(-1)}`)).status).toBe(204);
+    expect((await here.delete(`/admin/v1/channels/${lastPart(created.json.url)}`)).status).toBe(204);
     const answers = await Promise.all([
       other.api.post('/notificaties', notification()),
       other.api.post('/notificaties', { ...notification(), kanaal: 'another' }),

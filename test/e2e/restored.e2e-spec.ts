@@ -3,6 +3,7 @@ import { writeFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from '../support/eventually.js';
+import { lastPart } from '../support/last-part.js';
 import { notificatie } from '../support/notificatie.js';
 import { answer, protectedReceiver, Receiver } from '../support/receiver.js';
 import { HerautProcess } from '../support/spawn-heraut.js';
@@ -55,7 +56,7 @@ describe.each([
     for (const name of names) {
       await call(before, 'POST', '/api/v1/kanaal', { naam: name });
       const body = { callbackUrl: `${receiver.url}/${name}`, auth: 'of-before', kanalen: [{ naam: name }] };
-      ids[name] = (await call<{ url: string }>(before, 'POST', '/api/v1/abonnement', body)).url.split('/').at(-1)!;
+      ids[name] = lastPart((await call<{ url: string }>(before, 'POST', '/api/v1/abonnement', body)).url);
     }
     receiver.always(answer(503));
     for (const name of names) {

@@ -4,6 +4,7 @@ import { Webhook } from 'standardwebhooks';
 import { AdminApi } from '../support/admin-api.js';
 import { Api } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
+import { lastPart } from '../support/last-part.js';
 import { notificatie } from '../support/notificatie.js';
 import { protectedReceiver, Receiver, type ReceivedRequest } from '../support/receiver.js';
 
@@ -36,7 +37,7 @@ async function subscribe(token?: string, via = api): Promise<Subscribed & { head
   const { status, json, headers } = await via.post('/abonnement', body, { token });
   expect(status).toBe(201);
   receiver.requests.length = 0;
-  return { id: json.url.split('/').at(-1)!, url: json.url, naam, headers };
+  return { id: lastPart(json.url), url: json.url, naam, headers };
 }
 
 /** The request that the receiver gets. */

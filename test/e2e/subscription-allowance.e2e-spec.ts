@@ -17,6 +17,7 @@ import { SubscriptionAllowance } from '../../src/subscriptions/subscription-allo
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { AdminApi } from '../support/admin-api.js';
+import { lastPart } from '../support/last-part.js';
 import { protectedReceiver, Receiver } from '../support/receiver.js';
 
 const most = 3;
@@ -145,7 +146,7 @@ describe('an application', () => {
     const input = { callbackUrl: receiver.url, auth };
     expect(await admin.api.put(first.url, { ...input, kanalen: larger }, { token })).toMatchObject(tooLarge);
     expect(await admin.api.patch(first.url, { kanalen: larger }, { token })).toMatchObject(tooLarge);
-    const path = `${subscriptionsPath}/${second.url.split('/').at(-1)}`;
+    const path = `${subscriptionsPath}/${lastPart(second.url)}`;
     expect(await admin.patch(path, { channels: channelsOf(mostBytes / 2 + 150_000) })).toMatchObject(tooLarge);
     const headers = Object.fromEntries(Array.from({ length: 2 }, (_, nr) => [`x-${nr}`, 'y'.repeat(8000)]));
     expect(await admin.patch(`${path}/credentials`, { headers })).toMatchObject(tooLarge);
@@ -158,7 +159,7 @@ describe('an application', () => {
 
   it('has its signing keys counted, those that were rotated as long as they sign', async () => {
     const { json } = await subscribe(almostAll);
-    const path = `${subscriptionsPath}/${json.url.split('/').at(-1)}/signing-keys`;
+    const path = `${subscriptionsPath}/${lastPart(json.url)}/signing-keys`;
     const add = () => admin.post(path, {});
     const first = await add();
     expect(first.status).toBe(201);
@@ -179,7 +180,7 @@ describe('an application', () => {
     const input = { callbackUrl: receiver.url, auth };
     expect(await admin.api.put(json.url, { ...input, kanalen: larger }, { token })).toMatchObject(tooManyNames);
     expect(await admin.api.patch(json.url, { kanalen: larger }, { token })).toMatchObject(tooManyNames);
-    const path = `${subscriptionsPath}/${json.url.split('/').at(-1)}`;
+    const path = `${subscriptionsPath}/${lastPart(json.url)}`;
     expect(await admin.patch(path, { channels: named(larger) })).toMatchObject(tooManyNames);
     // Other applications have shares of their own, and what comes in the place of another fits.
     const other = await admin.api.tokenWith('notificaties.consumeren');
@@ -218,7 +219,7 @@ describe('an application', () => {
 
   it('goes on with the sets of names that it had before there was a limit, and may have fewer', async () => {
     const { json } = await subscribe();
-    const id = json.url.split('/').at(-1)!;
+    const id = lastPart(json.url);
     await admin.api.app.get(Catalogue).change(async (manager, version) => {
       await manager.query('UPDATE subscription SET channels = $1, version = $2 WHERE id = $3', [
         JSON.stringify(named(inventing('a', 'b', 'c', 'd', 'e', 'f'))),
@@ -238,7 +239,7 @@ describe('an application', () => {
   it('that has more than the settings say goes on, and may have less', async () => {
     const { app } = admin.api;
     const made = await subscribe();
-    const id = made.json.url.split('/').at(-1)!;
+    const id = lastPart(made.json.url);
     // As it was accepted when there was no limit.
     await app.get(Catalogue).change(async (manager, version) => {
       await manager.query('UPDATE subscription SET channels = $1, version = $2 WHERE id = $3', [

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { AdminApi } from '../support/admin-api.js';
 import { makeCertificate } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
+import { lastPart } from '../support/last-part.js';
 import { notificatie } from '../support/notificatie.js';
 import { authority, clients, StrictReceiver } from '../support/strict-receiver.js';
 
@@ -40,7 +41,7 @@ async function subscribe(callbackUrl: string, tls: object, later?: object): Prom
   const body = { callbackUrl, auth: 'Bearer secret', kanalen: [{ naam }], credentials: { tls } };
   const { status, json, text } = await admin.api.post('/abonnement', body);
   if (status !== 201) throw new Error(text);
-  const id = json.url.split('/').at(-1)!;
+  const id = lastPart(json.url);
   if (later) await change(id, later);
   return { id, naam };
 }

@@ -16,6 +16,7 @@ import { Api, superuser } from '../support/api.js';
 import { createDatabase, queryOnce } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { CommandLine } from '../support/fake-terminal.js';
+import { lastPart } from '../support/last-part.js';
 import { notificatie } from '../support/notificatie.js';
 import { answer, Receiver, reset } from '../support/receiver.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
@@ -46,7 +47,7 @@ describe('the command line', () => {
       auth: 'Bearer receiver',
       kanalen: [{ naam: 'cases', filters: { kind: 'permit' } }],
     });
-    subscriptionId = json.url.split('/').at(-1)!;
+    subscriptionId = lastPart(json.url);
     await heraut.run(`subscriptions pause ${subscriptionId}`);
   });
   afterAll(async () => {
@@ -69,7 +70,7 @@ describe('the command line', () => {
       auth: 'Bearer receiver',
       kanalen: [{ naam: 'orders', filters: { kind } }],
     });
-    const id = json.url.split('/').at(-1)!;
+    const id = lastPart(json.url);
     await heraut.run(`subscriptions pause ${id}`);
     return { id, kind };
   }

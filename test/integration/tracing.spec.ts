@@ -8,6 +8,7 @@ import { firstAttemptSpanId } from '../../src/telemetry/trace-parent.js';
 import { Tracing, type Tracer } from '../../src/telemetry/tracing.js';
 import { Api } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
+import { lastPart } from '../support/last-part.js';
 import { notificatie } from '../support/notificatie.js';
 import { OtlpCollector, type CollectedSpan } from '../support/otlp-collector.js';
 import { answer, Receiver, type ReceivedRequest } from '../support/receiver.js';
@@ -56,7 +57,7 @@ describe('a trace', () => {
     const body = { callbackUrl: `${receiver.url}?key=hidden`, auth: 'Bearer x', kanalen: [{ naam: 'cases' }] };
     const { status, json } = await api.post('/abonnement', body);
     expect(status).toBe(201);
-    subscriptionId = json.url.split('/').at(-1)!;
+    subscriptionId = lastPart(json.url);
   });
 
   afterAll(async () => {

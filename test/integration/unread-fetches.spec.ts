@@ -9,6 +9,7 @@ import { Api } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
 import { protectedReceiver, Receiver } from '../support/receiver.js';
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
+import { lastPart } from '../support/last-part.js';
 
 /** Of these the system keeps a few for a caller that does not read, and this process the rest. */
 const bodyBytes = 20 * 1024 * 1024;
@@ -31,7 +32,7 @@ describe('an application whose clients fetch and do not read', () => {
     const sql = (text: string, values: unknown[]) => api.app.get(Postgres).dataSource.query(text, values);
     const notifications = [uuidv7()];
     await insertNotifications(sql, notifications, { body: JSON.stringify({ x: 'x'.repeat(bodyBytes) }) });
-    const subscriptionIds = [json.url.split('/').at(-1)!];
+    const subscriptionIds = [lastPart(json.url)];
     await insertDeliveries(sql, { notifications, subscriptionIds, state: 'delivered' });
   });
   afterEach(() => {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { eventually } from './eventually.js';
+import { lastPart } from './last-part.js';
 import { notificatie } from './notificatie.js';
 import { HerautProcess, type Answer } from './spawn-heraut.js';
 import type { PreparedStack } from './stacks.js';
@@ -92,7 +93,7 @@ export class Installation {
   ): Promise<string> {
     const body = { callbackUrl: url, auth, kanalen: kanalen ?? [{ naam: channel, filters: {} }], deliveryGuarantee };
     const answer = await via.call('POST', '/api/v1/abonnement', { body, token });
-    return expectStatus(201, answer, () => (answer.body as { url: string }).url.split('/').at(-1)!);
+    return expectStatus(201, answer, () => lastPart((answer.body as { url: string }).url));
   }
 
   async unsubscribe(subscriptionId: string, via = this.api): Promise<void> {
