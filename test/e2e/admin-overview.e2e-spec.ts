@@ -12,6 +12,7 @@ import type { OverviewAnswer } from '../../src/overview/overview-io.js';
 import { AdminApi } from '../support/admin-api.js';
 import { superuser } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
+import { insertSubscription } from '../support/insert-subscription.js';
 import { lastPart } from '../support/last-part.js';
 import { notificatie } from '../support/notificatie.js';
 import { answer, Receiver } from '../support/receiver.js';
@@ -31,14 +32,9 @@ afterAll(() => Promise.all([admin.close(), receiver.stop()]));
  * dispatcher, whenever it looks for such.
  */
 const leadTo = (callbackUrl: string) =>
-  admin.api.app.get(Postgres).dataSource.transaction((manager) =>
-    manager.query(
-      `WITH changed AS (UPDATE catalogue SET version = version + 1 RETURNING version)
-       INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)
-       SELECT gen_random_uuid(), 'owner', $1, '', '[]', version FROM changed`,
-      [callbackUrl],
-    ),
-  );
+  insertSubscription((...asked) => admin.api.app.get(Postgres).dataSource.query(...asked), {
+    callback_url: callbackUrl,
+  });
 
 describe('open endpoints, as an operator sees them', () => {
   let origin: string;

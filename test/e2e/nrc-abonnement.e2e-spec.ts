@@ -11,6 +11,7 @@ import { Api, type ApiAnswer } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
 import { answer, protectedReceiver, Receiver } from '../support/receiver.js';
 import { insertDeliveries } from '../support/insert-deliveries.js';
+import { insertSubscription } from '../support/insert-subscription.js';
 import { lastPart } from '../support/last-part.js';
 
 let api: Api;
@@ -336,15 +337,8 @@ describe('abonnementen', () => {
   });
 
   it('that another process made are found at once', async () => {
-    const id = randomUUID();
     const { dataSource } = api.app.get(Postgres);
-    // At once, as a change is committed: a look in between would take the new version for one that it has read.
-    await dataSource.query(
-      `WITH raised AS (UPDATE catalogue SET version = version + 1 RETURNING version)
-       INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)
-       SELECT $1, 'other', 'http://example.org/', 'x', '[]', version FROM raised`,
-      [id],
-    );
+    const id = await insertSubscription((...asked) => dataSource.query(...asked), { owner_client_id: 'other' });
     expect((await api.get(`/abonnement/${id}`)).status).toBe(200);
   });
 

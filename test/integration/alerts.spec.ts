@@ -27,6 +27,7 @@ import { SubscriptionsService } from '../../src/subscriptions/subscriptions.serv
 import { AdminApi } from '../support/admin-api.js';
 import { eventually } from '../support/eventually.js';
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
+import { insertSubscription } from '../support/insert-subscription.js';
 import { TestLedger } from '../support/ledger.js';
 import { Mailbox } from '../support/mailbox.js';
 import { answer, Receiver } from '../support/receiver.js';
@@ -132,21 +133,19 @@ describe('alerts', () => {
 
   /** Its receiver is never called. */
   async function subscription(parts: { alertEmail?: string; owner?: string } = {}): Promise<string> {
-    const id = await insertSubscription(parts);
+    const id = await newSubscription(parts);
     await admin.get('/admin/v1/subscriptions'); // all is in memory
     return id;
   }
 
-  async function insertSubscription({ alertEmail = null as string | null, owner = 'portal' } = {}): Promise<string> {
-    const id = randomUUID();
-    await sql(
-      `WITH change AS (UPDATE catalogue SET version = version + 1 RETURNING version)
-       INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, alert_email, version)
-       SELECT $1, $5, $2, 'Bearer x', $3, $4, version FROM change`,
-      [id, 'https://receiver.example/hook?key=hidden', JSON.stringify([{ channel, filters: {} }]), alertEmail, owner],
-    );
-    return id;
-  }
+  const newSubscription = ({ alertEmail = null as string | null, owner = 'portal' } = {}): Promise<string> =>
+    insertSubscription(sql, {
+      owner_client_id: owner,
+      callback_url: 'https://receiver.example/hook?key=hidden',
+      auth: 'Bearer x',
+      channels: JSON.stringify([{ channel, filters: {} }]),
+      alert_email: alertEmail,
+    });
 
   /** That many dead letters of each. */
   async function die(subscriptionIds: string[], count = 1): Promise<void> {
@@ -303,7 +302,7 @@ describe('alerts', () => {
   });
 
   it('are of subscriptions as they are now, also where another process changed them; unknown, nothing is judged', async () => {
-    const id = await insertSubscription();
+    const id = await newSubscription();
     await die([id]);
     expect(await rounds.run(0)).toBe(true);
     expect(await list('?state=open')).toMatchObject([{ subject: `subscription/${id}` }]);

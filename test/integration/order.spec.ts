@@ -32,6 +32,7 @@ import { Turns } from '../../src/delivery/turns.service.js';
 import type { Enqueuer } from '../../src/queue/enqueuer.service.js';
 import type { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { eventually } from '../support/eventually.js';
+import { insertSubscription } from '../support/insert-subscription.js';
 import { delivered, ended, newNotification, retried, TestLedger, toBroker } from '../support/ledger.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 import { newDelivery } from '../support/new-delivery.js';
@@ -634,11 +635,7 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
     const [first, later] = [await accept('a'), await accept('b')];
     await settle(ended(again, 'failed'));
     await retryNow(test.postgres, again); // it still has its turn
-    await test.sql(
-      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version, ordering)
-       VALUES ($1, 'owner', 'http://receiver.example/', '', '[]', (SELECT version FROM catalogue), 'none')`,
-      [subscriptionId],
-    );
+    await insertSubscription((...asked) => test.sql(...asked), { id: subscriptionId, ordering: 'none' });
     await test.age([scheduled], 2 * hourMs);
     await lineUpDue(test.postgres, 10);
     const { deliveries } = await handOutDue(test.postgres, 10, null);

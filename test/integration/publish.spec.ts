@@ -26,6 +26,7 @@ import { embedded, type PreparedStack } from '../support/stacks.js';
 import { plainCipher } from '../support/secrets.js';
 import { noListeners } from '../support/no-listeners.js';
 import { noSiblings } from '../support/no-siblings.js';
+import { insertSubscription } from '../support/insert-subscription.js';
 
 Logger.overrideLogger(false);
 const dayMs = 86_400_000;
@@ -107,10 +108,7 @@ describe('publishing', () => {
         config,
       );
     publishing = publishingWith(test.heartbeat);
-    await test.sql(
-      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)
-       VALUES (gen_random_uuid(), 'owner', 'http://receiver.example/', '', '[{"channel": "cases", "filters": {}}]', 1)`,
-    );
+    await subscribe('cases');
     await catalogue.refresh();
   });
   afterAll(async () => {
@@ -120,6 +118,11 @@ describe('publishing', () => {
 
   afterEach(() => vi.restoreAllMocks());
 
+  const subscribe = (channel: string, columns = {}) =>
+    insertSubscription((...asked) => test.sql(...asked), {
+      channels: JSON.stringify([{ channel, filters: {} }]),
+      ...columns,
+    });
   const idsIn = (published: { id: string }[]) => published.map(({ id }) => id);
 
   it('writes publications that arrive together with one statement, with or without terms, and enqueues those for now', async () => {
@@ -152,13 +155,7 @@ describe('publishing', () => {
     };
 
     beforeAll(async () => {
-      await test.sql('UPDATE catalogue SET version = version + 1');
-      await test.sql(
-        `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)
-         SELECT id, 'owner', 'http://' || id || '.example/hook', '', '[{"channel": "${channel}", "filters": {}}]', version
-         FROM catalogue, unnest($1::uuid[]) AS wanted (id)`,
-        [[restrained, other]],
-      );
+      for (const id of [restrained, other]) await subscribe(channel, { id, callback_url: `http://${id}.example/hook` });
       await catalogue.refresh();
     });
     beforeEach(() => {
@@ -216,12 +213,7 @@ describe('publishing', () => {
   });
 
   it('counts what is too old for each subscription that would have got it', async () => {
-    await test.sql('UPDATE catalogue SET version = version + 1');
-    await test.sql(
-      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)
-       SELECT gen_random_uuid(), 'owner', 'http://receiver.example/', '', '[{"channel": "aged", "filters": {}}]', version
-       FROM catalogue, generate_series(1, 2)`,
-    );
+    for (let nr = 0; nr < 2; nr++) await subscribe('aged');
     await catalogue.refresh();
     const report = vi.spyOn(test.events, 'report').mockReturnValue();
     tally.empty();

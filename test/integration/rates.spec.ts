@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Releaser } from '../../src/dispatching/releaser.service.js';
@@ -15,6 +14,7 @@ import { SubscriptionDirectory } from '../../src/subscriptions/subscription-dire
 import { delivered, newNotification } from '../support/ledger.js';
 import { plainCipher } from '../support/secrets.js';
 import { openVirtualLedger, type VirtualLedger } from '../support/virtual-ledger.js';
+import { insertSubscription } from '../support/insert-subscription.js';
 
 const running = new AbortController().signal;
 /** Between two rounds of a dispatcher. */
@@ -75,13 +75,7 @@ describe('the rate of a subscription, with two dispatchers at one ledger', () =>
   });
 
   async function newSubscription(ratePerSecond: number): Promise<string> {
-    const id = randomUUID();
-    await ledger.test.sql('UPDATE catalogue SET version = version + 1');
-    await ledger.test.sql(
-      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version, rate_per_second)
-       SELECT $1, 'owner', 'http://receiver.example/hook', '', '[]', version, $2 FROM catalogue`,
-      [id, ratePerSecond],
-    );
+    const id = await insertSubscription((...asked) => ledger.test.sql(...asked), { rate_per_second: ratePerSecond });
     for (const catalogue of catalogues) await catalogue.refresh();
     return id;
   }

@@ -38,6 +38,7 @@ import { Replays, type Wanted } from '../../src/replays/replays.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
 import { eventually } from '../support/eventually.js';
+import { insertSubscription } from '../support/insert-subscription.js';
 import { TestLedger } from '../support/ledger.js';
 import { requestKey } from '../support/once-keys.js';
 import { plainCipher } from '../support/secrets.js';
@@ -106,12 +107,9 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
   }
   async function newSubscription({ channels = [], ordering = 'none', pausedAt, url }: Columns = {}): Promise<string> {
     const id = randomUUID();
-    await sql('UPDATE catalogue SET version = version + 1');
-    await sql(
-      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version, paused_at, ordering)
-       VALUES ($1, 'owner', $2, '', $3, (SELECT version FROM catalogue), $4, $5)`,
-      [id, url ?? `http://${id}.example/`, JSON.stringify(channels), pausedAt ?? null, ordering],
-    );
+    const callback_url = url ?? `http://${id}.example/`;
+    const columns = { id, callback_url, channels: JSON.stringify(channels), paused_at: pausedAt ?? null, ordering };
+    await insertSubscription(sql, columns);
     await catalogue.refresh();
     return id;
   }

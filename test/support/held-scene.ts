@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Releaser } from '../../src/dispatching/releaser.service.js';
@@ -16,6 +15,7 @@ import { delivered, newNotification, TestLedger } from './ledger.js';
 import { newDelivery } from './new-delivery.js';
 import { plainCipher } from './secrets.js';
 import type { PreparedStack, Stack } from './stacks.js';
+import { insertSubscription } from './insert-subscription.js';
 
 /** The callback of each subscription that is given no other. */
 export const url = 'http://receiver.example/hook';
@@ -81,13 +81,12 @@ export class HeldScene {
 
   newSubscription = async (columns: Record<string, unknown> = {}): Promise<string> => {
     const { test, catalogue } = this.parts;
-    const id = randomUUID();
-    await test.sql('UPDATE catalogue SET version = version + 1');
-    await test.sql(
-      `INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version, paused_at, rate_per_second, ordering)
-       VALUES ($1, 'owner', $2, '', '[]', (SELECT version FROM catalogue), $3, $4, $5)`,
-      [id, columns.url ?? url, columns.pausedAt ?? null, columns.ratePerSecond ?? null, columns.ordering ?? 'none'],
-    );
+    const id = await insertSubscription((...asked) => test.sql(...asked), {
+      callback_url: columns.url ?? url,
+      paused_at: columns.pausedAt ?? null,
+      rate_per_second: columns.ratePerSecond ?? null,
+      ordering: columns.ordering ?? 'none',
+    });
     await catalogue.refresh();
     return id;
   };
