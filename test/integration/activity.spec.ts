@@ -13,22 +13,17 @@ import { noCounts, Tally, type Counts } from '../../src/activity/tally.js';
 import { TallyWriter } from '../../src/activity/tally-writer.service.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { TestLedger } from '../support/ledger.js';
-import { stacks, type PreparedStack } from '../support/stacks.js';
+import { stacks } from '../support/stacks.js';
 
 const dayMs = 86_400_000;
 
 describe.each(stacks)('what processes have counted, on the $name stack', (stack) => {
-  let prepared: PreparedStack;
   let test: TestLedger;
 
   beforeAll(async () => {
-    prepared = await stack.prepare();
-    test = await TestLedger.open(prepared.settings);
+    test = await TestLedger.on(stack);
   });
-  afterAll(async () => {
-    await test.close();
-    await prepared.release();
-  });
+  afterAll(() => test.close());
   beforeEach(() => test.sql('DELETE FROM activity'));
 
   const writerOf = (tally: Tally, events = new OperationalEvents(), postgres = test.postgres) =>

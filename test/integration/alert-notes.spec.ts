@@ -16,13 +16,12 @@ import {
 } from '../../src/alerts/note.js';
 import { writeNotes } from '../../src/alerts/notes-due.js';
 import { TestLedger } from '../support/ledger.js';
-import { real, type PreparedStack } from '../support/stacks.js';
+import { real } from '../support/stacks.js';
 
 const running = new AbortController().signal;
 const away: SendResult = { isSent: false, reason: 'away', failure: 'channel' };
 
 describe('notes of alerts', () => {
-  let prepared: PreparedStack;
   let test: TestLedger;
   let sender: NoteSender;
   /** The ids of those that were tried, and the answers to come: without any, each is sent. */
@@ -30,13 +29,9 @@ describe('notes of alerts', () => {
   let answers: Map<string, SendResult>;
 
   beforeAll(async () => {
-    prepared = await real.prepare();
-    test = await TestLedger.open(prepared.settings);
+    test = await TestLedger.on(real);
   });
-  afterAll(async () => {
-    await test.close();
-    await prepared.release();
-  });
+  afterAll(() => test.close());
   beforeEach(async () => {
     await test.sql('DELETE FROM alert_note');
     await test.sql('DELETE FROM alert');

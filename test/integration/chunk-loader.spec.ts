@@ -4,7 +4,7 @@ import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { ChunkLoader } from '../../src/delivery/chunk-loader.service.js';
 import type { HandedOut } from '../../src/ledger/delivery.js';
 import { TestLedger, toBroker } from '../support/ledger.js';
-import { embedded, type PreparedStack } from '../support/stacks.js';
+import { embedded } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
 
@@ -12,14 +12,12 @@ const running = new AbortController().signal;
 const borrower = { origin: 'https://example.org', isProven: true };
 
 describe('loading a chunk', () => {
-  let prepared: PreparedStack;
   let test: TestLedger;
   let loader: ChunkLoader;
   const statements: string[] = [];
 
   beforeAll(async () => {
-    prepared = await embedded.prepare();
-    test = await TestLedger.open(prepared.settings);
+    test = await TestLedger.on(embedded);
     const { postgres } = test;
     const watched = Object.create(postgres, {
       query: {
@@ -31,10 +29,7 @@ describe('loading a chunk', () => {
     }) as typeof postgres;
     loader = new ChunkLoader(new Catalogue(postgres), watched, test.heartbeat);
   });
-  afterAll(async () => {
-    await test.close();
-    await prepared.release();
-  });
+  afterAll(() => test.close());
 
   const chunkOf = (deliveries: HandedOut[]) => ({
     catalogueVersion: 0,

@@ -10,7 +10,7 @@ import { defaultRetryPolicy } from '../../src/retry-policy/retry-schedule.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { TestLedger } from '../support/ledger.js';
 import { plainCipher } from '../support/secrets.js';
-import { embedded, type PreparedStack } from '../support/stacks.js';
+import { embedded } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
 
@@ -24,7 +24,6 @@ const everything = [
 ] as const;
 
 describe('a process whose database has gone back', () => {
-  let prepared: PreparedStack;
   let test: TestLedger;
   let catalogue: Catalogue;
   let applications: ApplicationDirectory;
@@ -33,8 +32,7 @@ describe('a process whose database has gone back', () => {
   let subscriptions: SubscriptionDirectory;
 
   beforeAll(async () => {
-    prepared = await embedded.prepare();
-    test = await TestLedger.open(prepared.settings);
+    test = await TestLedger.on(embedded);
     await makeMonthsAhead(test.postgres);
     catalogue = new Catalogue(test.postgres);
     applications = new ApplicationDirectory(catalogue, test.postgres, plainCipher, test.config);
@@ -42,10 +40,7 @@ describe('a process whose database has gone back', () => {
     policies = new RetryPolicies(test.postgres, catalogue);
     subscriptions = new SubscriptionDirectory(catalogue, test.postgres, plainCipher);
   });
-  afterAll(async () => {
-    await test.close();
-    await prepared.release();
-  });
+  afterAll(() => test.close());
 
   /** Everything that is in the catalogue now; @returns the function that restores it */
   async function backUp(): Promise<() => Promise<void>> {

@@ -11,7 +11,7 @@ import type { OperationalEvent } from '../../src/operational-events/operational-
 import type { QueuePosition } from '../../src/queue/queue-position.service.js';
 import { attemptNumber, delivered, ended, retried, TestLedger } from '../support/ledger.js';
 import { LookClock, lookForLong } from '../support/look-for-long.js';
-import { real, type PreparedStack } from '../support/stacks.js';
+import { real } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
 
@@ -20,23 +20,18 @@ const overMs = 30_000;
 const running = new AbortController().signal;
 
 describe('dead letters', () => {
-  let prepared: PreparedStack;
   let test: TestLedger;
   let reported: OperationalEvent[];
 
   beforeAll(async () => {
-    prepared = await real.prepare();
-    test = await TestLedger.open(prepared.settings);
+    test = await TestLedger.on(real);
     vi.spyOn(test.events, 'report').mockImplementation((event) => void reported.push(event));
   });
   beforeEach(async () => {
     await test.clear();
     reported = [];
   });
-  afterAll(async () => {
-    await test.close();
-    await prepared.release();
-  });
+  afterAll(() => test.close());
 
   async function apply(
     name: string,

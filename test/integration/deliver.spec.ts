@@ -33,7 +33,7 @@ import { storeAdapters, type OpenStore } from '../support/idempotency-stores.js'
 import { attemptNumber, retried, TestLedger } from '../support/ledger.js';
 import { eventually } from '../support/eventually.js';
 import { answered } from '../support/responses.js';
-import { real, type PreparedStack } from '../support/stacks.js';
+import { real } from '../support/stacks.js';
 
 const minuteMs = 60_000;
 const delivered: Outcome = { state: 'delivered', attempt: attemptNumber(1, { status: 204, error: null }) };
@@ -41,7 +41,6 @@ const retry: Outcome = { state: 'waiting', attempt: attemptNumber(1), delayMs: m
 const failed: Outcome = { state: 'failed', attempt: attemptNumber(1) };
 
 describe.each(storeAdapters)('delivering at least once, with locks and seals in $name', (adapter) => {
-  let prepared: PreparedStack;
   let test: TestLedger;
   let opened: OpenStore;
   let subscription: Subscription | undefined;
@@ -64,14 +63,12 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
 
   beforeAll(async () => {
     Logger.overrideLogger(false);
-    prepared = await real.prepare();
-    test = await TestLedger.open(prepared.settings);
+    test = await TestLedger.on(real);
     opened = await adapter.open();
   });
   afterAll(async () => {
     await opened.release();
     await test.close();
-    await prepared.release();
   });
 
   beforeEach(() => {

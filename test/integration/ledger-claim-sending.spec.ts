@@ -16,28 +16,23 @@ import { retryNow } from '../../src/ledger/retry-now.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
 import { unknownCounted } from '../../src/ledger/ledger.counters.js';
 import { attemptNumber, delivered, ended, retried, TestLedger } from '../support/ledger.js';
-import { stacks, type PreparedStack } from '../support/stacks.js';
+import { stacks } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
 const timeoutMs = 10_000;
 
 describe.each(stacks)('the right to send, given once, on the $name stack', (stack) => {
-  let prepared: PreparedStack;
   let test: TestLedger;
 
   beforeAll(async () => {
-    prepared = await stack.prepare();
-    test = await TestLedger.open(prepared.settings);
+    test = await TestLedger.on(stack);
   });
   beforeEach(() => live('1 hour'));
   afterEach(async () => {
     await test.clear();
     await test.sql('DELETE FROM process');
   });
-  afterAll(async () => {
-    await test.close();
-    await prepared.release();
-  });
+  afterAll(() => test.close());
 
   const unknown = async () => (await unknownCounted.get()).values[0]!.value;
 

@@ -11,24 +11,19 @@ import { dayOfId } from '../../src/ledger/partitions.js';
 import { replaceScheduled, type Replacement } from '../../src/ledger/replace-scheduled.js';
 import { newNotification, TestLedger } from '../support/ledger.js';
 import { contentKey, onTerms, requestKey } from '../support/once-keys.js';
-import { stacks, type PreparedStack } from '../support/stacks.js';
+import { stacks } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
 
 describe.each(stacks)('replacing a scheduled notification on the $name stack', (stack) => {
-  let prepared: PreparedStack;
   let test: TestLedger;
   let version: number;
 
   beforeAll(async () => {
-    prepared = await stack.prepare();
-    test = await TestLedger.open(prepared.settings);
+    test = await TestLedger.on(stack);
     version = await test.catalogueVersion();
   });
-  afterAll(async () => {
-    await test.close();
-    await prepared.release();
-  });
+  afterAll(() => test.close());
 
   const accept = async (...items: Accepted[]): Promise<Decision[]> => (await test.acceptAll(items)).decisions;
   const replace = (replacement: Replacement, matchedWith = version) =>

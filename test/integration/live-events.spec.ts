@@ -10,7 +10,7 @@ import { LiveListeners, mostListeners, type Place } from '../../src/live-events/
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { eventually } from '../support/eventually.js';
 import { TestLedger } from '../support/ledger.js';
-import { stacks, type PreparedStack } from '../support/stacks.js';
+import { stacks } from '../support/stacks.js';
 
 type Told = Record<string, unknown> & { id?: string; event: string };
 
@@ -44,21 +44,16 @@ const attempted = (notificationId: string, subscriptionId: string): LiveEvent =>
 });
 
 describe.each(stacks)('live events on the $name stack', (stack) => {
-  let prepared: PreparedStack;
   let test: TestLedger;
   let live: LiveEvents;
   let listeners: LiveListeners;
 
   beforeAll(async () => {
-    prepared = await stack.prepare();
-    test = await TestLedger.open(prepared.settings);
+    test = await TestLedger.on(stack);
     live = new LiveEvents(test.postgres, test.heartbeat, test.events);
     live.onApplicationBootstrap();
   });
-  afterAll(async () => {
-    await test.close();
-    await prepared.release();
-  });
+  afterAll(() => test.close());
   beforeEach(() => {
     listeners = new LiveListeners(test.postgres, test.heartbeat);
   });

@@ -9,25 +9,22 @@ import { measureTroubled } from '../../src/ledger/measure-troubled.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
 import { insertDeliveries } from '../support/insert-deliveries.js';
 import { TestLedger } from '../support/ledger.js';
-import { stacks, type PreparedStack } from '../support/stacks.js';
+import { stacks } from '../support/stacks.js';
 
 const stopping = new AbortController().signal;
 
 describe.each(stacks)('what is measured of the ledger ($name)', (stack) => {
-  let prepared: PreparedStack;
   let test: TestLedger;
   let unfinished: OldestUnfinished;
 
   beforeAll(async () => {
-    prepared = await stack.prepare();
-    test = await TestLedger.open(prepared.settings);
+    test = await TestLedger.on(stack);
     await test.heartbeat.onApplicationBootstrap();
   });
 
   afterAll(async () => {
     await test.heartbeat.stop();
     await test.close();
-    await prepared.release();
   });
 
   beforeEach(async () => {

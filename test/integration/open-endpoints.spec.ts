@@ -2,20 +2,15 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomBytes } from 'node:crypto';
 import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import { TestLedger } from '../support/ledger.js';
-import { stacks, type PreparedStack } from '../support/stacks.js';
+import { stacks } from '../support/stacks.js';
 
 describe.each(stacks)('endpoints that are found out at the same time, in the $name stack', (stack) => {
-  let prepared: PreparedStack;
   let test: TestLedger;
 
   beforeAll(async () => {
-    prepared = await stack.prepare();
-    test = await TestLedger.open(prepared.settings);
+    test = await TestLedger.on(stack);
   });
-  afterAll(async () => {
-    await test.close();
-    await prepared.release();
-  });
+  afterAll(() => test.close());
 
   it.each([3000, 20_000])(
     'are opened although the address of one has %i bytes, too many for an index',

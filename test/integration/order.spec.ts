@@ -34,26 +34,21 @@ import type { SubscriptionDirectory } from '../../src/subscriptions/subscription
 import { eventually } from '../support/eventually.js';
 import { insertSubscription } from '../support/insert-subscription.js';
 import { delivered, ended, newNotification, retried, TestLedger, toBroker } from '../support/ledger.js';
-import { stacks, type PreparedStack } from '../support/stacks.js';
+import { stacks } from '../support/stacks.js';
 import { newDelivery } from '../support/new-delivery.js';
 
 const hourMs = 3_600_000;
 
 describe.each(stacks)('order by object on the $name stack', (stack) => {
-  let prepared: PreparedStack;
   let test: TestLedger;
   let subscriptionId: string;
   let objects: Record<string, string>;
 
   beforeAll(async () => {
-    prepared = await stack.prepare();
-    test = await TestLedger.open(prepared.settings);
+    test = await TestLedger.on(stack);
   });
   afterEach(() => test.clear());
-  afterAll(async () => {
-    await test.close();
-    await prepared.release();
-  });
+  afterAll(() => test.close());
   const anew = () => {
     subscriptionId = randomUUID();
     objects = {};

@@ -22,7 +22,7 @@ import { SubscriptionDirectory } from '../../src/subscriptions/subscription-dire
 import { unpaced } from '../support/unpaced.js';
 import { TestLedger } from '../support/ledger.js';
 import { contentKey, requestKey } from '../support/once-keys.js';
-import { embedded, type PreparedStack } from '../support/stacks.js';
+import { embedded } from '../support/stacks.js';
 import { plainCipher } from '../support/secrets.js';
 import { noListeners } from '../support/no-listeners.js';
 import { noSiblings } from '../support/no-siblings.js';
@@ -43,7 +43,6 @@ const publication = (terms: Partial<Terms> = {}, body = '{}'): Publication => ({
 });
 
 describe('publishing', () => {
-  let prepared: PreparedStack;
   let test: TestLedger;
   let catalogue: Catalogue;
   let openEndpoints: OpenEndpoints;
@@ -57,8 +56,7 @@ describe('publishing', () => {
   const tally = new Tally();
 
   beforeAll(async () => {
-    prepared = await embedded.prepare();
-    test = await TestLedger.open(prepared.settings);
+    test = await TestLedger.on(embedded);
     const watched = Object.create(test.postgres, {
       query: {
         value: async (statement: Statement, values: Values) => {
@@ -111,10 +109,7 @@ describe('publishing', () => {
     await subscribe('cases');
     await catalogue.refresh();
   });
-  afterAll(async () => {
-    await test.close();
-    await prepared.release();
-  });
+  afterAll(() => test.close());
 
   afterEach(() => vi.restoreAllMocks());
 

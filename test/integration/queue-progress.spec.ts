@@ -8,23 +8,18 @@ import {
   sweepProgress,
 } from '../../src/queue/progress-reports.js';
 import { TestLedger } from '../support/ledger.js';
-import { stacks, type PreparedStack } from '../support/stacks.js';
+import { stacks } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
 
 describe.each(stacks)('how far the workers are with the queue, on the $name stack', (stack) => {
-  let prepared: PreparedStack;
   let test: TestLedger;
 
   beforeAll(async () => {
-    prepared = await stack.prepare();
-    test = await TestLedger.open(prepared.settings);
+    test = await TestLedger.on(stack);
   });
   beforeEach(() => test.clear());
-  afterAll(async () => {
-    await test.close();
-    await prepared.release();
-  });
+  afterAll(() => test.close());
 
   it('is the newest chunk that any of them took, and the oldest that any still has in hand', async () => {
     expect(await readProgress(test.postgres)).toEqual([]);

@@ -42,7 +42,7 @@ import { insertSubscription } from '../support/insert-subscription.js';
 import { TestLedger } from '../support/ledger.js';
 import { requestKey } from '../support/once-keys.js';
 import { plainCipher } from '../support/secrets.js';
-import { stacks, type PreparedStack } from '../support/stacks.js';
+import { stacks } from '../support/stacks.js';
 
 Logger.overrideLogger(false);
 
@@ -63,7 +63,6 @@ interface Row {
 }
 
 describe.each(stacks)('work on a selection of deliveries, on the $name stack', (stack) => {
-  let prepared: PreparedStack;
   let test: TestLedger;
   let catalogue: Catalogue;
   let directory: SubscriptionDirectory;
@@ -73,8 +72,7 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
   let runner: ReplayRunner;
 
   beforeAll(async () => {
-    prepared = await stack.prepare();
-    test = await TestLedger.open(prepared.settings);
+    test = await TestLedger.on(stack);
     await makeMonthsAhead(test.postgres);
     catalogue = new Catalogue(test.postgres);
     directory = new SubscriptionDirectory(catalogue, test.postgres, plainCipher);
@@ -88,10 +86,7 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
     await test.sql('DELETE FROM replay');
     await openEndpoints.refresh();
   });
-  afterAll(async () => {
-    await test.close();
-    await prepared.release();
-  });
+  afterAll(() => test.close());
 
   const newRunner = (postgres = test.postgres, statementSeconds = 0.1) =>
     new ReplayRunner(postgres, catalogue, directory, new HoldRule(openEndpoints), {

@@ -14,7 +14,7 @@ import { SubscriptionDirectory } from '../../src/subscriptions/subscription-dire
 import { delivered, newNotification, TestLedger } from './ledger.js';
 import { newDelivery } from './new-delivery.js';
 import { plainCipher } from './secrets.js';
-import type { PreparedStack, Stack } from './stacks.js';
+import type { Stack } from './stacks.js';
 import { insertSubscription } from './insert-subscription.js';
 
 /** The callback of each subscription that is given no other. */
@@ -38,15 +38,13 @@ export class HeldScene {
   /** Instead of the short pauses between looks. */
   onPause: () => Promise<void> = () => Promise.resolve();
   private readonly clock: Clock = { now: () => systemClock.now(), pause: () => this.onPause() };
-  private prepared!: PreparedStack;
   private parts!: Parts;
   private subscription!: string;
 
   constructor(private readonly stack: Stack) {}
 
   async open(): Promise<Parts> {
-    this.prepared = await this.stack.prepare();
-    const test = await TestLedger.open(this.prepared.settings);
+    const test = await TestLedger.on(this.stack);
     await test.heartbeat.onApplicationBootstrap();
     const catalogue = new Catalogue(test.postgres);
     const directory = new SubscriptionDirectory(catalogue, test.postgres, plainCipher);
@@ -72,7 +70,6 @@ export class HeldScene {
   async close(): Promise<void> {
     await this.parts.test.heartbeat.stop();
     await this.parts.test.close();
-    await this.prepared.release();
   }
 
   /** A releaser with a queue that keeps what it is given in `enqueued`. */

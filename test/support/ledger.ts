@@ -15,6 +15,7 @@ import type { Acceptance, Accepted, Destination, HandOut } from '../../src/ledge
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { Settlements, type Attempt } from '../../src/ledger/settle.service.js';
 import { newDelivery } from './new-delivery.js';
+import type { Stack } from './stacks.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 
 Logger.overrideLogger(false); // it reports operational events
@@ -43,6 +44,7 @@ export class TestLedger {
   readonly claims: SendingClaims;
   readonly inHand: DeliveriesInHand;
   readonly holds: Holds;
+  private release = (): Promise<void> => Promise.resolve();
 
   private constructor(
     readonly postgres: Postgres,
@@ -67,8 +69,17 @@ export class TestLedger {
     return new TestLedger(postgres, config, partitions, heartbeat);
   }
 
-  close(): Promise<void> {
-    return this.postgres.close();
+  /** On a stack of its own, which goes with it. `open` where a test needs its settings besides. */
+  static async on(stack: Stack): Promise<TestLedger> {
+    const prepared = await stack.prepare();
+    const test = await TestLedger.open(prepared.settings);
+    test.release = () => prepared.release();
+    return test;
+  }
+
+  async close(): Promise<void> {
+    await this.postgres.close();
+    await this.release();
   }
 
   async catalogueVersion(): Promise<number> {
