@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
 import { Postgres } from '../infra/postgres/postgres.js';
+import type { Statement, Values } from '../infra/postgres/statement.js';
 import type { DeliveryState, HeldReason } from '../ledger/delivery.js';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
 import { highestId, lowestId } from '../ledger/partitions.js';
@@ -75,8 +76,7 @@ export class ExplanationReader {
       id: notification.id,
       subscription: subscriptionId,
     });
-    const subscriptions = await this.subscriptions(notification, [subscriptionId]);
-    return (await this.combine(notification, subscriptions, deliveries))[0];
+    return (await this.combine(notification, [subscriptionId], deliveries))[0];
   }
 
   /** @returns undefined: as of `explain` */
@@ -88,7 +88,7 @@ export class ExplanationReader {
   /**
    * First every subscription that has a delivery, then those that are or were about the channel, each in the order of
    * their ids. A page may be short, or empty, although `next` says that the list goes on: then a limited range was
-   * searched, or what it tells is large.
+   * searched, or its subscriptions are large.
    * @param rangeRows subscriptions that one call searches
    */
   async list(
@@ -117,18 +117,19 @@ export class ExplanationReader {
   ): Promise<ExplanationPage> {
     if (limit === 0) return { explanations: [], next: { part: 'others', after } };
     const from = after ?? lowestId;
-    const [end] = await this.postgres.queryAside<{ id: string }>(statements.rangeEnd, { after: from, rows: rangeRows });
-    const found = await this.postgres.queryAside<SubscriptionRow>(statements.others, {
+    const since = sinceOf(notification);
+    const end = await this.lastToRead(statements.lastInRange, { after: from, rows: rangeRows, since });
+    const others = await this.postgres.queryAside<{ id: string }>(statements.others, {
       id: notification.id,
       channel: notification.channel,
       after: from,
-      end: end?.id ?? highestId,
-      since: sinceOf(notification),
+      last: end ?? highestId,
+      since,
       limit: limit + 1,
     });
-    const page = found.slice(0, limit);
-    const last = isMore(found, page) ? page.at(-1)!.id : end?.id;
-    const explanations = await this.combine(notification, page, []);
+    const ids = others.slice(0, limit).map(({ id }) => id);
+    const last = others.length > limit ? ids.at(-1) : end;
+    const explanations = await this.combine(notification, ids, []);
     return {
       // Of those deleted in the second before, nobody wants to know.
       explanations: explanations.filter(({ judgement }) => judgement.verdict !== 'deleted-before'),
@@ -143,25 +144,26 @@ export class ExplanationReader {
   private async explainDeliveries(notification: Notification, deliveries: DeliveryRow[]): Promise<Explained> {
     if (deliveries.length === 0) return { explanations: [], fullAfter: undefined };
     const ids = deliveries.map((row) => row.subscription_id);
-    const found = await this.subscriptions(notification, ids);
-    const explanations = await this.combine(notification, found, deliveries);
-    return { explanations, fullAfter: isMore(found, found) ? found.at(-1)!.id : undefined };
+    const since = sinceOf(notification);
+    const last = await this.lastToRead(statements.lastOfThese, { ids, rows: ids.length, since });
+    const read = last === undefined ? ids : ids.slice(0, ids.indexOf(last) + 1);
+    return { explanations: await this.combine(notification, read, deliveries), fullAfter: last };
   }
 
-  private subscriptions(notification: Notification, ids: string[]): Promise<SubscriptionRow[]> {
-    const { channel } = notification;
-    return this.postgres.queryAside<SubscriptionRow>(statements.subscriptions, {
-      ids,
-      channel,
-      since: sinceOf(notification),
-    });
+  /** @returns undefined: all of them can be read */
+  private async lastToRead(which: Statement, values: Values): Promise<string | undefined> {
+    return (await this.postgres.queryAside<{ id: string }>(which, values))[0]?.id;
   }
 
   private async combine(
     notification: Notification,
-    subscriptions: readonly SubscriptionRow[],
+    ids: readonly string[],
     deliveries: readonly DeliveryRow[],
   ): Promise<Explanation[]> {
+    const subscriptions = await this.postgres.queryAside<SubscriptionRow>(statements.subscriptions, {
+      ids,
+      since: sinceOf(notification),
+    });
     const [first] = await this.postgres.queryAside<{ at: Date }>(statements.firstEntry);
     if (deliveries.some((row) => row.held_for === 'endpoint-parked')) await this.openEndpoints.refresh();
     const bySubscription = new Map(deliveries.map((row) => [row.subscription_id, row]));
@@ -186,10 +188,6 @@ export class ExplanationReader {
     });
   }
 }
-
-/** Whether there are more subscriptions than those of the page. */
-const isMore = ([first]: readonly SubscriptionRow[], page: readonly SubscriptionRow[]): boolean =>
-  first !== undefined && first.found > page.length;
 
 /** From when on changes decide what a subscription was when the notification was matched. */
 const sinceOf = ({ acceptedAt }: Notification): Date => new Date(acceptedAt.getTime() - slackMs);
@@ -229,7 +227,6 @@ interface SubscriptionRow {
   id: string;
   owner_client_id: string;
   callback_url: string;
-  /** Those about other channels are empty. */
   channels: SubscribedChannel[];
   disabled_at: Date | null;
   paused_at: Date | null;
@@ -239,8 +236,6 @@ interface SubscriptionRow {
   is_cut: boolean;
   /** Whether the last of them were too large. */
   is_large: boolean;
-  /** Subscriptions that were found, whether what is told of them fitted in the page or not. */
-  found: number;
 }
 
 interface DeliveryRow {

@@ -13,69 +13,45 @@ export const notification = statement(
 /** When the first entry was noted that is kept. */
 export const firstEntry = statement('first-audit-entry', 'SELECT at FROM audit_entry ORDER BY at, nr LIMIT 1');
 
-/** As much of the entries about one subscription is read, and of all that a page tells sent. */
-export const mostBytes = 8 * 1024 * 1024;
-
-/** Of a list of channels, the entries about the channel; those about others only keep their place. */
-const aboutChannel = (channels: string) =>
-  `SELECT coalesce(json_agg(CASE WHEN entry->>'channel' = $channel::text THEN entry ELSE '{}' END ORDER BY place), '[]')
-   FROM json_array_elements(${channels}) WITH ORDINALITY AS channels (entry, place)`;
-
-/** Of the fields of an entry that decide, those that it has; without any of them it is SQL's null. */
-const deciding = `
-  SELECT json_object_agg(key, CASE key WHEN 'channels' THEN (${aboutChannel('value')}) ELSE value END)
-  FROM json_each(before) WHERE key IN ('channels', 'disabledAt')`;
+/**
+ * As much is read of the changes of one subscription. As much is read as well of all subscriptions with a delivery that
+ * a page tells, with their changes, and of all that it searches for others; unless a single one is larger.
+ */
+export const mostBytes = 4 * 1024 * 1024;
 
 /**
- * Of rows `s` of `subscription`: that which decides whether it gets a notification of the channel, and the changes
- * since. The first ones whose texts fit in a page, and in each row how many there are. Of an entry that an older
- * version wrote, its size as it is stored is counted, compressed.
+ * Of a subscription `s`, the first changes since, each with the length of all up to it. An entry that an older version
+ * wrote does not say how long it is, and is read to be measured.
  */
-const withPast = `
-  row.* FROM (
-    SELECT told.*, count(*) OVER ()::int AS found, row_number() OVER list AS place,
-      sum(octet_length(channels::text) + coalesce(octet_length(changes::text), 0)) OVER list AS total
-    FROM (
-      SELECT s.id, s.owner_client_id, s.callback_url, (${aboutChannel('s.channels')}) AS channels, s.disabled_at,
-        s.paused_at, s.created_at, s.deleted_at, past.changes, past.is_cut, past.is_large
-      FROM found AS s CROSS JOIN LATERAL (
-        SELECT count(*) = ${mostChanges} AS is_cut, coalesce(bool_or(NOT fits), false) AS is_large,
-          json_agg(
-            json_build_object('at', (extract(epoch FROM at) * 1000)::float8, 'before', decided, 'done', done)
-            ORDER BY at, nr
-          ) FILTER (WHERE decided IS NOT NULL OR done IS NOT NULL) AS changes
-        FROM (
-          SELECT at, nr, done, fits, CASE WHEN fits THEN (${deciding}) END AS decided
-          FROM (
-            SELECT *, row_number() OVER list = 1 OR sum(size) OVER list <= ${mostBytes} AS fits
-            FROM (
-              SELECT at, nr, before, coalesce(bytes, pg_column_size(before), 0) AS size,
-                CASE action WHEN 'subscription.created' THEN 'created' WHEN 'subscription.deleted' THEN 'deleted' END AS done
-              FROM audit_entry
-              WHERE left(subject, 200) = 'subscription/' || s.id AND subject = 'subscription/' || s.id
-                AND at > $since::timestamptz
-              ORDER BY at, nr LIMIT ${mostChanges}
-            ) AS entry
-            WINDOW list AS (ORDER BY at, nr ROWS UNBOUNDED PRECEDING)
-          ) AS entry
-        ) AS entry
-      ) AS past
-    ) AS told
+const changes = `
+  SELECT at, nr, action, before, sum(coalesce(bytes, octet_length(before::text), 0)) OVER list AS length
+  FROM (
+    SELECT at, nr, action, before, bytes FROM audit_entry
+    WHERE left(subject, 200) = 'subscription/' || s.id AND subject = 'subscription/' || s.id AND at > $since::timestamptz
+    ORDER BY at, nr LIMIT ${mostChanges}
+  ) AS entry
+  WINDOW list AS (ORDER BY at, nr ROWS UNBOUNDED PRECEDING)`;
+
+/**
+ * In the order of their ids, the last subscription before they are more than `rows`, or before they and their changes
+ * are too long to be read. None: all may be read. Of what comes after it only the next one is looked at.
+ */
+const lastToRead = (which: string) => `
+  SELECT previous AS id FROM (
+    SELECT id, row_number() OVER list AS place, lag(id) OVER list AS previous,
+      sum(octet_length(channels::text) + past.length) OVER list AS length
+    FROM (SELECT id, channels FROM subscription WHERE ${which} ORDER BY id LIMIT $rows::int + 1) AS s
+      CROSS JOIN LATERAL (SELECT coalesce(max(length), 0) AS length FROM (${changes}) AS change) AS past
     WINDOW list AS (ORDER BY id ROWS UNBOUNDED PRECEDING)
-  ) AS row
-  WHERE place = 1 OR total <= ${mostBytes}
-  ORDER BY id`;
+  ) AS s
+  WHERE place > 1 AND (place > $rows::int OR length > ${mostBytes})
+  ORDER BY s.id LIMIT 1`;
 
-export const subscriptions = statement(
-  'explained-subscriptions',
-  `WITH found AS MATERIALIZED (SELECT * FROM subscription WHERE id = ANY ($ids::uuid[])) SELECT ${withPast}`,
-);
+/** Of subscriptions that have a delivery. */
+export const lastOfThese = statement('explained-last-of-these', lastToRead('id = ANY ($ids::uuid[])'));
 
-/** The last of the next subscriptions to search, if there are more. */
-export const rangeEnd = statement(
-  'explained-range-end',
-  'SELECT id FROM subscription WHERE id > $after::uuid ORDER BY id OFFSET $rows::int - 1 LIMIT 1',
-);
+/** Of a range that is searched for others. */
+export const lastInRange = statement('explained-last-in-range', lastToRead('id > $after::uuid'));
 
 /**
  * Of a range of subscriptions, those without a delivery that are or were about the channel; without those that were
@@ -83,21 +59,37 @@ export const rangeEnd = statement(
  */
 export const others = statement(
   'explained-others',
-  `WITH found AS MATERIALIZED (
-     SELECT * FROM subscription s
-     WHERE s.id > $after::uuid AND s.id <= $end::uuid AND (s.deleted_at IS NULL OR s.deleted_at > $since::timestamptz)
-       AND NOT EXISTS (SELECT FROM delivery d WHERE d.notification_id = $id::uuid AND d.subscription_id = s.id)
-       AND (
-         EXISTS (SELECT FROM json_array_elements(s.channels) AS entry WHERE entry->>'channel' = $channel::text)
-         OR EXISTS (
-           SELECT FROM audit_entry CROSS JOIN LATERAL json_array_elements(before->'channels') AS entry
-           WHERE left(subject, 200) = 'subscription/' || s.id AND subject = 'subscription/' || s.id
-             AND at > $since::timestamptz AND entry->>'channel' = $channel::text
-         )
+  `SELECT s.id FROM subscription s
+   WHERE s.id > $after::uuid AND s.id <= $last::uuid AND (s.deleted_at IS NULL OR s.deleted_at > $since::timestamptz)
+     AND NOT EXISTS (SELECT FROM delivery d WHERE d.notification_id = $id::uuid AND d.subscription_id = s.id)
+     AND (
+       EXISTS (SELECT FROM json_array_elements(s.channels) AS entry WHERE entry->>'channel' = $channel::text)
+       OR EXISTS (
+         SELECT FROM (${changes}) AS change CROSS JOIN LATERAL json_array_elements(before->'channels') AS entry
+         WHERE length <= ${mostBytes} AND entry->>'channel' = $channel::text
        )
-     ORDER BY s.id LIMIT $limit
-   )
-   SELECT ${withPast}`,
+     )
+   ORDER BY s.id LIMIT $limit`,
+);
+
+/** With the changes since. Those that are too long to be read only say when they were made. */
+export const subscriptions = statement(
+  'explained-subscriptions',
+  `SELECT s.id, s.owner_client_id, s.callback_url, s.channels, s.disabled_at, s.paused_at, s.created_at, s.deleted_at,
+     past.*
+   FROM subscription s CROSS JOIN LATERAL (
+     SELECT count(*) = ${mostChanges} AS is_cut, coalesce(max(length) > ${mostBytes}, false) AS is_large,
+       json_agg(
+         json_build_object(
+           'at', (extract(epoch FROM at) * 1000)::float8,
+           'before', CASE WHEN length <= ${mostBytes} THEN before END,
+           'done', CASE action WHEN 'subscription.created' THEN 'created' WHEN 'subscription.deleted' THEN 'deleted' END
+         ) ORDER BY at, nr
+       ) AS changes
+     FROM (${changes}) AS change
+   ) AS past
+   WHERE s.id = ANY ($ids::uuid[])
+   ORDER BY s.id`,
 );
 
 const deliveryColumns = `d.subscription_id, d.state, d.held_for, d.held_since, d.next_at, d.queued_at, d.attempts,

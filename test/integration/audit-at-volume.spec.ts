@@ -119,17 +119,65 @@ describe('with years in the audit log, each page costs what it lists:', () => {
     const since = new Date(Date.now() - 3 * dayMs);
     const [id, first] = ['019a9f3e-8c00-7000-8000-0123456789ab', '00000000-0000-4000-8000-000000000001'];
     const range = { id, after: lowestId, since, limit };
-    const [end, rows] = ['00000000-0000-4000-8000-0000000007d0', 2000];
+    const [last, rows] = ['00000000-0000-4000-8000-0000000007d0', 2000];
 
     it.each<[string, number, Statement, Values]>([
       ['the first entry', 20, explained.firstEntry, {}],
-      ['one subscription', 20, explained.subscriptions, { ids: [first], channel: 'cases', since }],
-      ['the end of a range', mostPages, explained.rangeEnd, { after: lowestId, rows }],
+      ['one subscription', 20, explained.subscriptions, { ids: [first], since }],
       // Each of them is looked for in the months since.
-      ['a page of those about its channel', limit * 10 + 20, explained.others, { ...range, channel: 'cases', end }],
-      ['a range in which there is none', rows * 10, explained.others, { ...range, channel: 'none', end }],
+      ['the end of a range', rows * 10, explained.lastInRange, { after: lowestId, rows, since }],
+      ['a page of those about its channel', limit * 10 + 20, explained.others, { ...range, channel: 'cases', last }],
+      ['a range in which there is none', rows * 10, explained.others, { ...range, channel: 'none', last }],
     ])('costs what it lists: %s', async (_, most, statement, values) => {
       expect(await pagesOf([statement, values])).toBeLessThan(most);
+    });
+
+    describe('where subscriptions and their changes are large,', () => {
+      const some = 12;
+      const ids = Array.from({ length: some }, (_, nr) => `10000000-0000-4000-8000-${String(nr).padStart(12, '0')}`);
+      const large = 512 * 1024;
+      /** The channels of one, and its changes. */
+      const mostRead = large + explained.mostBytes;
+      const pageBytes = 8192; // of Postgres
+      const before = '00000000-0000-4000-8000-000000002710';
+
+      beforeAll(async () => {
+        // Each has been changed until what was changed is as long as two pages may read.
+        await client.query(
+          `WITH large AS (SELECT string_agg(md5(i::text), '') AS text FROM generate_series(1, ${large / 32}) AS i),
+             channels AS (SELECT json_build_array(json_build_object('channel', 'large', 'filters',
+               json_build_object('kind', text))) AS channels FROM large),
+             made AS (
+               INSERT INTO subscription (id, owner_client_id, callback_url, auth, channels, version)
+               SELECT id, 'owner', 'https://receiver.example/', '', channels, 1
+               FROM unnest($1::uuid[]) AS id, channels
+             )
+           INSERT INTO audit_entry (at, action, subject, before, bytes, changed_secrets)
+           SELECT now() - n * interval '1 minute', 'subscription.changed', 'subscription/' || id, before,
+             octet_length(before::text), '{}'
+           FROM unnest($1::uuid[]) AS id, generate_series(1, 16) AS n,
+             (SELECT json_build_object('channels', channels) AS before FROM channels) AS large`,
+          [ids],
+        );
+      });
+
+      it.each<[string, number, Statement, Values]>([
+        // To find its end, the channels of the first one and of the one that is too many.
+        ['its end', 2 * large, explained.lastOfThese, { ids, rows: some, since }],
+        ['the end of its range', 2 * large, explained.lastInRange, { after: before, rows, since }],
+        ['its search', mostRead, explained.others, { ...range, channel: 'none', after: before, last: ids[0] }],
+        ['all that it tells', mostRead, explained.subscriptions, { ids: [ids[0]], since }],
+      ])('a page reads no more than it tells: %s', async (_, bytes, statement, values) => {
+        expect(await pagesOf([statement, values])).toBeLessThan(bytes / pageBytes + mostPages);
+      });
+
+      it('a page is one of them', async () => {
+        const { rows: found } = await client.query<{ id: string }>(
+          explained.lastOfThese.text,
+          valuesOf(explained.lastOfThese, { ids, rows: some, since }),
+        );
+        expect(found).toEqual([{ id: ids[0] }]);
+      });
     });
   });
 
