@@ -64,7 +64,7 @@ export async function dropExpiredMonths(
       const { name } = month;
       try {
         await detach(connection, { table: 'audit_entry', name }, stage, postgres.isEmbedded);
-        await connection.query(isExpired ? `DROP TABLE ${name}` : attachMonth(month));
+        await connection.query(isExpired ? `DROP TABLE ${name}` : putBack(month));
         logger.log({ event: isExpired ? 'audit.month-dropped' : 'audit.month-put-back', partition: name });
       } catch (error) {
         if (isLockTimeout(error)) {
@@ -79,6 +79,10 @@ export async function dropExpiredMonths(
     if (failure !== undefined) throw failure;
   });
 }
+
+/** Columns that a migration adds reach no month that has begun to leave. */
+const putBack = (month: Month): string =>
+  `ALTER TABLE ${month.name} ADD COLUMN IF NOT EXISTS bytes integer; ${attachMonth(month)}`;
 
 /** Those that have begun to leave first, then the oldest. */
 async function monthsToLeave(

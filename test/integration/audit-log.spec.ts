@@ -237,6 +237,18 @@ describe.each(stacks)('the audit log on the $name stack', (stack) => {
     expect(events).toEqual(['audit.month-put-back', 'audit.month-dropped']);
   });
 
+  it('puts a month back that an upgrade gave no column, as it had begun to leave before', async () => {
+    const events: string[] = [];
+    const note = ({ event }: { event: string }) => void events.push(event);
+    const logger = { log: note, error: note } as unknown as Logger;
+    const [month] = monthsBetween(Date.now() - 400 * dayMs, Date.now() - 400 * dayMs);
+    const { name } = month!;
+    await sql(createMonth(month!));
+    await sql(`ALTER TABLE audit_entry DETACH PARTITION ${name}; ALTER TABLE ${name} DROP COLUMN bytes`);
+    for (const days of [1000, 300]) await dropExpiredMonths(postgres, days, logger, new AbortController().signal);
+    expect(events).toEqual(['audit.month-put-back', 'audit.month-dropped']);
+  });
+
   it('drops months also while one cannot be put back, which is told', async () => {
     const events: string[] = [];
     const note = ({ event }: { event: string }) => void events.push(event);
