@@ -1,5 +1,5 @@
 import { UnavailableProblem } from '../infra/http/problem.js';
-import type { Query } from '../infra/postgres/postgres.js';
+import type { Postgres } from '../infra/postgres/postgres.js';
 import { isAnyAway } from './days.js';
 import { dayOfId } from './partitions.js';
 
@@ -14,9 +14,9 @@ export const whileAway = { 503: '`day-away`: its day is being dropped, or put ba
  * would be sent when the day is back, if it comes back.
  * @throws {UnavailableProblem}
  */
-export async function refuseAway(connection: { query: Query }, notificationId: string): Promise<void> {
+export async function refuseAway(postgres: Pick<Postgres, 'queryAside'>, notificationId: string): Promise<void> {
   const day = dayOfId(notificationId);
-  if (!(await isAnyAway(connection, day, day))) return;
+  if (!(await isAnyAway({ query: (...asked) => postgres.queryAside(...asked) }, day, day))) return;
   const detail = 'The day of this notification is being dropped, or put back. Nothing was done.';
   throw new UnavailableProblem(detail, awaySeconds, undefined, 'day-away');
 }

@@ -48,9 +48,13 @@ export class NotificationsController {
     @Query() query: Record<string, string>,
   ): Promise<ReturnType<typeof notificationToShow>> {
     const { limit = 50, cursor } = checkInput(notificationQuery, query);
-    const found = await this.reader.find(id, cursor, limit);
+    let found = await this.reader.find(id, cursor, limit);
     // Its deliveries leave before it does: it would be said to have matched nobody.
-    if (!found || found.deliveryCount.count === 0) await refuseAway(this.postgres, id);
+    if (!found || found.deliveryCount.count === 0) {
+      await refuseAway(this.postgres, id);
+      // Its day may have been put back between the two.
+      found = await this.reader.find(id, cursor, limit);
+    }
     if (!found) throw new NotFoundProblem('There is no such notification.');
     return notificationToShow(found);
   }

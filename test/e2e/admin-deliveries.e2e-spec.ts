@@ -1,8 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { attachPartition, createPartition, partitionsBetween, type Partition } from '../../src/ledger/partitions.js';
+import { NotificationReader } from '../../src/notifications/notification-reader.service.js';
 import { AdminApi, type AdminBody } from '../support/admin-api.js';
 import { superuser } from '../support/api.js';
 import { eventually } from '../support/eventually.js';
@@ -388,6 +389,21 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
     expect(await ask()).toEqual([away, away, away]);
     for (const partition of partitions) await sql(attachPartition(partition));
     expect(await ask()).toEqual([there, there, there]);
+  });
+
+  it('are shown with a notification whose day is put back while it is looked for', async () => {
+    const { notificationId, partitions } = await deadOnDay(7);
+    const reader = admin.api.app.get(NotificationReader, { strict: false });
+    const find = reader.find.bind(reader);
+    const looked = vi.spyOn(reader, 'find').mockImplementationOnce(async (...which) => {
+      await detach(partitions[1]!);
+      const found = await find(...which);
+      await sql(attachPartition(partitions[1]!));
+      return found;
+    });
+    onTestFinished(() => looked.mockRestore());
+    const { status, json } = await admin.get(`/admin/v1/notifications/${notificationId}`);
+    expect([status, json.deliveries]).toEqual([200, [expect.objectContaining({ state: 'failed' })]]);
   });
 
   it('answers 404 to whoever changes a delivery that there is not', async () => {

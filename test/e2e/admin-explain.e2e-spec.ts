@@ -275,6 +275,16 @@ describe('why a subscription got a notification, or did not', () => {
     });
   });
 
+  it('is asked of no connection of those that accept and deliver', async () => {
+    const asked = vi.spyOn(postgres, 'query');
+    onTestFinished(() => asked.mockRestore());
+    const id = await publish();
+    asked.mockClear();
+    expect((await explain(id)).explanations).toEqual([]);
+    expect(await admin.get(`/admin/v1/notifications/${id}`)).toMatchObject({ status: 200 });
+    expect(asked.mock.calls.map(([{ name }]) => name)).not.toContain('ledger-days');
+  });
+
   it('is told to be uncertain where the audit log does not reach back', async () => {
     const [subscription, other] = [await subscribe({ kind: 'a' }), await subscribe({ kind: 'z' })];
     const id = await publish();
