@@ -64,6 +64,13 @@ describe('docs/errors.md', () => {
     expect(given.filter((each) => !isNamed(each))).toEqual([]);
   });
 
+  it('lists no codes on the page of a type that has too many, which says so', () => {
+    const given = sources.flatMap((source) => [...source.matchAll(/\bnew ConflictProblem\(\s*'([a-z][\w-]*)'/g)]);
+    expect(given.length).toBeGreaterThan(10);
+    expect(problemClasses.Conflict.codes).toEqual([]);
+    expect(problemClasses.Conflict.explanation).toContain('one of many');
+  });
+
   it('has a page for every type of problem that the sources name', () => {
     const types = sources.flatMap((source) =>
       [...source.matchAll(/extends ProblemError \{[^]*?\bsuper\('(\w+)'/g)].map(([, type]) => type ?? ''),

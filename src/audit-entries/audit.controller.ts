@@ -17,7 +17,7 @@ export class AuditController {
     id: 'audit_list',
     summary: 'Every change of the configuration, and what operators did with deliveries and endpoints; newest first.',
     description:
-      'Publishing is no change. Entries cannot be changed or deleted; they are kept for AUDIT_RETENTION_DAYS. A page ends before its entries have more than 8 MiB of fields, but has one at least.',
+      'Publishing is no change. Entries cannot be changed or deleted; they are kept for AUDIT_RETENTION_DAYS. A page ends before its entries have more than 8 MiB of fields; one larger entry is a page by itself.',
     query: auditQuery,
     status: 200,
     answer: auditPageOutput,

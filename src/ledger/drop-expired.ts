@@ -296,7 +296,7 @@ export const scheduledIn = (notifications: string): string =>
 
 /**
  * A replay means dead letters that may be of this day, and has yet to come to them: without them it would be done all
- * the same. Those that have ended are kept for as long as the audit log: the index has only those that have not.
+ * the same. Those that have ended are kept for much longer: the index has only those that have not.
  */
 export const replayYetToCome = ({ from, to }: Pick<Partition, 'from' | 'to'>): string =>
   `SELECT FROM replay WHERE kind = 'replay' AND state = 'running' AND ended_at IS NULL

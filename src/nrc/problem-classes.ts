@@ -41,7 +41,7 @@ export const problemClasses = {
     codes: ['permission_denied', ...tokenRefusals, 'role-too-low', 'cross-site', 'sign-in-refused'],
     title: 'Not allowed.',
     explanation:
-      'The token is missing or not valid, or the application it names lacks the scope or does not own the resource. In the console: the user has too low a role, or was not let in, or the request is of another page.',
+      'The token is missing or not valid, or the application it names lacks the scope or does not own the resource. In the console: the user has too low a role, or was not let in, or the request does not come from a page of the console.',
   },
   IdempotencyKeyInvalid: {
     status: 400,
@@ -81,9 +81,10 @@ export const problemClasses = {
   },
   Conflict: {
     status: 409,
-    codes: ['conflict'],
+    codes: [],
     title: 'Conflict with the present state.',
-    explanation: 'The request fits the interface but not the state the resource is in. The code says which state.',
+    explanation:
+      'The request fits the interface but not the state the resource is in. The code, one of many, says which state.',
   },
   Gone: {
     status: 410,

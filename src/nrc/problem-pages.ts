@@ -25,7 +25,7 @@ const page = (name: ProblemClass): string => {
 <h1>${name}</h1>
 <p><strong>${status}</strong> ${title}</p>
 <p>${explanation}</p>
-<p>Codes: ${codes.map((code) => `<code>${code}</code>`).join(', ')}</p>
+${codes.length === 0 ? '' : `<p>Codes: ${codes.map((code) => `<code>${code}</code>`).join(', ')}</p>`}
 </body>
 </html>
 `;
