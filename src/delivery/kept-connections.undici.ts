@@ -94,7 +94,8 @@ class KeptConnection extends Client {
 
 class Handler implements Dispatcher.DispatchHandler {
   private connection: Connection | undefined;
-  private isKept = false;
+  /** Undefined: nothing of the call was written yet. */
+  private isKept: boolean | undefined;
 
   constructor(
     private readonly call: Call,
@@ -140,6 +141,9 @@ class Handler implements Dispatcher.DispatchHandler {
 
   private lostBy(error: Error & { code?: unknown }): Lost | undefined {
     if (error.code === 'UND_ERR_SOCKET' && error.message === 'bad response') return 'informational';
-    return this.isKept && isClosed(error) && !this.call.hasFirstByte ? 'closed' : undefined;
+    // Before undici writes to a kept connection, it lets one turn of the loop pass, in which that may be found reset.
+    // One that is only being made has begun no call.
+    const isKept = this.isKept ?? this.connection!.calls > 0;
+    return isKept && isClosed(error) && !this.call.hasFirstByte ? 'closed' : undefined;
   }
 }

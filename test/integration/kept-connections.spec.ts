@@ -98,6 +98,22 @@ describe('connections that are kept open', () => {
     }
   });
 
+  it('that are found reset before a byte is written cost nothing either', async () => {
+    raw = await RawReceiver.start((socket) => socket.write(noContent));
+    await post();
+    const before = await sentAgain('closed');
+    const response = await eventually(async () => {
+      // After a timer sockets are read first, and only then undici writes to a connection that was used before.
+      await new Promise((resolve) => setTimeout(resolve));
+      const called = post();
+      for (const socket of raw!.sockets) socket.resetAndDestroy();
+      const response = await called;
+      return response.kind !== 'answered' || (await sentAgain('closed')) > before ? response : undefined;
+    });
+    expect(response).toMatchObject({ kind: 'answered', status: 204, connectMs: expect.any(Number) });
+    expect(await sentAgain('closed')).toBe(before + 1);
+  });
+
   it('that are closed in the middle of an answer have failed', async () => {
     raw = await onceThen((socket) => socket.end('HTTP/1.1 204 No'));
     const before = await sentAgain('closed');
