@@ -106,6 +106,7 @@ export class Call {
   /** Which connection is to carry it, and how to end that when the call is over early. */
   carriedBy(connection: Connection, cut: () => void): void {
     this.connection = connection;
+    connection.limitMs = this.timeoutMs;
     this.cut = cut;
   }
 

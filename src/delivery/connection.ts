@@ -25,6 +25,8 @@ export class Connection {
   /** By `performance.now()`. */
   madeAt: number | null = null;
   calls = 0;
+  /** Milliseconds of the call that it is made for. */
+  limitMs: number | undefined;
   /**
    * Once it is made: the receiver has asked for a client certificate. It may refuse the one that it got, or the lack of
    * one, by closing the connection: with TLS 1.3 only after this side takes the connection for made, and often without
@@ -63,7 +65,7 @@ export class Connection {
     this.isConnecting = true;
     let connecting: Connecting | undefined;
     try {
-      connecting = this.connector(options, done);
+      connecting = this.connector({ ...options, limitMs: this.limitMs }, done);
     } catch (error) {
       return done(error as Error, null); // e.g. of a certificate that this version of Node refuses
     }

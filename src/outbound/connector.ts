@@ -18,11 +18,14 @@ export interface Connecting {
  * Makes one connection and calls back once: when a request can be written, or with an error. Undefined: nothing is
  * being made, the error has been told.
  */
-export type Connector = (...parameters: Parameters<buildConnector.connector>) => Connecting | undefined;
+export type Connector = (options: ConnectOptions, connected: Connected) => Connecting | undefined;
 
 /** To whom a connection is to be made, in undici's form. */
-export type ConnectOptions = Parameters<Connector>[0];
-export type Connected = Parameters<Connector>[1];
+export type ConnectOptions = buildConnector.Options & {
+  /** Milliseconds of the call that waits for it; not given: as the connector was made for. */
+  limitMs?: number | undefined;
+};
+export type Connected = buildConnector.Callback;
 
 /**
  * A connection for the caller's own use, which the caller destroys.

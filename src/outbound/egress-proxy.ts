@@ -57,10 +57,15 @@ export class EgressProxy {
     return new ProxyTrouble(`the egress proxy failed: ${what}`);
   }
 
-  /** @param address an IP address, which the caller has checked: to the proxy nothing is left to look up */
-  ask(address: string, port: string, connected: Connected): Asking {
+  /**
+   * @param address an IP address, which the caller has checked: to the proxy nothing is left to look up
+   * @param attemptMs for each address of the proxy itself
+   */
+  ask(address: string, port: string, attemptMs: number, connected: Connected): Asking {
     const path = authorityOf(address, port);
-    const request = this.request({ ...this.options, path, headers: { host: path, ...this.credentials } });
+    const headers = { host: path, ...this.credentials };
+    const options = { ...this.options, path, headers, autoSelectFamilyAttemptTimeout: attemptMs };
+    const request = this.request(options);
     return new Asking(this, path, request, connected);
   }
 }

@@ -3,6 +3,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { buildConnector } from 'undici';
 import type { Settings } from '../config/settings.js';
 import { AddressGuard } from './address-guard.js';
+import { attemptMsOf } from './attempt-time.js';
 import type { Connector } from './connector.js';
 import { EgressProxy } from './egress-proxy.js';
 import { lookupBoundsOf } from './lookup-bounds.js';
@@ -46,9 +47,18 @@ export class Outbound {
    * @param timeoutMs 0: none; the caller destroys what it was given when its time is up
    */
   connectorFor({ certificate: cert, key, authority: ca }: TlsIdentity = {}, timeoutMs = 0): Connector {
-    // Its type does not say so, but it returns the socket.
-    const connect = buildConnector({ timeout: timeoutMs, lookup: this.lookUp, cert, key, ca }) as Connector;
     const { proxy, lookUp, exceptions } = this;
+    const byAttemptMs = new Map<number, Connector>();
+    const connect: Connector = (options, connected) => {
+      const attemptMs = attemptMsOf(options.limitMs ?? timeoutMs);
+      let made = byAttemptMs.get(attemptMs);
+      if (!made) {
+        const parts = { timeout: timeoutMs, lookup: lookUp, autoSelectFamilyAttemptTimeout: attemptMs, cert, key, ca };
+        // Its type does not say so, but it returns the socket.
+        byAttemptMs.set(attemptMs, (made = buildConnector(parts) as Connector));
+      }
+      return made(options, connected);
+    };
     const means = proxy && { proxy, lookUp, connect, timeoutMs, isDirect: (ip: string) => exceptions.hasAddress(ip) };
     return (options, connected) => {
       const refused = this.refused(options);

@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
+import { attemptMsOf } from './attempt-time.js';
 import { calledAddress } from './carried-addresses.js';
 import type { Connected, Connecting, Connector, ConnectOptions } from './connector.js';
 import { ProxyTrouble, UnreachableByProxy, type EgressProxy } from './egress-proxy.js';
@@ -69,7 +70,8 @@ export class Tunnel extends EventEmitter implements Connecting {
     const address = calledAddress(given);
     if (this.means.isDirect(address)) return this.connect({ ...this.receiver, hostname: address });
     this.emit('connectionAttempt', address, Number(this.port));
-    this.step = this.means.proxy.ask(address, this.port, (...result) => {
+    const attemptMs = attemptMsOf(this.receiver.limitMs ?? this.means.timeoutMs);
+    this.step = this.means.proxy.ask(address, this.port, attemptMs, (...result) => {
       const [error, socket] = result;
       if (error instanceof UnreachableByProxy && others.length > 0) return this.ask(others);
       if (error) return this.end(error, null);

@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import dns from 'node:dns';
 import { once } from 'node:events';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
@@ -15,6 +16,7 @@ import { CallbackProof } from '../../src/subscriptions/callback-proof.service.js
 import { ConnectProxy, drop, hang, refuse, tunnel } from '../support/connect-proxy.js';
 import { eventually } from '../support/eventually.js';
 import { answer, Receiver, reset } from '../support/receiver.js';
+import { standingStillAfter } from '../support/stand-still.js';
 import { certificate, key } from '../support/tls-identity.js';
 
 /** Of no machine; the proxy leads it to this one. */
@@ -108,6 +110,14 @@ describe.each([
     await client!.close();
     await eventually(() => proxy.sockets.every(({ destroyed }) => destroyed), 'the tunnels to be closed');
     secure.close();
+  });
+
+  it('stays with the first of several addresses of the proxy while this process stands still for a moment', async () => {
+    useProxy({ EGRESS_PROXY_URL: proxy.url.replace('127.0.0.1', 'proxy.test') });
+    const found = standingStillAfter(['127.0.0.1', '127.0.0.2']) as typeof dns.lookup;
+    const lookup = vi.spyOn(dns, 'lookup').mockImplementation(found);
+    const answered = await post().finally(() => lookup.mockRestore());
+    expect(answered).toMatchObject({ kind: 'answered', status: 204 });
   });
 
   it('shows its credentials to the proxy, and to nobody else', async () => {

@@ -9,7 +9,7 @@ import type { Answered, WebhookRequest, WebhookResponse } from '../../src/delive
 import { Outbound } from '../../src/outbound/outbound.service.js';
 import { eventually } from '../support/eventually.js';
 import { RawReceiver } from '../support/raw-receiver.js';
-import { standStill } from '../support/stand-still.js';
+import { standingStillAfter, standStill } from '../support/stand-still.js';
 import { answer, drip, hang, huge, nonsense, Receiver, redirect, reset } from '../support/receiver.js';
 
 const megabyte = 1024 * 1024;
@@ -56,6 +56,17 @@ describe.each(ways)('a call %s', (_way, mayRepeat) => {
     raw = await RawReceiver.start((socket) => socket.end(text));
     return client.post(request({ url: raw.url }));
   }
+
+  it.each([
+    ['stays with the first of several addresses while this process stands still for a moment', 20_000, '127.0.0.1'],
+    ['leaves the first of several addresses sooner where it has little time', 1000, '127.0.0.2'],
+  ])('%s', async (_does, timeoutMs, ip) => {
+    raw = await RawReceiver.start((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'), '0.0.0.0');
+    await client.close();
+    client = new HttpWebhookClient(new Outbound(readSettings({}), standingStillAfter(['127.0.0.1', '127.0.0.2'])));
+    const response = await client.post(request({ url: `http://receiver.test:${raw.port}/`, timeoutMs }));
+    expect(response).toMatchObject({ kind: 'answered', status: 204, address: `${ip}:${raw.port}` });
+  });
 
   it('carries exactly the bytes and headers it was given', async () => {
     const body = Buffer.from('{"π": "€ 😀",\r\n\t"n": 1.0}\n');

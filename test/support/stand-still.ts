@@ -1,4 +1,21 @@
+import type { LookupFunction } from 'node:net';
+
 /** This process does nothing, as one that is stopped, or whose machine is suspended; what comes lies in its sockets. */
 export function standStill(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
+
+/**
+ * Finds these addresses for every name; once the first is being tried, this process stands still for longer than Node
+ * itself gives an address to accept a connection.
+ */
+export const standingStillAfter =
+  (addresses: string[]): LookupFunction =>
+  (_name, _options, callback) =>
+    process.nextTick(() => {
+      callback(
+        null,
+        addresses.map((address) => ({ address, family: 4 })),
+      );
+      process.nextTick(standStill, 500);
+    });
