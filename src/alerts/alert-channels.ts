@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.js';
-import { AlertWebhook } from './alert-webhook.undici.js';
+import { AlertWebhook } from './alert-webhook.node-http.js';
 import { Mailer } from './mailer.nodemailer.js';
 import type { NoteChannel, NoteToSend, Recipient, SendResult } from './note.js';
 

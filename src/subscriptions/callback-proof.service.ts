@@ -1,7 +1,5 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
-import { request } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Application } from '../auth/application.js';
 import { Authorizations } from '../credentials/authorizations.service.js';
 import type { CredentialChanges } from '../credentials/credentials-io.js';
@@ -18,6 +16,7 @@ import { isTroubleOfMachine } from '../outbound/describe-error.js';
 import { ProxyTrouble } from '../outbound/egress-proxy.js';
 import { Outbound, type TlsIdentity } from '../outbound/outbound.service.js';
 import { AddressRefused } from '../outbound/refused.js';
+import { statusOver } from '../outbound/status-over.node-http.js';
 import { signatureHeaders } from '../signing/signature-headers.js';
 import type { SigningKey } from '../signing/signing-key.js';
 import { describeTrouble } from './describe-trouble.js';
@@ -25,6 +24,10 @@ import { proofBody } from './proof-body.js';
 import { proofTurns } from './proof-turns.js';
 import type { SubscriptionInput } from './subscription-changes.js';
 import type { Subscription } from './subscription.js';
+
+/** As the calls with notifications: a firewall that lets those through must let this through. */
+const ofEach = { 'content-type': 'application/json', accept: '*/*', 'user-agent': userAgent };
+const body = Buffer.from(proofBody);
 
 /** A public page for trying out webhooks; it accepts every call, with or without authorization. */
 const openHost = 'webhook.site';
@@ -159,7 +162,7 @@ export class CallbackProof implements OnModuleDestroy {
 
   private sign(signingKeys: readonly SigningKey[]): Record<string, string> {
     const id = randomUUID();
-    const signed = signatureHeaders(signingKeys, { id, at: this.heartbeat.ledgerNow(), body: Buffer.from(proofBody) });
+    const signed = signatureHeaders(signingKeys, { id, at: this.heartbeat.ledgerNow(), body });
     return signed ? { 'webhook-id': id, ...signed } : {};
   }
 
@@ -174,7 +177,7 @@ export class CallbackProof implements OnModuleDestroy {
     try {
       const connect = this.outbound.connectorFor(tls);
       const socket = await connectTo(connect, url, time.within(this.timeouts.connectMs), tried);
-      return { status: await statusOver(socket, url, headers, overall) };
+      return { status: await statusOver(socket, url, { headers: { ...headers, ...ofEach }, body, signal: overall }) };
     } catch (thrown) {
       const error = thrown as Error;
       if (this.closing.signal.aborted) throw new UnavailableProblem('This server is stopping.', 1, error);
@@ -207,36 +210,6 @@ const shownTo = (auth: string, changes: CredentialChanges | undefined, before: C
   auth: changes?.auth ?? auth,
   credentials: changes ? changedCredentials(before, changes) : before,
 });
-
-/** By Node's own client, which skips informational (1xx) responses, as the calls with notifications do. */
-function statusOver(
-  socket: Socket,
-  { host, pathname, search }: URL,
-  headers: Record<string, string>,
-  signal: AbortSignal,
-): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const call = request({
-      createConnection: () => socket,
-      path: pathname + search,
-      method: 'POST',
-      // As the calls with notifications: a firewall that lets those through must let this through.
-      headers: { ...headers, host, 'content-type': 'application/json', accept: '*/*', 'user-agent': userAgent },
-      signal,
-    });
-    call.on('error', reject);
-    // After an answer, or an error, this changes nothing. It is all that Node says of one that changes to another
-    // protocol.
-    call.on('close', () => reject(new Error('the connection was closed without an answer')));
-    call.on('response', ({ statusCode = 0 }) => {
-      resolve(statusCode);
-      socket.destroy(); // only the status counts: the body, however long, is not read
-    });
-    // Of a text Node would write the headers in UTF-8 as well, and not as those of a call with a notification: byte by
-    // byte (Latin-1).
-    call.end(Buffer.from(proofBody));
-  });
-}
 
 /** The callback, or the token endpoint, may have given up a call that this process left unfinished for so long. */
 const stoodStill = (error?: Error) => new UnavailableProblem('This server stood still during the call.', 1, error);

@@ -1,8 +1,10 @@
-import { Agent, request } from 'undici';
+import type { Socket } from 'node:net';
 import type { Settings } from '../config/settings.js';
 import { CallTime } from '../infra/call-time.js';
 import { userAgent } from '../infra/user-agent.js';
+import { connectTo } from '../outbound/connector.js';
 import { Outbound } from '../outbound/outbound.service.js';
+import { statusOver } from '../outbound/status-over.node-http.js';
 import { isSuccess } from '../outbound/success.js';
 import { signatureHeaders } from '../signing/signature-headers.js';
 import { SigningKey } from '../signing/signing-key.js';
@@ -14,7 +16,6 @@ export class AlertWebhook {
   /** Of the whole call; less than the lease of a note. */
   protected readonly timeoutMs: number = 15_000;
   private readonly url: URL;
-  /** undici leaves out what a URL has in front of its host. */
   private readonly authorization: { authorization?: string };
   private readonly key: SigningKey;
   private readonly outbound: Outbound;
@@ -42,12 +43,11 @@ export class AlertWebhook {
   async send({ id, content }: NoteToSend, at: number, stopping: AbortSignal): Promise<SendResult> {
     const body = Buffer.from(webhookPayload(content, new Date(at)));
     const time = new CallTime(stopping);
-    const agent = new Agent({ connect: this.outbound.connectorFor({}, this.timeoutMs) });
+    const signal = time.within(this.timeoutMs);
+    let socket: Socket | undefined;
     try {
-      const { statusCode } = await request(this.url, {
-        method: 'POST',
-        dispatcher: agent,
-        signal: time.within(this.timeoutMs),
+      socket = await connectTo(this.outbound.connectorFor(), this.url, signal);
+      const status = await statusOver(socket, this.url, {
         headers: {
           'content-type': 'application/json',
           accept: '*/*',
@@ -57,17 +57,19 @@ export class AlertWebhook {
           ...signatureHeaders([this.key], { id, at, body }),
         },
         body,
+        signal,
       });
-      if (isSuccess(statusCode)) return { isSent: true };
-      return { isSent: false, reason: `answered ${statusCode}`, failure: 'channel' };
+      if (isSuccess(status)) return { isSent: true };
+      return { isSent: false, reason: `answered ${status}`, failure: 'channel' };
     } catch (error) {
-      const { name, code, message } = error as NodeJS.ErrnoException;
+      // Node's client tells a signal's end as an abort.
+      const isAbort = (error as Error).name === 'AbortError';
+      const { name, code, message } = (isAbort ? signal.reason : error) as NodeJS.ErrnoException;
       const reason = name === 'TimeoutError' ? 'gave no answer in time' : `${code ?? name}: ${message}`;
       return { isSent: false, reason: reason.slice(0, 300), failure: 'channel' };
     } finally {
       time.end();
-      // The body is not read; destroying the connection ends it.
-      await agent.destroy();
+      socket?.destroy();
     }
   }
 }

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { answer, Receiver } from '../../test/support/receiver.js';
+import { answer, hang, Receiver, reset } from '../../test/support/receiver.js';
 import { standStill } from '../../test/support/stand-still.js';
 import { readSettings } from '../config/settings.js';
 import { AlertChannels } from './alert-channels.js';
-import { AlertWebhook } from './alert-webhook.undici.js';
+import { AlertWebhook } from './alert-webhook.node-http.js';
 import type { NoteToSend } from './note.js';
 
 class UnhurriedWebhook extends AlertWebhook {
@@ -36,6 +36,26 @@ it('takes a note for sent whose answer lay in the socket while this process stoo
     standStill(1500);
   });
   expect(await new UnhurriedWebhook(settings()).send(note, Date.now(), running)).toEqual({ isSent: true });
+});
+
+it('skips an unasked `100 Continue`: the note is sent, once', async () => {
+  const before = receiver.requests.length;
+  receiver.next((request, response) => {
+    response.writeContinue();
+    answer(204)(request, response);
+  });
+  expect(await new AlertWebhook(settings()).send(note, Date.now(), running)).toEqual({ isSent: true });
+  expect(receiver.requests).toHaveLength(before + 1);
+});
+
+it.each([
+  ['gives no answer in time', hang, 'gave no answer in time'],
+  ['answers with a status that is no success', answer(503), 'answered 503'],
+  ['closes the connection', reset, 'ECONNRESET: '],
+])('tells why a note was not sent to a receiver that %s', async (_does, behaviour, reason) => {
+  receiver.next(behaviour);
+  const result = await new UnhurriedWebhook(settings()).send(note, Date.now(), running);
+  expect(result).toEqual({ isSent: false, reason: expect.stringContaining(reason), failure: 'channel' });
 });
 
 it('says whose call it is: firewalls refuse one that does not', async () => {
