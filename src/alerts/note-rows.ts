@@ -26,14 +26,19 @@ const written = rowsOf<NoteToSend>('written', {
   content: ['text', ({ content }) => JSON.stringify(content)],
 });
 
+/**
+ * About alerts of the same subjects: that one came back is told after that the one before it was over. From the unsent
+ * notes on: they are fewer than the alerts of a subject that comes and goes.
+ */
 const findUnsent = statement(
   'alert-notes-unsent',
-  `SELECT DISTINCT channel, recipient AS address, told.alert_id AS "alertId"
-   FROM alert_note CROSS JOIN ${alertIdsOf('content')} AS told (alert_id)
-   WHERE next_at IS NOT NULL AND told.alert_id = ANY ($ids::text[])`,
+  `SELECT DISTINCT channel, recipient AS address, due.id::text AS "alertId"
+   FROM alert_note CROSS JOIN ${alertIdsOf('content')} AS told (alert_id) JOIN alert ON alert.id = told.alert_id::bigint
+   JOIN alert due ON due.rule = alert.rule AND due.subject = alert.subject
+   WHERE next_at IS NOT NULL AND due.id = ANY ($ids::bigint[])`,
 );
 
-/** @returns whether a note about that alert, one of those given, waits to be sent to the recipient */
+/** @returns whether a note about the subject of that alert, one of those given, waits to be sent to the recipient */
 export async function readUnsent(
   query: Query,
   ids: readonly string[],
@@ -44,14 +49,17 @@ export async function readUnsent(
   return (recipient, alertId) => unsent.has(keyOf(recipient, alertId));
 }
 
-/** With those that it comes after: what they tell of the same alerts was not sent to its recipient yet. */
+/** With those that it comes after: what they tell of the same subjects was not sent to its recipient yet. */
 const writeItems = statement(
   'alert-notes-write',
   `INSERT INTO alert_note (id, channel, recipient, content, after_ids)
    SELECT id, channel, recipient, content::jsonb, ARRAY(
      SELECT DISTINCT older.id FROM alert_note older CROSS JOIN ${alertIdsOf('older.content')} AS told (alert_id)
+     JOIN alert ON alert.id = told.alert_id::bigint
      WHERE older.next_at IS NOT NULL AND older.channel = written.channel AND older.recipient = written.recipient
-       AND told.alert_id IN (SELECT ${alertIdsOf('written.content::jsonb')})
+       AND (alert.rule, alert.subject) IN (
+         SELECT rule, subject FROM alert
+         WHERE id IN (SELECT told.alert_id::bigint FROM ${alertIdsOf('written.content::jsonb')} AS told (alert_id)))
    )
    FROM ${written.from}
    RETURNING after_ids`,
@@ -232,20 +240,26 @@ const untellGivenUp = statement(
 /** In 24 hours one subject is told of so often as it comes back; more would be no news. */
 const mostOpenings = 5;
 
-const beforeOpen = (columns: string, most: number): string =>
-  `(SELECT ${columns} FROM alert WHERE ${sameSubjectAs('open')} AND alert.id < open.id ORDER BY alert.id DESC LIMIT ${most})`;
+const beforeOpen = `(SELECT * FROM alert WHERE ${sameSubjectAs('open')} AND alert.id < open.id
+     ORDER BY alert.id DESC LIMIT ${mostOpenings})`;
 
-/** Alerts that came back after somebody was sent that they are over: who knows no better is told at once. */
+/**
+ * Alerts that came back after operators were sent that they are over, where there are any: who knows no better is told
+ * at once. The last one of which they were told counts: others may have come and gone since, before that note was sent.
+ */
 const untellBack = statement(
   'alerts-untell-back',
   `UPDATE alert SET noted_at = NULL WHERE id IN (
-     SELECT open.id FROM alert open CROSS JOIN LATERAL ${beforeOpen('id, resolved_at, is_end_noted', 1)} last
+     SELECT open.id FROM alert open CROSS JOIN LATERAL (
+       SELECT * FROM ${beforeOpen} few WHERE is_noted ORDER BY id DESC LIMIT 1
+     ) last
      WHERE open.resolved_at IS NULL AND NOT open.is_noted AND open.noted_at IS NOT NULL AND last.is_end_noted
-       AND (SELECT count(*) FROM ${beforeOpen('opened_at', mostOpenings)} few
+       AND (SELECT count(*) FROM ${beforeOpen} few
             WHERE few.opened_at > open.opened_at - interval '24 hours') < ${mostOpenings}
        AND EXISTS (
          SELECT FROM alert_note CROSS JOIN ${alertIdsOf('content')} AS told (alert_id)
          WHERE sent_at IS NOT NULL AND created_at >= last.resolved_at AND told.alert_id = last.id::text
+           AND (NOT $has_operators::boolean OR ${isOfOperator})
        )
    )`,
 );
@@ -263,5 +277,5 @@ export async function tellAnew(query: Query, operators: readonly Recipient[]): P
   const ids = [...new Set(dropped.flatMap(({ alert_ids: alertIds }) => alertIds))];
   if (ids.length > 0) await query(untellItems, { ids });
   if (operators.length > 0) await query(untellGivenUp);
-  await query(untellBack);
+  await query(untellBack, { has_operators: operators.length > 0 });
 }

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AlertChannels } from '../../src/alerts/alert-channels.js';
 import type { StoredAlert } from '../../src/alerts/alert.js';
-import { insertNotes, tellAnew } from '../../src/alerts/note-rows.js';
+import { insertNotes, readUnsent, tellAnew } from '../../src/alerts/note-rows.js';
 import { NoteSender } from '../../src/alerts/note-sender.service.js';
 import {
   mostNews,
@@ -47,7 +47,7 @@ describe('notes of alerts', () => {
     } as unknown as AlertChannels);
   });
 
-  /** @param news what it tells of which alerts */
+  /** @param news what it tells of which alerts: 1 and 5, for one, are about the same subject */
   async function write(
     news: [NewsKind, alertId: string][],
     parts: Partial<NoteToSend & NoteContent> = {},
@@ -59,6 +59,12 @@ describe('notes of alerts', () => {
       news: news.map(([kind, alertId]) => ({ kind, alertId })),
       more: 0,
     } as unknown as NoteContent;
+    await test.sql(
+      `INSERT INTO alert (id, rule, subject, since, details, resolved_at) OVERRIDING SYSTEM VALUE
+       SELECT id, 'role-missing', 'role/' || id % 4, now(), '{}', now() FROM unnest($1::bigint[]) AS id
+       ON CONFLICT DO NOTHING`,
+      [news.map(([, alertId]) => alertId)],
+    );
     const id = randomUUID();
     await test.postgres.transaction((query) => insertNotes(query, [{ id, channel, address, content }]));
     return id;
@@ -75,6 +81,41 @@ describe('notes of alerts', () => {
     answers.clear();
     const over = await write([['resolved', '1']]);
     expect([await sendAll(), tried]).toEqual([2, [opened, opened, over]]);
+  });
+
+  it('that an alert came back are sent after the one that it was over', async () => {
+    const over = await write([['resolved', '1']]);
+    answers.set(over, away);
+    await sendAll();
+    await changeTime(over, '100 seconds');
+    const back = await write([['opened', '5']]);
+    const isUnsent = await readUnsent((statement, values) => test.postgres.query(statement, values), ['5']);
+    const webhook: Recipient = { channel: 'webhook', address: '' };
+    expect([isUnsent(webhook, '5'), isUnsent({ ...webhook, address: 'x' }, '5')]).toEqual([true, false]);
+    expect([await sendAll(), tried]).toEqual([0, [over]]);
+    answers.clear();
+    await changeTime(over, '0');
+    expect([await sendAll(), tried.slice(1)]).toEqual([2, [over, back]]);
+  });
+
+  it('that an alert is over make its coming back news where they were sent to operators, or there are none', async () => {
+    await write([['resolved', '1']], { audience: 'owner', channel: 'mail', address: 'owner@example.org' });
+    await test.sql('UPDATE alert_note SET next_at = NULL, sent_at = now()');
+    await test.sql('UPDATE alert SET is_noted = true, is_end_noted = true, noted_at = now()');
+    await test.sql(
+      'INSERT INTO alert (rule, subject, since, details, noted_at) SELECT rule, subject, now(), details, noted_at FROM alert',
+    );
+    const isNews = async (operators: readonly Recipient[]) => {
+      await test.postgres.transaction((query) => tellAnew(query, operators));
+      return (await test.sql('SELECT FROM alert WHERE resolved_at IS NULL AND noted_at IS NULL')).length === 1;
+    };
+    const webhook: Recipient = { channel: 'webhook', address: '' };
+    expect(await isNews([webhook])).toBe(false);
+    await test.sql(`UPDATE alert_note SET content = content || '{"audience": "operator"}'`);
+    expect(await isNews([webhook])).toBe(true);
+    await test.sql(`UPDATE alert_note SET content = content || '{"audience": "owner"}'`);
+    await test.sql('UPDATE alert SET noted_at = now() WHERE resolved_at IS NULL');
+    expect([await isNews([webhook]), await isNews([])]).toEqual([false, true]);
   });
 
   it('of other alerts, or to others, wait for none that cannot be sent', async () => {

@@ -549,6 +549,25 @@ describe('alerts', () => {
     expect(mailbox.mailTo(operator).at(-1)!.subject).toBe('[Heraut] Still open: Dead letters');
   });
 
+  it('tell of one that comes back though another came and went, of which they told nothing, before they told of the end', async () => {
+    const id = await subscription();
+    await die([id]);
+    await roundAndSend();
+    for (const state of ['delivered', 'failed', 'delivered']) {
+      await sql('UPDATE delivery SET state = $1', [state]);
+      expect(await rounds.run(0)).toBe(true);
+    }
+    await sendAll(sender);
+    await sql(`UPDATE delivery SET state = 'failed'`);
+    for (const _ of ['comes back', 'goes on']) await roundAndSend();
+    expect(await list()).toHaveLength(3);
+    expect(mailbox.mailTo(operator).map(({ subject }) => subject)).toEqual([
+      '[Heraut] New: Dead letters',
+      '[Heraut] Over: Dead letters',
+      '[Heraut] New: Dead letters',
+    ]);
+  });
+
   it('that come up soon after a note wait, and come together', async () => {
     await admin.put('/admin/v1/alert-rules', { groupSeconds: 300 });
     await die([await subscription()]);
