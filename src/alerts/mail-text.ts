@@ -29,13 +29,13 @@ const test: MailText = {
   text: 'Somebody asked for this note, with heraut alerts test or POST /admin/v1/alerts/test. Nothing has happened: alerts can reach you.\n',
 };
 
+const howOften =
+  'While a subject is in trouble you are told of it at most once in 24 hours, and when that is over. ' +
+  'If it comes back after that you are told again, up to five times in 24 hours. ';
+
 const endings: Record<Audience, string> = {
-  operator:
-    'Of each subject you are told at most once in 24 hours, and when it is over. ' +
-    'All alerts: heraut alerts list. Rules: heraut alerts rules.',
-  owner:
-    'You get this because your address was left with the subscription, or with its application. ' +
-    'Of each subject you are told at most once in 24 hours, and when it is over.',
+  operator: howOften + 'All alerts: heraut alerts list. Rules: heraut alerts rules.',
+  owner: howOften + 'You get this because your address was left with the subscription, or with its application.',
 };
 
 /** `Dead letters (3), A role is missing`. */

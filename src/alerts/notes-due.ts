@@ -3,7 +3,7 @@ import type { AlertRules, RuleName } from './alert-rules.js';
 import { mostNews, type Audience, type News, type NewsKind, type NoteContent, type Recipient } from './note.js';
 
 const hourMs = 3_600_000;
-/** At most one note about one subject in this time, and one of its end. */
+/** One that comes back in this time after a note about its subject is no news, unless `tellAnew` finds that it is. */
 const quietMs = 24 * hourMs;
 
 /** Of these, owners are told where it concerns their subscription; the others are the operator's own. */
