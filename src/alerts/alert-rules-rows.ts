@@ -11,18 +11,43 @@ const lockStored = statement(
    ON CONFLICT (singleton) DO UPDATE SET rules = alert_rules.rules
    RETURNING rules`,
 );
-// Rules of a newer version, whose processes run beside this one or did so before, stay as they are.
-const writeStored = statement('alert-rules-write', 'UPDATE alert_rules SET rules = rules || $rules');
+const writeStored = statement('alert-rules-write', 'UPDATE alert_rules SET rules = $rules');
 
-interface Row {
-  rules: AlertRulesInput;
+/** Rules, or the fields of one. */
+interface Stored {
+  [name: string]: unknown;
 }
 
-const isKnown = ([name]: [string, unknown]): boolean => name in defaultAlertRules;
+interface Row {
+  rules: Stored;
+}
 
-/** Without those of a newer version: whoever gives back what was shown would be refused for them. */
-const fromStored = (rules: AlertRulesInput): AlertRules =>
-  withDefaults(Object.fromEntries(Object.entries(rules).filter(isKnown)));
+const isRule = (value: unknown): value is Stored =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** @param known has all that this version knows of them */
+const knownOf = (stored: Stored, known: object): Stored =>
+  Object.fromEntries(
+    Object.entries(known).flatMap(([name, inKnown]: [string, unknown]) => {
+      if (!Object.hasOwn(stored, name)) return [];
+      const value = stored[name];
+      return [[name, isRule(value) && isRule(inKnown) ? knownOf(value, inKnown) : value]];
+    }),
+  );
+
+/** Without rules, and fields of rules, of a newer version: whoever gives back what was shown would be refused for them. */
+const fromStored = (stored: Stored): AlertRules => withDefaults(knownOf(stored, defaultAlertRules));
+
+/** Those that a newer version has, whose processes run beside this one or did so before, stay as they are. */
+const laidOver = (stored: Stored, rules: object): Stored => ({
+  ...stored,
+  ...Object.fromEntries(
+    Object.entries(rules).map(([name, value]: [string, unknown]) => {
+      const before = stored[name];
+      return [name, isRule(before) && isRule(value) ? { ...before, ...value } : value];
+    }),
+  ),
+});
 
 export async function readAlertRules(query: Query): Promise<AlertRules> {
   const [row] = await query<Row>(readStored);
@@ -37,7 +62,7 @@ export async function changeAlertRules(query: Query, change: (before: AlertRules
   const [row] = await query<Row>(lockStored);
   const before = fromStored(row!.rules);
   const rules = change(before);
-  await query(writeStored, { rules: JSON.stringify(rules) });
+  await query(writeStored, { rules: JSON.stringify(laidOver(row!.rules, rules)) });
   const noted = { before: { ...before }, after: { ...rules } };
   await AuditLog.note(query, { action: 'alert-rules.changed', subject: 'alert-rules', ...noted });
   return rules;

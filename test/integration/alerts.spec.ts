@@ -956,16 +956,26 @@ describe('alerts', () => {
       ]);
     });
 
-    it('have rules of a newer version that a change by this one leaves as they are, and does not show', async () => {
+    it('have rules, and fields of rules, of a newer version that a change by this one leaves as they are, and does not show', async () => {
       await admin.put('/admin/v1/alert-rules', { groupSeconds: 30 });
-      await postgres.dataSource.query(`UPDATE alert_rules SET rules = rules || '{"ofNewer": {"afterSeconds": 7}}'`);
+      await sql(
+        `UPDATE alert_rules SET rules = rules || '{"ofNewer": {"afterSeconds": 7}, "oldestDue": {"afterSeconds": 60, "ofNewer": [1]}}'`,
+      );
       const { json: shown } = await admin.get('/admin/v1/alert-rules');
       expect(shown).not.toHaveProperty('ofNewer');
-      expect((await admin.put('/admin/v1/alert-rules', { ...shown, groupSeconds: 40 })).status).toBe(200);
-      expect(await postgres.dataSource.query('SELECT rules FROM alert_rules')).toMatchObject([
-        { rules: { ofNewer: { afterSeconds: 7 }, groupSeconds: 40 } },
+      expect(shown).toMatchObject({ oldestDue: { isEnabled: true, afterSeconds: 60 } });
+      const { status, json } = await admin.put('/admin/v1/alert-rules', { ...shown, groupSeconds: 40 });
+      expect([status, json]).toEqual([200, { ...shown, groupSeconds: 40 }]);
+      const stored = () => sql('SELECT rules FROM alert_rules');
+      expect(await stored()).toMatchObject([
+        { rules: { ofNewer: { afterSeconds: 7 }, oldestDue: { afterSeconds: 60, ofNewer: [1] }, groupSeconds: 40 } },
       ]);
-      await postgres.dataSource.query(`UPDATE alert_rules SET rules = rules - 'ofNewer'`);
+      // Replaced as a whole, as far as it is known.
+      await admin.put('/admin/v1/alert-rules', { oldestDue: { isEnabled: false } });
+      expect(await stored()).toMatchObject([
+        { rules: { oldestDue: { isEnabled: false, afterSeconds: 300, ofNewer: [1] }, groupSeconds: 30 } },
+      ]);
+      await sql('DELETE FROM alert_rules');
     });
 
     it('are listed page by page, newest first, by state and rule', async () => {
