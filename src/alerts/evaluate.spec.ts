@@ -235,8 +235,11 @@ describe('the rules of alerts', () => {
       expect(look(observed, known).findings).toEqual([]);
     });
 
-    it('go on for five and a half minutes where there is a rate, as all may be held for that when a round looks', () => {
-      const rated = [subscription('a', { ratePerSecond: 1 })];
+    it.each([
+      [1, 331_000],
+      [0.001, 1_330_000],
+    ])('go on where the rate is %f, as all may be held for that when a round looks, for %i ms', (rate, forMs) => {
+      const rated = [subscription('a', { ratePerSecond: rate })];
       const alert = { rule: 'calls-not-made', subject: 'subscription/a' } as never;
       const old = [notMade(at(-1))];
       // As a version before leaves it.
@@ -248,15 +251,16 @@ describe('the rules of alerts', () => {
       };
       expect(round(afterMs - 15_000, [])).toEqual({ resolved: 0, since: undefined });
       expect(round(afterMs, old)).toEqual({ resolved: 0, since: at(0) });
-      expect(round(afterMs + 329_999, [])).toEqual({ resolved: 0, since: undefined });
-      expect(round(afterMs + 329_999, old)).toEqual({ resolved: 0, since: at(0) });
+      const seenAgainMs = afterMs + forMs - 1;
+      expect(round(seenAgainMs, [])).toEqual({ resolved: 0, since: undefined });
+      expect(round(seenAgainMs, old)).toEqual({ resolved: 0, since: at(0) });
       const kept = memory;
-      expect(round(2 * afterMs + 60_000, [])).toEqual({ resolved: 1, since: undefined });
+      expect(round(seenAgainMs + forMs, [])).toEqual({ resolved: 1, since: undefined });
       expect([memory.notMadeFirst, memory.notMadeLast]).toEqual([{}, {}]);
       memory = kept;
       // Paused, it is of no concern to the rule.
-      const paused = [subscription('a', { ratePerSecond: 1, pausedAt: at(0) })];
-      expect(round(afterMs + 330_000, old, paused)).toEqual({ resolved: 1, since: undefined });
+      const paused = [subscription('a', { ratePerSecond: rate, pausedAt: at(0) })];
+      expect(round(seenAgainMs + 1, old, paused)).toEqual({ resolved: 1, since: undefined });
     });
 
     it('count from now on after Postgres’ clock was set back', () => {

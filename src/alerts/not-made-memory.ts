@@ -5,9 +5,10 @@ import type { NotMadeFor } from './not-made.js';
 
 /**
  * A delivery of a subscription with a rate may be held for that at the moment of a round, and is none whose call is not
- * made then. Each is tried again within five minutes, and two rounds are 15 seconds apart.
+ * made then. Each is tried again within five minutes, and may be held for one interval of the rate after that; two
+ * rounds are 15 seconds apart.
  */
-const seenForMs = 330_000;
+const seenForMs = (ratePerSecond: number): number => 330_000 + 1000 / ratePerSecond;
 
 /** Undefined: there are none. A round that sees a part of many knows only that there are. */
 export function notMadeSince(
@@ -32,20 +33,23 @@ export function notMadeSeen(
 ): Required<Pick<Memory, 'notMadeFirst' | 'notMadeLast'>> {
   const at = now.getTime();
   const found = new Set(part.found.map(({ subscriptionId }) => subscriptionId));
-  const hasRate = (id: string): boolean => {
+  const rateOf = (id: string): number | null => {
     const subscription = find(id);
-    if (!subscription || subscription.pausedAt || subscription.disabledAt) return false;
-    return subscription.ratePerSecond !== null;
+    if (!subscription || subscription.pausedAt || subscription.disabledAt) return null;
+    return subscription.ratePerSecond;
   };
   // A time ahead is from before Postgres' clock was set back.
   const lastOf = (id: string): number => (found.has(id) ? at : Math.min(last[id] ?? at, at));
-  const goesOn = (id: string): boolean =>
-    found.has(id) || !isWithin(part, subjectOf(id)) || (hasRate(id) && at - lastOf(id) < seenForMs);
+  const goesOn = (id: string): boolean => {
+    if (found.has(id) || !isWithin(part, subjectOf(id))) return true;
+    const rate = rateOf(id);
+    return rate !== null && at - lastOf(id) < seenForMs(rate);
+  };
   // Those known first: one for which there is no room any more would seem to have begun long ago.
   const known = Object.keys(first).filter(goesOn);
   const ids = [...known, ...[...found].filter((id) => !Object.hasOwn(first, id))].slice(0, mostSubjects);
   return {
     notMadeFirst: Object.fromEntries(ids.map((id) => [id, Math.min(first[id] ?? at, at)])),
-    notMadeLast: Object.fromEntries(ids.filter(hasRate).map((id) => [id, lastOf(id)])),
+    notMadeLast: Object.fromEntries(ids.filter((id) => rateOf(id) !== null).map((id) => [id, lastOf(id)])),
   };
 }
