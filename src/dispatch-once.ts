@@ -7,7 +7,7 @@ import { entities } from './create-heraut.js';
 import { DeliveryModule } from './delivery/delivery.module.js';
 import { Turns } from './delivery/turns.service.js';
 import { Worker } from './delivery/worker.service.js';
-import { Dispatcher } from './dispatching/dispatcher.service.js';
+import { Dispatcher, type Recovered } from './dispatching/dispatcher.service.js';
 import { DispatchingModule } from './dispatching/dispatching.module.js';
 import { releaseAll, type HeldWork } from './dispatching/release-all.js';
 import { Releaser } from './dispatching/releaser.service.js';
@@ -58,11 +58,6 @@ class DispatchOnceModule {
 
 /** Between two looks at what is still in this process. */
 const betweenLooksMs = 20;
-/**
- * From one look to the next. Only its own looks, and where no other process runs, as between the lines of cron, its own
- * heartbeat, can show that a process that has not reported could have.
- */
-const untilDecidedMs = 500;
 /** Beyond the time that one call may take: its outcome is written to the ledger, and the next look comes after that. */
 const patienceMs = 5000;
 
@@ -101,10 +96,12 @@ async function main(): Promise<void> {
     const longestCallMs = settings.NOTIFICATION_REQUESTS_TIMEOUT * 1000;
     let [dispatched, released, recovered] = [0, 0, 0];
     const failed = new Set<string>();
-    const handOutAll = async () => {
-      const { deliveries, failedRules } = await dispatcher.recover(stopping.signal);
+    const note = ({ deliveries, failedRules }: Recovered) => {
       recovered += deliveries;
       for (const rule of failedRules) failed.add(rule);
+    };
+    const handOutAll = async () => {
+      note(await dispatcher.recover(stopping.signal));
       await app.get(ReplayRunner).stepAll(stopping.signal);
       const before = dispatched;
       await dispatcher.handOutDue(stopping.signal, (soFar) => {
@@ -116,16 +113,12 @@ async function main(): Promise<void> {
       if (queue.process !== null) await emptied(queue, stopping.signal);
     };
     // Before: it may be time for them while it sends the others.
-    const { sendingEnded } = dispatcher;
-    const areUndecided = await sendingEnded.anyUndecided();
+    const areUndecided = await dispatcher.sendingEnded.anyUndecided();
     await handOutAll();
     for (const task of await app.get(Upkeep).once(stopping.signal)) failed.add(task);
     // Last: a run that may take less long would do nothing but wait.
     if (areUndecided) {
-      while (!stopping.signal.aborted && (await sendingEnded.anyUndecided())) {
-        recovered += await dispatcher.apply(sendingEnded, stopping.signal);
-        await pause(untilDecidedMs);
-      }
+      note(await dispatcher.endSending(stopping.signal));
       if (!stopping.signal.aborted) await handOutAll();
     }
     if (failed.size > 0) process.exitCode = 1;

@@ -148,4 +148,14 @@ export class Dispatcher {
     const failedRules = await onceEach(tasks, ({ run }) => run(), this.logger, stopping);
     return { deliveries, failedRules };
   }
+
+  /** Applies that rule until all claims whose time is over have ended. Where it fails, that is reported. */
+  async endSending(stopping: AbortSignal): Promise<Recovered> {
+    let deliveries = 0;
+    const { sendingEnded } = this;
+    const rule = { name: sendingEnded.name, run: () => sendingEnded.runUntilDecided(stopping) };
+    const apply = async () => void (deliveries = await this.apply(rule, stopping));
+    const failedRules = await onceEach([rule], apply, this.logger, stopping);
+    return { deliveries, failedRules };
+  }
 }

@@ -172,28 +172,34 @@ describe('one run of the dispatcher', () => {
     await ledger.close();
   });
 
-  it('waits until it may end what a run that was killed was sending, where no other process runs', async () => {
-    await begin(real, [], { AMQP_URL: '' });
-    const ledger = await TestLedger.open(prepared.settings); // migrates
-    const [claimed] = await ledger.accept();
-    await ledger.claims.claim(claimed!, 10_000);
-    await ledger.age([claimed!], 3_600_000);
-    await ledger.sql(
-      "INSERT INTO process (id, roles, expires_at) VALUES ($1, '{worker,dispatcher}', now() - interval '1 hour')",
-      [ledger.heartbeat.processId],
-    );
-    const { ended } = start(prepared.settings);
-    let isOver = false;
-    void ended.then(() => (isOver = true));
-    await eventually(async () => {
-      // Its heartbeat has been seen for long.
-      await ledger.sql("UPDATE process SET steady_since = now() - interval '1 minute' WHERE expires_at > now()");
-      return isOver;
-    }, 'the run to end');
-    doneBy(await ended);
-    expect(await ledger.state(claimed!)).toBe('unknown');
-    await ledger.close();
-  });
+  it.each([true, false])(
+    'waits until it may end what a run that was killed was sending, where no other process runs, and ends well where that does: %s',
+    async (endsWell) => {
+      await begin(real, [], { AMQP_URL: '' });
+      const ledger = await TestLedger.open(prepared.settings); // migrates
+      const [claimed] = await ledger.accept();
+      await ledger.claims.claim(claimed!, 10_000);
+      await ledger.age([claimed!], 3_600_000);
+      await ledger.sql(
+        "INSERT INTO process (id, roles, expires_at) VALUES ($1, '{worker,dispatcher}', now() - interval '1 hour')",
+        [ledger.heartbeat.processId],
+      );
+      if (!endsWell) await ledger.sql("ALTER TABLE delivery ADD CHECK (state <> 'unknown') NOT VALID");
+      const { ended } = start(prepared.settings);
+      let isOver = false;
+      void ended.then(() => (isOver = true));
+      await eventually(async () => {
+        // Its heartbeat has been seen for long.
+        await ledger.sql("UPDATE process SET steady_since = now() - interval '1 minute' WHERE expires_at > now()");
+        return isOver;
+      }, 'the run to end');
+      const { status, output } = await ended;
+      expect([status, await ledger.state(claimed!)]).toEqual(endsWell ? [0, 'unknown'] : [1, 'sending']);
+      const done = output.split('\n').find((line) => line.includes('"dispatch.done"'));
+      expect(JSON.parse(done ?? '{}')).toMatchObject({ failedTasks: endsWell ? [] : ['sending-ended'] });
+      await ledger.close();
+    },
+  );
 
   it('sends what is due before it waits for that, and in the same run what becomes due by it', async () => {
     await begin(real, ['api'], { AMQP_URL: '' });

@@ -80,6 +80,18 @@ describe('the time of a claim at most once', () => {
     expect(await statesOf(second)).toEqual(['unknown']);
   });
 
+  it('is waited for by a run that ends then, also where one look is late', async () => {
+    const deliveries = await claimed(1);
+    await test.age(deliveries, overMs);
+    const pause = clock.pause.bind(clock);
+    let pauses = 0;
+    // Shortly before its looks have come through for long enough.
+    clock.pause = (ms) => pause(++pauses === 30 ? 6000 : ms);
+    expect(await rule.runUntilDecided(running)).toBe(1);
+    expect(await statesOf(deliveries)).toEqual(['unknown']);
+    expect(clock.ms).toBeGreaterThanOrEqual(30 * 500 + 20_000);
+  });
+
   it('is not waited for where the process that claimed it is dead', async () => {
     const deliveries = await claimed(1);
     const dead = await test.startProcess();

@@ -1,13 +1,14 @@
 import type { SendingEnded } from '../../src/dispatching/sending-ended.js';
 import type { Clock } from '../../src/infra/clock.js';
 
-/** The time between two looks, which passes as a test says. Pauses are over at once. */
+/** The time between two looks, which passes as a test says, and by pauses, which are over at once. */
 export class LookClock implements Clock {
   ms = 0;
   now(): number {
     return this.ms;
   }
-  pause(): Promise<void> {
+  pause(ms: number): Promise<void> {
+    this.ms += ms;
     return Promise.resolve();
   }
 }
