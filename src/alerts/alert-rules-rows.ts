@@ -35,7 +35,7 @@ const knownOf = (stored: Stored, known: object): Stored =>
     }),
   );
 
-/** Without rules, and fields of rules, of a newer version: whoever gives back what was shown would be refused for them. */
+/** Without what is of a newer version: whoever gives back what was shown would be refused for it. */
 const fromStored = (stored: Stored): AlertRules => withDefaults(knownOf(stored, defaultAlertRules));
 
 /** Those that a newer version has, whose processes run beside this one or did so before, stay as they are. */
