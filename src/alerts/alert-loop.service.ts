@@ -5,6 +5,7 @@ import {
   type OnApplicationBootstrap,
   type OnModuleDestroy,
 } from '@nestjs/common';
+import { Clock } from '../infra/clock.js';
 import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { Repeating } from '../infra/repeating.js';
@@ -14,9 +15,16 @@ import { openAlertsGauge } from './alerts.metrics.js';
 import { NoteSender } from './note-sender.service.js';
 import { AlertRounds } from './rounds.service.js';
 
+/** From one round of a process to its next, where it is the only one. */
 export const evaluateEveryMs = 15_000;
+/**
+ * So much later a process that has had a round tries again than the others: of two that try in the same rhythm one
+ * could have all of them for hours, and what only the other one knows of would not be found (`buildsSeen`).
+ */
+const givesWayMs = 1000;
+const tryEveryMs = evaluateEveryMs - givesWayMs;
 /** Rounds of all processes together are so far apart; a little less than the rhythm of each. */
-const pauseMs = evaluateEveryMs - 1000;
+const pauseMs = tryEveryMs - 1000;
 export const sendEveryMs = 5000;
 /** A start has other things to do. */
 const firstAfterMs = 3000;
@@ -35,12 +43,14 @@ export class AlertLoop implements OnApplicationBootstrap, OnModuleDestroy, Befor
     private readonly postgres: Postgres,
     private readonly rounds: AlertRounds,
     private readonly sender: NoteSender,
+    private readonly clock: Clock,
   ) {}
 
   onApplicationBootstrap(): void {
-    this.repeat(evaluateEveryMs, async () => {
-      await this.rounds.run(pauseMs);
+    this.repeat(tryEveryMs, async (stopping) => {
+      const hadRound = await this.rounds.run(pauseMs);
       await this.measure();
+      if (hadRound) await this.clock.pause(givesWayMs, stopping);
     });
     for (const channel of this.sender.channelNames)
       this.repeat(sendEveryMs, (stopping) => this.sender.sendDue(channel, stopping));

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import type { Clock } from '../infra/clock.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { AlertLoop } from './alert-loop.service.js';
+import { AlertLoop, evaluateEveryMs } from './alert-loop.service.js';
+import { besideForMs } from './builds.js';
 import type { NoteSender } from './note-sender.service.js';
 import type { NoteChannel } from './note.js';
 import type { AlertRounds } from './rounds.service.js';
@@ -9,14 +11,22 @@ describe('the loop of alerts', () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  /** One that is sending notes since `forMs` after its start. */
-  async function begin(sendDue: NoteSender['sendDue'], forMs = 3000): Promise<AlertLoop> {
+  const clock: Clock = { now: Date.now, pause: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)) };
+
+  function start(sendDue: NoteSender['sendDue'], run: AlertRounds['run'] = async () => false): AlertLoop {
     const loop = new AlertLoop(
       { transactionAside: async () => [] } as unknown as Postgres,
-      { run: async () => undefined } as unknown as AlertRounds,
+      { run } as AlertRounds,
       { channelNames: ['mail', 'webhook'], sendDue } as unknown as NoteSender,
+      clock,
     );
     loop.onApplicationBootstrap();
+    return loop;
+  }
+
+  /** One that is sending notes since `forMs` after its start. */
+  async function begin(sendDue: NoteSender['sendDue'], forMs = 3000): Promise<AlertLoop> {
+    const loop = start(sendDue);
     await vi.advanceTimersByTimeAsync(forMs);
     vi.useRealTimers(); // the limit of a stop is no timer that can be replaced
     return loop;
@@ -41,6 +51,30 @@ describe('the loop of alerts', () => {
     }, 15_000);
     expect(asked).toEqual(['mail', 'webhook', 'webhook', 'webhook']);
     loop.onModuleDestroy();
+  });
+
+  it('has a round each 15 s alone, and leaves some of them to each other process that tries in the same rhythm', async () => {
+    const had: [string, number][] = [];
+    const roundsOf = (name: string) => async (pauseMs: number) => {
+      const isTime = Date.now() - (had.at(-1)?.[1] ?? 0) >= pauseMs;
+      if (isTime) had.push([name, Date.now()]);
+      return isTime;
+    };
+    const send = async () => 0;
+    const loops = [start(send, roundsOf('first'))];
+    await vi.advanceTimersByTimeAsync(3000 + 10 * evaluateEveryMs);
+    expect(had.map(([, time]) => time - had[0]![1])).toEqual(
+      Array.from({ length: 11 }, (_, nr) => nr * evaluateEveryMs),
+    );
+    await vi.advanceTimersByTimeAsync(evaluateEveryMs / 2);
+    loops.push(start(send, roundsOf('second')));
+    await vi.advanceTimersByTimeAsync(evaluateEveryMs / 3);
+    loops.push(start(send, roundsOf('third')));
+    had.length = 1;
+    await vi.advanceTimersByTimeAsync(besideForMs);
+    const count = (name: string) => had.filter(([each]) => each === name).length;
+    for (const name of ['first', 'second', 'third']) expect(count(name)).toBeGreaterThan(5);
+    for (const loop of loops) loop.onModuleDestroy();
   });
 
   it('waits for a note that is on its way when the process stops', async () => {

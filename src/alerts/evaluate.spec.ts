@@ -1,12 +1,13 @@
-import { describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { v7 as uuidv7 } from 'uuid';
 import type { Subscription } from '../subscriptions/subscription.js';
-import { defaultAlertRules, withDefaults, type AlertRulesInput } from './alert-rules.js';
+import { defaultAlertRules, ruleNames, withDefaults, type AlertRulesInput } from './alert-rules.js';
+import { besideForMs, buildsSeen, fingerprintOf, thisBuild } from './builds.js';
 import { changesOf } from './changes.js';
 import { evaluate, type Observation } from './evaluate.js';
 import { limitsToTell } from './fair-share.js';
 import { mostSubjects } from './look.js';
-import type { Memory } from './memory.js';
+import { memoryNames, type Memory } from './memory.js';
 
 const start = Date.UTC(2026, 10, 22, 3);
 const minuteMs = 60_000;
@@ -22,7 +23,6 @@ const quiet: Observation = {
   dueCount: 0,
   mostDue: 2000,
   roles: new Set(['api', 'worker', 'dispatcher']),
-  isMixed: false,
   disk: undefined,
 };
 
@@ -415,15 +415,56 @@ describe('the rules of alerts', () => {
     expect(limitsToTell({ 'dead-letters': 3 }, start - minuteMs, first.toldAt).rules).toEqual(['dead-letters']);
   });
 
-  it('leave to the processes of another version, while there are any, what only those know', () => {
+  describe('beside those of another build', () => {
     const alert = { rule: 'of-tomorrow', subject: 'subscription/a' } as never;
-    const memory = { ofTomorrow: { a: 1 }, missingSince: { api: start } } as Memory;
-    const beside = look({ isMixed: true }, { memory });
-    expect(beside.memory).toEqual({ backlog: [], missingSince: {}, ofTomorrow: { a: 1 } });
-    expect(changesOf([alert], beside).resolved).toEqual([]);
-    const alone = look({}, { memory });
-    expect(alone.memory).toEqual({ backlog: [], missingSince: {} });
-    expect(changesOf([alert], alone).resolved).toEqual([alert]);
+    const tomorrow = fingerprintOf([...ruleNames, 'of-tomorrow'], [...memoryNames, 'ofTomorrow']);
+    let memory: Memory;
+    beforeEach(() => void (memory = {}));
+    /** @returns whether the alert goes on, and its data are handed on */
+    const round = (ms: number): [boolean, boolean] => {
+      const evaluated = look({ now: at(ms) }, { memory });
+      ({ memory } = evaluated);
+      return [changesOf([alert], evaluated).resolved.length === 0, 'ofTomorrow' in memory];
+    };
+    const roundOfTomorrow = (ms: number): void => {
+      const { builds } = buildsSeen(at(ms), memory, tomorrow);
+      memory = { ...memory, ofTomorrow: { a: 1 }, builds } as Memory;
+    };
+
+    it('leave to it what only that one knows, until it has had no round for ten minutes', () => {
+      expect(tomorrow).not.toBe(thisBuild);
+      round(0);
+      for (let time = besideForMs; time < 3 * besideForMs; time += besideForMs) {
+        roundOfTomorrow(time);
+        expect([round(time + 1), round(time + besideForMs - 1)]).toEqual([
+          [true, true],
+          [true, true],
+        ]);
+      }
+      expect(round(3 * besideForMs)).toEqual([false, false]);
+      expect(Object.keys(memory.builds!)).toEqual([thisBuild]);
+    });
+
+    it('leave it to it also where it has not been heard of yet, for as long', () => {
+      memory = { ofTomorrow: 1 } as Memory;
+      for (const ms of [0, besideForMs / 2, besideForMs - 1]) expect(round(ms)).toEqual([true, true]);
+      expect(round(besideForMs)).toEqual([false, false]);
+      // It has had no round for so long that it must have missed others.
+      memory = { ...memory, ofTomorrow: 1 } as Memory;
+      expect(round(2 * besideForMs)).toEqual([true, true]);
+    });
+
+    it('remember a few of them, and count from now on after Postgres’ clock was set back', () => {
+      for (let nr = 0; nr < 10; nr++)
+        memory = { ofTomorrow: 1, builds: buildsSeen(at(nr), memory, `build-${nr}`).builds } as Memory;
+      round(10);
+      expect(Object.keys(memory.builds!)).toHaveLength(6);
+      expect(memory.builds).toHaveProperty('build-9');
+      const minusHour = -3_600_000;
+      expect(round(minusHour)).toEqual([true, true]);
+      expect(round(minusHour + besideForMs / 2)).toEqual([true, true]);
+      expect(round(minusHour + besideForMs)).toEqual([false, false]);
+    });
   });
 
   it('find nothing by a rule that is off', () => {

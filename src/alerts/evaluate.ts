@@ -3,6 +3,7 @@ import { timeOfId } from '../ledger/partitions.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { keyOf, type Alert, type Finding } from './alert.js';
 import { ruleNames, type AlertRules, type RuleName } from './alert-rules.js';
+import { buildsSeen } from './builds.js';
 import { shareOut, type LeftOut } from './fair-share.js';
 import {
   isWithin,
@@ -32,8 +33,6 @@ export interface Observation {
   mostDue: number;
   /** Those that a living process has. */
   roles: ReadonlySet<string>;
-  /** A process of another version is alive: it may have rules, and data in the memory, that this one has not. */
-  isMixed: boolean;
   disk: { at: number; bytes: number } | undefined;
 }
 
@@ -69,8 +68,10 @@ export function evaluate(
   open: ReadonlySet<string>,
 ): Evaluated {
   const callsNotMadeSince = notMadeSince(observed.now, observed.notMade, before.notMadeSince);
+  const { builds, isMixed } = buildsSeen(observed.now, before);
   const memory: Memory = {
-    ...(observed.isMixed && memoryOfOthers(before)),
+    ...(isMixed && memoryOfOthers(before)),
+    builds,
     backlog: nextSamples(rules, observed, before.backlog ?? []),
     missingSince: missingSince(rules, observed, before.missingSince ?? {}),
     ...(observed.dead?.upTo !== undefined && { deadUpTo: observed.dead.upTo }),
@@ -109,7 +110,7 @@ export function evaluate(
     memory,
     leftOut,
     isUnseen: ({ rule, subject }) => {
-      if (!ruleNames.includes(rule)) return observed.isMixed;
+      if (!ruleNames.includes(rule)) return isMixed;
       const part = seenInParts.get(rule);
       if (!part) return false;
       const isHeld = rule === 'calls-not-made' && memory.notMadeLast?.[idOf(subject)] !== undefined;

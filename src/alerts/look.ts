@@ -11,7 +11,6 @@ import { lowestId } from '../ledger/partitions.js';
 import { hours } from '../activity/activity-rows.js';
 import { deadStates, isDead, type DeliveryState } from '../ledger/delivery.js';
 import { errorWithoutAnswer } from '../ledger/erase-bodies.js';
-import { version } from '../infra/version.js';
 import { aliveNow } from '../liveness/heartbeat.service.js';
 import { mostCounted } from './alert-rules.js';
 
@@ -265,15 +264,4 @@ const findRoles = statement('alert-roles', `SELECT DISTINCT unnest(roles) AS rol
 
 export async function readRoles(query: Query): Promise<ReadonlySet<string>> {
   return new Set((await query<{ role: string }>(findRoles)).map(({ role }) => role));
-}
-
-/** An older version than those that say theirs is another one too. */
-const findOthers = statement(
-  'alert-other-versions',
-  `SELECT EXISTS (SELECT FROM process WHERE ${aliveNow} AND version IS DISTINCT FROM $version) AS is_mixed`,
-);
-
-/** Whether a process of another version is alive. */
-export async function readIsMixed(query: Query): Promise<boolean> {
-  return (await query<{ is_mixed: boolean }>(findOthers, { version }))[0]!.is_mixed;
 }

@@ -7,6 +7,12 @@ export interface BacklogSample {
   dueSince: number;
 }
 
+/** Rounds of one build: the first since it had none for long, and the last. */
+export interface BuildSeen {
+  since: number;
+  at: number;
+}
+
 /** Data that one round hands on to the next, whichever process has that. Kept small: it is written in each round. */
 export interface Memory {
   /** The oldest first; a dozen. */
@@ -29,9 +35,11 @@ export interface Memory {
   limitToldAt?: Partial<Record<string, number>>;
   /** To ask for the size reads the size of each file. */
   disk?: { at: number; bytes: number };
+  /** By the fingerprint of what it knows; a few. */
+  builds?: Partial<Record<string, BuildSeen>>;
 }
 
-const ofThisVersion: Record<keyof Memory, true> = {
+const ofThisBuild: Record<keyof Memory, true> = {
   backlog: true,
   missingSince: true,
   deadUpTo: true,
@@ -42,8 +50,10 @@ const ofThisVersion: Record<keyof Memory, true> = {
   notMadeLast: true,
   limitToldAt: true,
   disk: true,
+  builds: true,
 };
+export const memoryNames: readonly string[] = Object.keys(ofThisBuild);
 
-/** The data that only rounds of another version understand. */
+/** The data that only rounds of another build understand. */
 export const memoryOfOthers = (memory: Memory): object =>
-  Object.fromEntries(Object.entries(memory).filter(([name]) => !Object.hasOwn(ofThisVersion, name)));
+  Object.fromEntries(Object.entries(memory).filter(([name]) => !Object.hasOwn(ofThisBuild, name)));

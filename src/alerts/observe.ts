@@ -3,7 +3,7 @@ import { readDatabaseSize } from '../ledger/measure-size.js';
 import type { AlertRules } from './alert-rules.js';
 import type { Observation } from './evaluate.js';
 import type { OldestUnfinished } from '../ledger/oldest-unfinished.js';
-import { readDead, readDue, readFailing, readIsMixed, readOpenFor, readRoles } from './look.js';
+import { readDead, readDue, readFailing, readOpenFor, readRoles } from './look.js';
 import type { Memory } from './memory.js';
 import { readNotMade } from './not-made.js';
 
@@ -46,7 +46,6 @@ export async function observe(
     dueCount: due?.count ?? 0,
     mostDue,
     roles: roleMissing.isEnabled ? await readRoles(query) : new Set(),
-    isMixed: await readIsMixed(query),
     disk: ledgerDisk.isEnabled ? await disk(query, memory, now.getTime(), isEmbedded) : undefined,
   };
 }

@@ -6,6 +6,7 @@ import type { QueryRunner } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { ForgetAnswersInAlerts1763625600031 } from '../../migrations/1763625600031-forget-answers-in-alerts.js';
 import { AlertChannels } from '../../src/alerts/alert-channels.js';
+import { besideForMs, thisBuild } from '../../src/alerts/builds.js';
 import { replaceAlertRules } from '../../src/alerts/alert-rules-rows.js';
 import { insertNotes } from '../../src/alerts/note-rows.js';
 import type { NoteChannel, NoteContent, NoteToSend, SendResult } from '../../src/alerts/note.js';
@@ -19,6 +20,7 @@ import { ApplicationDirectory } from '../../src/auth/application-directory.servi
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Config } from '../../src/config/config.module.js';
+import { systemClock } from '../../src/infra/clock.js';
 import { Postgres, type Query } from '../../src/infra/postgres/postgres.js';
 import { dayOfId } from '../../src/ledger/partitions.js';
 import { results, settleResults } from '../../src/ledger/settle.service.js';
@@ -457,11 +459,11 @@ describe('alerts', () => {
   });
 
   it('that a newer version has opened, by a rule that this one does not know, are listed and told of by its name, and end once that is gone', async () => {
-    const beside = randomUUID();
-    await sql(
-      `INSERT INTO process (id, roles, expires_at, version) VALUES ($1, '{}', now() + interval '30 minutes', 'of-tomorrow')`,
-      [beside],
-    );
+    const builds = (of: object) =>
+      sql(`UPDATE alert_round SET memory = memory || jsonb_build_object('builds', $1::jsonb)`, [JSON.stringify(of)]);
+    const now = Date.now();
+    const longAgo = now - besideForMs;
+    await builds({ ofTomorrow: { since: longAgo, at: now }, [thisBuild]: { since: longAgo, at: now } });
     await sql(
       `INSERT INTO alert (rule, subject, since, details, noted_at, is_noted)
        VALUES ('of-tomorrow', 'subscription/x', now(), '{"subscriptionId": "x"}', now(), true)`,
@@ -471,7 +473,7 @@ describe('alerts', () => {
     expect(await listed()).toMatchObject([{ rule: 'of-tomorrow', title: 'of-tomorrow', resolvedAt: null }]);
     expect(await rounds.run(0)).toBe(true);
     expect(await listed()).toMatchObject([{ rule: 'of-tomorrow', resolvedAt: null }]);
-    await sql('DELETE FROM process WHERE id = $1', [beside]);
+    await builds({ ofTomorrow: { since: longAgo, at: longAgo }, [thisBuild]: { since: longAgo, at: now } });
     await die([await subscription()]);
     await roundAndSend();
     expect(await listed()).toMatchObject([
@@ -893,7 +895,7 @@ describe('alerts', () => {
   });
 
   it('are opened without anybody to tell them to, and told of by the loop of a process', async () => {
-    const loop = new AlertLoop(postgres, rounds, sender);
+    const loop = new AlertLoop(postgres, rounds, sender, systemClock);
     await die([await subscription(), await subscription()], 50);
     await sql(`UPDATE alert_round SET ended_at = now() - interval '14 s'`);
     loop.onApplicationBootstrap();

@@ -79,7 +79,6 @@ export const unexplained: Readonly<Record<string, readonly string[]>> = {
     'tables-with-secrets',
   ],
   'is of a table with a row for each process, each of its lanes, or each measurement': [
-    'alert-other-versions',
     'alert-roles',
     'count-alive',
     'heartbeat',
