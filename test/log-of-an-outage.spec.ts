@@ -91,7 +91,12 @@ const repeated: [failed: string, worksAgain: string, start: (postgres: Postgres)
     'alerts.round-works-again',
     async (postgres) => {
       const rounds = { run: () => postgres.transactionAside(() => Promise.resolve()) } as unknown as AlertRounds;
-      new AlertLoop(postgres, rounds, { channelNames: [] } as unknown as NoteSender).onApplicationBootstrap();
+      new AlertLoop(
+        postgres,
+        rounds,
+        { channelNames: [] } as unknown as NoteSender,
+        systemClock,
+      ).onApplicationBootstrap();
     },
   ],
   [
