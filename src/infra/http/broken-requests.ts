@@ -15,7 +15,7 @@ export function answerBroken(
   problems: ProblemFilter,
   takenWithinMs: number,
 ): void {
-  if (!socket.writable) return void socket.destroy();
+  if (!socket.writable) return socket.destroySoon(); // an answer may be on its way
   const origin = `http://${socket.localAddress ?? 'localhost'}:${socket.localPort ?? 80}`;
   const problem = problemOf(error);
   socket.end(asText(problem, problems.write(problem, origin, {})));

@@ -11,6 +11,7 @@ import { answerBroken } from './broken-requests.js';
 import { Cors } from './cors.js';
 import type { Dialect } from './dialect.js';
 import { JsonBodyPipe } from './json-body.pipe.js';
+import { LatestAnswers } from './latest-answers.js';
 import { serveMetrics } from './metrics.js';
 import { OtherMethods } from './other-methods.js';
 import { originFormOf } from './origin-form.js';
@@ -42,7 +43,8 @@ export function createHttpAdapter(options: ServerOptions): FastifyAdapter {
   const { settings, dialect, limits = timeLimits } = options;
   const filter = new ProblemFilter(dialect);
   const cors = settings.CORS_ALLOWED_ORIGINS.length > 0 ? new Cors(settings.CORS_ALLOWED_ORIGINS) : undefined;
-  const late = new LateLooks(limits, (error, socket) => answerBroken(error, socket, filter, limits.lastAnswer));
+  const answers = new LatestAnswers((error, socket) => answerBroken(error, socket, filter, limits.lastAnswer));
+  const late = new LateLooks(limits, answers.refuseInTurn);
   const nodeOptions = {
     ...serverOptions(limits),
     ServerResponse: responseWith(({ url = '', headers }) => {
@@ -73,13 +75,14 @@ export function createHttpAdapter(options: ServerOptions): FastifyAdapter {
     },
     clientErrorHandler: late.judge,
   });
-  prepare(adapter.getInstance<FastifyInstance>(), options, { filter, cors, late, nodeOptions });
+  prepare(adapter.getInstance<FastifyInstance>(), options, { filter, cors, answers, late, nodeOptions });
   return adapter;
 }
 
 interface Parts {
   filter: ProblemFilter;
   cors: Cors | undefined;
+  answers: LatestAnswers;
   late: LateLooks;
   nodeOptions: ConstructorParameters<typeof AdminServer>[2];
 }
@@ -88,7 +91,7 @@ interface Parts {
 function prepare(
   server: FastifyInstance,
   { settings, isServed, metrics, limits = timeLimits }: ServerOptions,
-  { filter, cors, late, nodeOptions }: Parts,
+  { filter, cors, answers, late, nodeOptions }: Parts,
 ): void {
   server.decorate('problems', filter);
   const bodies = new BodyRoom(settings.BODY_LIMIT_BYTES);
@@ -114,6 +117,7 @@ function prepare(
     if (each !== server.server) each.on('clientError', (error, socket) => late.judge(error, socket as Socket));
     cutSlowReaders(each, limits);
     closeQueuedAnswers(each);
+    answers.watch(each);
     late.watch(each);
     letConnectionsGo(server, each);
   }

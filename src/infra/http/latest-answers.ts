@@ -1,0 +1,48 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+type Refuse = (error: Error & { code?: string }, socket: Socket) => void;
+
+/**
+ * The latest answer of each connection. An error behind a request that came whole (a body one byte longer than its
+ * Content-Length, a further request that is no HTTP, or that stalls) waits until that one is answered, or a publisher
+ * would repeat a notification that is stored.
+ */
+export class LatestAnswers {
+  private readonly latest = new WeakMap<Socket, ServerResponse>();
+  /** Node tells of an error again with every byte that follows it. */
+  private readonly waiting = new WeakSet<Socket>();
+
+  /** @param refuse ends the connection */
+  constructor(private readonly refuse: Refuse) {}
+
+  watch(server: Server): void {
+    const note = ({ socket }: IncomingMessage, answer: ServerResponse) => void this.latest.set(socket, answer);
+    server.on('request', note);
+    server.on('checkExpectation', note);
+  }
+
+  /** When all that came whole before the error is answered. Those answers have limits of their own. */
+  readonly refuseInTurn: Refuse = (error, socket) => {
+    if (this.waiting.has(socket)) return;
+    const answer = this.latest.get(socket);
+    const event = answer && socket.writable ? awaited(answer) : undefined;
+    if (!answer || !event) return this.refuse(error, socket);
+    // Nothing more is read from the connection, as its caller learns here; but a request that stalls may still come.
+    if (event === 'close' && error.code !== 'ERR_HTTP_REQUEST_TIMEOUT') answer.shouldKeepAlive = false;
+    this.waiting.add(socket);
+    answer.once(event, () => {
+      this.waiting.delete(socket);
+      // Otherwise Node is ending the connection, or it has gone.
+      if (socket.writable) this.refuseInTurn(error, socket);
+    });
+  };
+}
+
+/** The event that says that all is answered; undefined: it is. */
+function awaited(answer: ServerResponse): 'close' | 'socket' | undefined {
+  if (answer.destroyed) return undefined; // taken, or the connection has gone
+  if (answer.req.complete || answer.headersSent) return 'close';
+  // The error is in this request itself: those before it are answered when it is its turn.
+  return answer.socket ? undefined : 'socket';
+}
