@@ -7,6 +7,7 @@ import { endAfterCrash } from './end-after-crash.js';
 import { addressToListenOn, orSayWhy } from './infra/http/cannot-listen.js';
 import type { JsonLogger } from './infra/logging/json-logger.js';
 import { Postgres } from './infra/postgres/postgres.js';
+import { ShutdownDelay } from './shutdown-delay.js';
 import type { StopSignals } from './stop-signals.js';
 import type { Supervised } from './supervision/supervised.cluster.js';
 
@@ -45,7 +46,8 @@ export async function serve(
   );
   const app = await createHeraut(settings, logger, supervised);
   endAfterCrash(app.get(Postgres), logger);
-  let [isStopping, isStarting] = [false, false];
+  const delay = new ShutdownDelay(app, settings);
+  let [isStopping, isStarting, isListening] = [false, false, false];
   let limit: NodeJS.Timeout | undefined;
   const close = async () => {
     clearTimeout(limit);
@@ -56,15 +58,19 @@ export async function serve(
     end(error ? 1 : 0, 'process.stopped');
   };
   const stop = (reason: string) => {
-    if (isStopping) return;
+    if (isStopping) return delay.signalAgain();
     isStopping = true;
     logger.log({ event: 'process.stopping', reason });
     // Closing would take away from the parts what they are about to use: the start would fail.
-    if (!isStarting) void close();
+    if (isListening) void delay.pass().then(close);
+    else if (!isStarting) void close();
     else if (!isEmbedded) limit = setTimeout(() => end(0, 'process.stopped'), startGoesOnMs);
   };
   signals.mean(stop);
-  supervised?.onSupervisorGone(() => stop('supervisor-gone'));
+  supervised?.onSupervisorGone(() => {
+    delay.end(); // the supervisor accepted the connections: no caller comes any more
+    stop('supervisor-gone');
+  });
   if (isStopping) return;
   isStarting = true;
   try {
@@ -83,6 +89,7 @@ export async function serve(
   }
   isStarting = false;
   if (isStopping) return close();
+  isListening = true;
   logger.log({ event: 'process.listening', url: await app.getUrl(), roles: settings.ROLES });
 }
 

@@ -4,6 +4,10 @@ import { commaSeparated, databaseUrl, url, wholeNumber } from './setting-types.j
 export const roles = ['api', 'worker', 'dispatcher'] as const;
 export type Role = (typeof roles)[number];
 
+/** Only a process that publishers call has reason to wait for them to go elsewhere. */
+export const shutdownDelayMs = (settings: { ROLES: Role[]; SHUTDOWN_DELAY_SEC: number }): number =>
+  settings.ROLES.includes('api') ? settings.SHUTDOWN_DELAY_SEC * 1000 : 0;
+
 /** Of a process, and of the servers that it uses. */
 export const serverSettings = {
   HOST: z
@@ -33,6 +37,14 @@ export const serverSettings = {
     .default(1)
     .describe(
       'Processes that share the port and have these roles, started and restarted by the one that was started; with RabbitMQ only the first of them has the role `dispatcher`. `auto`: one for each core and 512 MB of memory, at most 13 unless `DATABASE_POOL_SIZE` is set, and one on the embedded database. `npm start` sets `auto`.',
+    ),
+  SHUTDOWN_DELAY_SEC: z.coerce
+    .number()
+    .min(0)
+    .max(120)
+    .default(0)
+    .describe(
+      'Seconds for which a process with the role `api` goes on with everything after SIGTERM or SIGINT, while `/health/ready` already answers 503 and each answer ends its connection: longer than a load balancer needs to notice. Stopping takes so much longer. A second signal, three seconds after the first or later, ends it.',
     ),
 
   DATABASE_URL: databaseUrl.describe(

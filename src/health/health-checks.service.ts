@@ -34,12 +34,17 @@ export class HealthChecks implements OnModuleDestroy {
     return this.running;
   }
 
+  /** From here on a load balancer should send no new requests; those in flight are still finished. */
+  leave(): void {
+    this.isStopping = true;
+  }
+
   /**
-   * From here on a load balancer should send no new requests; those in flight are still finished. Nest calls the
-   * modules in the reverse order of app.module.ts, so this one, the last there, is called before the others stop.
+   * Nest calls the modules in the reverse order of app.module.ts, so this one, the last there, is called before the
+   * others stop.
    */
   onModuleDestroy(): void {
-    this.isStopping = true;
+    this.leave();
   }
 
   private async lookOnce(): Promise<Health> {

@@ -1,5 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 import cluster, { type Worker } from 'node:cluster';
+import { shutdownDelayMs } from '../config/server-settings.js';
 import type { Settings } from '../config/settings.js';
 import { forwardLines, type LineWriter } from './forward-lines.js';
 import type { ToProcess, ToSupervisor } from './messages.js';
@@ -22,7 +23,7 @@ const toldForMs = 60_000;
  * supervisor.
  */
 const restReadWithinMs = 1000;
-/** Of the 15 s that stopping may take. A process ends itself before that, unless it hangs. */
+/** Of the 15 s that stopping may take, after SHUTDOWN_DELAY_SEC. A process ends itself before that, unless it hangs. */
 const longestShutdownMs = 14_800;
 
 interface Child {
@@ -195,17 +196,22 @@ export class Supervisor {
 
   /** Every process stops in order, and is killed if it hangs. */
   private stop(reason: NodeJS.Signals): void {
-    if (this.state === 'stopping' || this.state === 'ended') return;
+    if (this.state === 'ended') return;
+    const isFurther = this.state === 'stopping';
     this.state = 'stopping';
+    for (const { worker } of this.children.values()) worker.process.kill('SIGTERM'); // a further one ends their delay
+    if (isFurther) return;
     this.logger.log({ event: 'supervisor.stopping', reason });
     for (const timer of this.restarts) clearTimeout(timer);
-    for (const { worker } of this.children.values()) worker.process.kill('SIGTERM');
     if (this.children.size === 0) return this.finish(this.status);
-    setTimeout(() => {
-      for (const { worker } of this.children.values()) worker.process.kill('SIGKILL');
-      this.logger.error({ event: 'supervisor.stopped-late' });
-      this.finish(1);
-    }, longestShutdownMs).unref();
+    setTimeout(
+      () => {
+        for (const { worker } of this.children.values()) worker.process.kill('SIGKILL');
+        this.logger.error({ event: 'supervisor.stopped-late' });
+        this.finish(1);
+      },
+      shutdownDelayMs(this.settings) + longestShutdownMs,
+    ).unref();
   }
 
   private finish(status: number): void {

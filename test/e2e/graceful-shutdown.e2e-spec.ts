@@ -105,6 +105,59 @@ describe('a request that is under way at SIGTERM', () => {
   });
 });
 
+describe('SHUTDOWN_DELAY_SEC', () => {
+  let prepared: PreparedStack;
+  let heraut: Installation;
+
+  beforeEach(async () => {
+    prepared = await real.prepare();
+  });
+
+  afterEach(async () => {
+    await heraut.api.stop(); // in order: those that it supervises would outlive a kill
+    await prepared.release();
+  });
+
+  it.each([1, 2])(
+    'after SIGTERM %i processes are not ready, yet publish on new connections, and let each caller go; a second signal ends them',
+    async (PROCESSES) => {
+      heraut = await Installation.startWith(prepared, ['api'], {
+        SHUTDOWN_DELAY_SEC: '120',
+        PROCESSES: String(PROCESSES),
+      });
+      const pids = (event: string) => heraut.api.logs.filter((each) => each.event === event).map(({ pid }) => pid);
+      await eventually(() => pids('process.listening').length === PROCESSES, 'all processes');
+      const channel = await heraut.createChannel();
+      const ended = heraut.api.stop();
+      // systemd tells all processes of a unit, and not only the first one.
+      if (PROCESSES > 1) for (const pid of pids('process.listening')) process.kill(Number(pid), 'SIGTERM');
+      await eventually(() => pids('process.stopping').length === PROCESSES, 'the signal to be heard');
+      for (let turn = 1; turn <= 2 * PROCESSES; turn++) {
+        const { status, headers, body } = await heraut.api.call('GET', '/health/ready', { token: null });
+        expect([status, headers.get('connection'), body]).toMatchObject([
+          503,
+          'close',
+          { parts: { process: { status: 'down', error: 'shutting down' } } },
+        ]);
+        const published = await heraut.tryToPublish(channel);
+        expect([published.status, published.headers.get('connection')]).toEqual([201, 'close']);
+      }
+      expect(pids('process.stopped')).toEqual([]);
+      // One that comes at once would count as the same one.
+      const again = setInterval(() => heraut.api.pid && process.kill(heraut.api.pid, 'SIGTERM'), 200);
+      expect(await ended.finally(() => clearInterval(again))).toBe(0);
+      expect(pids('process.stopped').toSorted()).toEqual(pids('process.listening').toSorted());
+    },
+  );
+
+  it('ends by itself', async () => {
+    heraut = await Installation.startWith(prepared, ['api'], { SHUTDOWN_DELAY_SEC: '0.5' });
+    const signalled = performance.now();
+    await expectAnOrderlyEnd(heraut.api);
+    expect(performance.now() - signalled).toBeGreaterThanOrEqual(499);
+  });
+});
+
 async function expectAnOrderlyEnd(heraut: HerautProcess): Promise<void> {
   // It ends with 1 where it is not through in time: it has a clock of its own, for supervisors kill what takes longer
   // than 15 s.

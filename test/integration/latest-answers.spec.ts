@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FastifyInstance } from 'fastify';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { eventually } from '../support/eventually.js';
@@ -18,7 +18,7 @@ describe('a request that came whole', () => {
   let begin: () => void;
   let begun: Promise<void>;
 
-  beforeAll(async () => {
+  beforeEach(async () => {
     fastify = bareHttpServer({ limits });
     fastify.post('/held', async (_, reply) => {
       const number = ++handled;
@@ -27,8 +27,6 @@ describe('a request that came whole', () => {
     });
     fastify.server.on('clientError', ({ code }: NodeJS.ErrnoException) => refused.push(code!));
     await fastify.listen({ port: 0, host: '127.0.0.1' });
-  });
-  beforeEach(() => {
     [handled, refused, received, isClosed] = [0, [], '', false];
     begun = new Promise((resolve) => (begin = resolve));
     socket = connect((fastify.server.address() as AddressInfo).port, '127.0.0.1');
@@ -39,8 +37,8 @@ describe('a request that came whole', () => {
   afterEach(() => {
     begin();
     socket.destroy();
+    return fastify.close();
   });
-  afterAll(() => fastify.close());
 
   /** The statuses of all answers, when the connection has ended by the server's doing. */
   async function statuses(): Promise<string[]> {
@@ -104,6 +102,16 @@ describe('a request that came whole', () => {
     await eventually(() => handled === 2, 'the further one');
     begin();
     expect((await statuses()).slice(0, 2)).toEqual(['201', '201']);
+  });
+
+  it('is answered as one of several whose callers are let go; the last answer alone ends their connection', async () => {
+    socket.write(publication + publication);
+    await eventually(() => handled === 2, 'the requests');
+    fastify.answers.letCallersGo();
+    begin();
+    expect(await statuses()).toEqual(['201', '201']);
+    expect(received).toMatch(/^[^]*answer 1HTTP[^]*\r\nconnection: close\r\n[^]*answer 2$/i);
+    expect(received.match(/connection: close/gi)).toHaveLength(1);
   });
 
   it('is not awaited by the refusal of another whose body breaks off into something else', async () => {

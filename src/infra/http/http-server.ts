@@ -47,8 +47,10 @@ export function createHttpAdapter(options: ServerOptions): FastifyAdapter {
   const late = new LateLooks(limits, answers.refuseInTurn);
   const nodeOptions = {
     ...serverOptions(limits),
-    ServerResponse: responseWith(({ url = '', headers }) => {
+    ServerResponse: responseWith((request) => {
+      const { url = '', headers } = request;
       const always = [...dialect.headersOf(url), ...securityHeaders];
+      if (answers.endsConnection(request)) always.push('connection', 'close');
       return cors ? [...always, ...cors.headersOf(headers)] : always;
     }),
   };
@@ -94,6 +96,7 @@ function prepare(
   { filter, cors, answers, late, nodeOptions }: Parts,
 ): void {
   server.decorate('problems', filter);
+  server.decorate('answers', answers);
   const bodies = new BodyRoom(settings.BODY_LIMIT_BYTES);
   server.decorate('bodies', bodies);
   server.decorate('allowedHosts', new AllowedHosts(settings.ALLOWED_HOSTS));

@@ -1,6 +1,12 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    answers: LatestAnswers;
+  }
+}
+
 type Refuse = (error: Error & { code?: string }, socket: Socket) => void;
 
 /**
@@ -12,6 +18,7 @@ export class LatestAnswers {
   private readonly latest = new WeakMap<Socket, ServerResponse>();
   /** Node tells of an error again with every byte that follows it. */
   private readonly waiting = new WeakSet<Socket>();
+  private areCallersLetGo = false;
 
   /** @param refuse ends the connection */
   constructor(private readonly refuse: Refuse) {}
@@ -20,6 +27,16 @@ export class LatestAnswers {
     const note = ({ socket }: IncomingMessage, answer: ServerResponse) => void this.latest.set(socket, answer);
     server.on('request', note);
     server.on('checkExpectation', note);
+  }
+
+  /** From here on each connection ends with its next answer, so that its caller's next request comes by another one. */
+  letCallersGo(): void {
+    this.areCallersLetGo = true;
+  }
+
+  /** Whether the connection is to end with the answer to this request. Those behind it, of a pipeline, are answered. */
+  endsConnection(request: IncomingMessage): boolean {
+    return this.areCallersLetGo && this.latest.get(request.socket)?.req === request;
   }
 
   /** When all that came whole before the error is answered. Those answers have limits of their own. */
