@@ -35,6 +35,8 @@ describe('notes of alerts', () => {
   beforeEach(async () => {
     await test.sql('DELETE FROM alert_note');
     await test.sql('DELETE FROM alert');
+    // Those of the tests below have numbers of their own.
+    await test.sql('ALTER TABLE alert ALTER COLUMN id RESTART WITH 1000');
     [tried, answers] = [[], new Map()];
     const send = ({ id }: NoteToSend): Promise<SendResult> => {
       tried.push(id);
