@@ -34,15 +34,16 @@ const rabbitmqConf = new URL('../rabbitmq.conf', import.meta.url).pathname;
  * @param {object} [options]
  * @param {boolean} [options.fsync] false: PostgreSQL does not wait for the disk. Its writes survive its own crash all
  *   the same, only not that of the machine; and it vacuums nothing of itself: for tests, not for measurements
+ * @param {boolean} [options.isRedisCluster] one shard, which has no slots yet
  * @returns {Promise<PrivateServers>}
  */
-export async function startPrivateServers(log = () => {}, { fsync = true } = {}) {
+export async function startPrivateServers(log = () => {}, { fsync = true, isRedisCluster = false } = {}) {
   const programs = findOrInstallPrograms(log);
   if (!programs) {
     const guardian = startGuardian();
     const project = `heraut-test-${randomBytes(4).toString('hex')}`;
     guardian.tell(`c ${project}`);
-    const { down, ...servers } = await composeServers(project);
+    const { down, ...servers } = await composeServers(project, { isRedisCluster });
     const stop = async () => {
       down();
       await guardian.end();
@@ -59,7 +60,12 @@ export async function startPrivateServers(log = () => {}, { fsync = true } = {})
     port: await freePort(),
     fsync,
   });
-  const cache = redis({ ...place('redis'), program: programs.redisServer, port: await freePort() });
+  const cache = redis({
+    ...place('redis'),
+    program: programs.redisServer,
+    port: await freePort(),
+    isCluster: isRedisCluster,
+  });
   const { broker, portMapper, rabbitmqctl } = await rabbitmq({
     ...place('rabbitmq'),
     program: programs.rabbitmqServer,
@@ -85,14 +91,16 @@ export async function startPrivateServers(log = () => {}, { fsync = true } = {})
 
 /**
  * A Redis of our own, without the other two where they need not be started with it.
+ * @param {object} [options]
+ * @param {boolean} [options.isCluster] one shard, which has no slots yet
  * @returns {Promise<{ redis: Controls, stop: () => Promise<void> }>}
  */
-export async function startPrivateRedis() {
+export async function startPrivateRedis({ isCluster = false } = {}) {
   const programs = findOrInstallPrograms(() => {});
-  if (!programs) return startPrivateServers();
+  if (!programs) return startPrivateServers(() => {}, { isRedisCluster: isCluster });
   const port = await freePort();
   const { server, stop } = await startAlone('redis', (place) =>
-    redis({ ...place, program: programs.redisServer, port }),
+    redis({ ...place, program: programs.redisServer, port, isCluster }),
   );
   return { redis: server, stop };
 }

@@ -9,18 +9,20 @@ const composeFile = new URL('../../docker/compose.test.yml', import.meta.url).pa
 /**
  * The same three servers as containers, for machines that have none of the programs.
  * @param {string} project
+ * @param {{ isRedisCluster: boolean }} options
  * @returns {Promise<{
  *   postgres: Controls, rabbitmq: Controls, redis: Controls,
  *   rabbitmqctl: (...words: string[]) => Promise<void>, down: () => void,
  * }>}
  */
-export async function composeServers(project) {
+export async function composeServers(project, { isRedisCluster }) {
   const ports = { postgres: await freePort(), rabbitmq: await freePort(), redis: await freePort() };
   const environment = {
     ...process.env,
     POSTGRES_PORT: String(ports.postgres),
     RABBITMQ_PORT: String(ports.rabbitmq),
     REDIS_PORT: String(ports.redis),
+    REDIS_CLUSTER: isRedisCluster ? 'yes' : 'no',
   };
   /** @param {string[]} words */
   const compose = (...words) => {

@@ -9,9 +9,10 @@ import { PrivateServer } from './private-server.mjs';
  * @param {string} place.program
  * @param {string} place.directory
  * @param {number} place.port
+ * @param {boolean} place.isCluster
  * @param {(line: string) => void} place.tellGuardian
  */
-export function redis({ program, directory, port, tellGuardian }) {
+export function redis({ program, directory, port, isCluster, tellGuardian }) {
   mkdirSync(directory, { recursive: true });
   const options = {
     port,
@@ -22,6 +23,7 @@ export function redis({ program, directory, port, tellGuardian }) {
     save: '',
     // One for each test that wants one for itself.
     databases: 4096,
+    'cluster-enabled': isCluster ? 'yes' : 'no',
   };
   return new PrivateServer({
     name: 'Redis',

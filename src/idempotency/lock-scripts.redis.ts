@@ -87,18 +87,22 @@ const livenessTtlMs = 5000;
 export const livenessOf = (process: string): string => `w:${process}`;
 
 /**
- * Says that a process is alive, and locks, extends and releases a key of its own: Redis may store a text and still
- * refuse scripts, or what they call, to this user. Its second request finds the lock and asks for its holder, as one
- * does that may take a lock over.
+ * Says that a process is alive, and locks, extends and releases keys of its own: Redis may store a text and still
+ * refuse scripts, or what they call, to this user. One request finds a lock and asks for its holder, as one does that
+ * may take a lock over. The keys are two, as in a batch: a cluster refuses them, even one whose slots are all on one
+ * server (CROSSSLOT).
  * @throws what Redis refuses
  */
 export async function tryLocking(redis: WithScripts, process: string): Promise<void> {
-  const key = `i9y:trial:${process}`;
+  const [key, otherKey] = [`i9y:trial:${process}:1`, `i9y:trial:${process}:2`];
   const [first, second] = [`${process}/first`, `${process}/second`];
+  const acquire = (token: string, mayTakeOver: '0' | '1') => [token, livenessTtlMs, '', mayTakeOver];
+  const extend = [first, 'extend', livenessTtlMs, ''];
+  const release = [first, 'release', 0, ''];
   // In this order on the connection, and none waits for an answer: a beat takes one round trip.
   await Promise.all([
     redis.set(livenessOf(process), '1', 'PX', livenessTtlMs),
-    redis.acquireKeys(2, key, key, first, livenessTtlMs, '', '0', second, livenessTtlMs, '', '1'),
-    redis.changeKeys(2, key, key, first, 'extend', livenessTtlMs, '', first, 'release', 0, ''),
+    redis.acquireKeys(3, key, otherKey, key, ...acquire(first, '0'), ...acquire(first, '0'), ...acquire(second, '1')),
+    redis.changeKeys(3, key, key, otherKey, ...extend, ...release, ...release),
   ]);
 }
