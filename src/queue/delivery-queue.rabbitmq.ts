@@ -14,6 +14,12 @@ const maxUnconfirmed = 2000;
 /** After a refusal nothing is published for as long as the refused deliveries wait in the ledger. */
 const refusalPauseMs = 1000;
 
+class ConsumerCancelled extends Error {
+  constructor(lane: Lane) {
+    super(`the consumer of the lane ${lane} was cancelled: its queue was deleted, or a message was held for too long`);
+  }
+}
+
 interface Consumer {
   lane: Lane;
   prefetch: number;
@@ -218,8 +224,8 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     if (!this.consumers.has(consumer)) return close(channel); // stopped meanwhile
     consumer.channel = channel;
     const { consumerTag } = await channel.consume(this.nameOf(consumer.lane), (message) => {
-      // The queue was deleted under the consumer: set up everything again.
-      if (!message) this.consuming.abandon(model, new Error(`the queue of the lane ${consumer.lane} was deleted`));
+      // Set up everything again: the queue may have been deleted under the consumer.
+      if (!message) this.consuming.abandon(model, new ConsumerCancelled(consumer.lane));
       else if (consumer.channel === channel) this.receive(consumer, channel, message); // otherwise it has gone back with the channel
     });
     consumer.tag = consumerTag;
@@ -248,7 +254,8 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     } catch (error) {
       this.logger.error({ event: 'queue.take-failed', lane, error });
       await new Promise((resolve) => setTimeout(resolve, 1000)); // do not spin on a bug
-      this.answer(consumer, channel, () => channel.nack(message));
+      // Not nack, which the limit on deliveries does not count from RabbitMQ 4.3 on.
+      this.answer(consumer, channel, () => channel.reject(message, true));
     }
   }
 
