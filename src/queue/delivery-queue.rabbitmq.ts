@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from 'amqplib';
 import { answered } from '../infra/rabbitmq/answered.js';
+import { refusalOf } from '../infra/rabbitmq/connection-advice.js';
 import { close, stoppingMs } from '../infra/rabbitmq/close.js';
 import { RabbitMqConnection } from '../infra/rabbitmq/rabbitmq-connection.js';
 import { tryPublishing } from '../infra/rabbitmq/try-publishing.js';
@@ -187,7 +188,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     channel.on('drain', () => (this.isBufferFull = false));
     // Without the channel the connection is of no use; the next one opens both.
     channel.on('error', (error: unknown) => {
-      this.logger.error({ event: 'rabbitmq.channel-failed', error });
+      this.logger.error({ event: 'rabbitmq.channel-failed', error, advice: refusalOf(error)?.advice });
       this.publishing.abandon(model, error);
     });
     // Until it is known that this user may publish, nothing is taken out of the ledger for this connection, and those

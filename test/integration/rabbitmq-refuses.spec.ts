@@ -88,6 +88,27 @@ describe('RabbitMQ that is reached, and refuses', () => {
     expect(await doctor()).toMatchObject([{ verdict: 'ok' }, { verdict: 'ok' }, { name: 'rabbitmq-queues' }]);
   });
 
+  it('because a message is too large for it, says how large they may be', async () => {
+    // Before 4.0 it is read from the first, since then from the second.
+    const limit = (bytes: string) =>
+      servers.rabbitmqctl(
+        'eval',
+        `application:set_env(rabbit, max_message_size, ${bytes}), persistent_term:put(max_message_size, ${bytes}).`,
+      );
+    await limit('100');
+    try {
+      await queue.open();
+      expect(await queue.publish('due', chunk)).toBe('refused');
+      expect(logged().find(({ event }) => event === 'rabbitmq.channel-failed')).toMatchObject({
+        error: { code: 406 },
+        advice: expect.stringContaining('max_message_size'),
+      });
+    } finally {
+      await limit('134217728');
+    }
+    await roundTrip();
+  });
+
   it.each([
     ['make queues', 'configure', [nothing, '.*', '.*']],
     ['read them', 'read', ['.*', '.*', nothing]],

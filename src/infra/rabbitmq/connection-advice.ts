@@ -35,6 +35,13 @@ export function refusalOf(error: unknown): Refusal | undefined {
   if (message?.startsWith('Handshake terminated by server: 403')) {
     return { reason: 'it refuses the user or the password', advice: 'The user or the password in AMQP_URL is wrong.' };
   }
+  if (code === 406 && classId === 60 && methodId === 40) {
+    return {
+      reason: 'it refuses messages of this size',
+      advice:
+        'Set max_message_size of RabbitMQ to 300000 bytes at least (docs/running.md#rabbitmq). Meanwhile deliveries wait in the ledger.',
+    };
+  }
   if (code !== 403) return undefined;
   return {
     reason: `its user has no ${permissions[`${classId}.${methodId}`] ?? 'sufficient'} permission`,
