@@ -19,15 +19,19 @@ export async function examine(environment: Record<string, string | undefined>): 
       ...servers.map((name) => skipped(name, 'the settings are wrong')),
     ];
   }
+  const lookedAtPostgres = examinePostgres(settings);
   const [postgres, rabbitMq, redis, directory] = await Promise.all([
-    examinePostgres(settings),
-    examineRabbitMq(settings),
+    lookedAtPostgres,
+    examineRabbitMq(settings, lookedAtPostgres.then(areAllRolesAlive)),
     examineRedis(settings),
     examineDataDirectory(settings),
   ]);
   const accepted = ok('settings', `accepted; ${stackOf(settings)}`);
   return [node, accepted, examineSuperuser(settings), directory, ...postgres, ...rabbitMq, ...redis];
 }
+
+const areAllRolesAlive = (ofPostgres: Finding[]): boolean =>
+  ofPostgres.some(({ name, verdict }) => name === 'processes' && verdict === 'ok');
 
 function settingsOf(environment: Record<string, string | undefined>): Settings | InvalidSettings {
   try {

@@ -15,13 +15,17 @@ import { failed, ok, skipped, warning, type Finding } from './finding.js';
  */
 const confirmMs = 3000;
 
-export async function examineRabbitMq(settings: Settings): Promise<Finding[]> {
+/** @param isWorkerAlive whether it is known that one is */
+export async function examineRabbitMq(
+  settings: Settings,
+  isWorkerAlive: Promise<boolean> = Promise.resolve(false),
+): Promise<Finding[]> {
   if (!settings.AMQP_URL) return [ok('rabbitmq', 'not used: the queue is in the memory of the process')];
   let model: ChannelModel | undefined;
   try {
     model = await connect(settings.AMQP_URL, 'heraut doctor');
     model.on('error', () => {}); // calls fail with it
-    const declared = await queues(model, settings); // first: with an alarm RabbitMQ reads nothing more of a connection that has published
+    const declared = await queues(model, settings, isWorkerAlive); // first: with an alarm RabbitMQ reads nothing more of a connection that has published
     return [server(model), await examineAlarms(model), declared];
   } catch (error) {
     return [
@@ -81,7 +85,11 @@ function failedOf(name: string, error: unknown): Finding {
   return failed(name, `${refusal.reason}: ${reasonOf(error)}`, refusal.advice);
 }
 
-async function queues(model: ChannelModel, { QUEUE_PREFIX, QUEUE_MAX_LENGTH }: Settings): Promise<Finding> {
+async function queues(
+  model: ChannelModel,
+  { QUEUE_PREFIX, QUEUE_MAX_LENGTH }: Settings,
+  isWorkerAlive: Promise<boolean>,
+): Promise<Finding> {
   const name = 'rabbitmq-queues';
   const lengths: string[] = [];
   let longest = 0;
@@ -101,6 +109,12 @@ async function queues(model: ChannelModel, { QUEUE_PREFIX, QUEUE_MAX_LENGTH }: S
     await close(channel);
     longest = Math.max(longest, found.messageCount);
     lengths.push(`${declared.name} ${found.messageCount}`);
+    if (found.consumerCount === 0 && found.messageCount === 0 && (await isWorkerAlive))
+      return failed(
+        name,
+        `${declared.name} tells nothing of its messages and readers, although a worker is alive`,
+        `Its leader does not answer, or the workers do not reach RabbitMQ: rabbitmq-queues quorum_status ${declared.name}`,
+      );
     if (found.consumerCount === 0)
       return failed(
         name,

@@ -132,6 +132,8 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   isOtherFresh = false;
   /** Processes with the role `worker` that are alive, as of the last beat. */
   workers = 1;
+  /** Whether there is any, as of the last beat; this process counts from its second one on. */
+  isWorkerAlive = false;
   private freshAt = -Infinity;
   private readonly forgetting: ((process: string) => Promise<void>)[] = [];
   private readonly logger = new Logger(Heartbeat.name);
@@ -266,6 +268,7 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
     this.isListenedTo = row!.is_listened_to || this.listeningNotedAt >= sentAt;
     this.isOtherFresh = row!.is_other_fresh;
     this.workers = Math.max(1, row!.workers);
+    this.isWorkerAlive = row!.workers > 0;
     this.ledgerClock.heard(Number(row!.now_ms), sentAt);
   }
 }

@@ -15,6 +15,11 @@ const maxUnconfirmed = 2000;
 /** After a refusal nothing is published for as long as the refused deliveries wait in the ledger. */
 const refusalPauseMs = 1000;
 
+interface RabbitMqOptions {
+  /** Whether any worker is, in any process: each reads all queues. */
+  isWorkerAlive?: () => boolean;
+}
+
 class ConsumerCancelled extends Error {
   constructor(lane: Lane) {
     super(`the consumer of the lane ${lane} was cancelled: its queue was deleted, or a message was held for too long`);
@@ -49,7 +54,12 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   private isBufferFull = false;
   private refusedUntil = 0;
 
-  constructor(url: string, prefix: string, maxLength: number) {
+  constructor(
+    url: string,
+    prefix: string,
+    maxLength: number,
+    private readonly options: RabbitMqOptions = {},
+  ) {
     super();
     this.declarations = topology(prefix, maxLength);
     this.publishing = new RabbitMqConnection(
@@ -137,7 +147,13 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     const channel = await answered(model, model.createChannel());
     channel.on('error', () => {});
     try {
-      return (await answered(channel, channel.checkQueue(this.nameOf(lane)))).messageCount;
+      const name = this.nameOf(lane);
+      const { messageCount, consumerCount } = await answered(channel, channel.checkQueue(name));
+      // So RabbitMQ answers for a quorum queue of which it does not reach the leader (rabbit_quorum_queue:stat), without
+      // an error and however much is in it.
+      if (messageCount + consumerCount === 0 && this.options.isWorkerAlive?.())
+        throw new Error(`${name} seems to be empty and without a reader, although a worker is alive: has it a leader?`);
+      return messageCount;
     } finally {
       await close(channel);
     }

@@ -25,7 +25,9 @@ const sharedFrom = 512;
       inject: [Config, Heartbeat],
       useFactory: ({ settings }: Config, heartbeat: Heartbeat): DeliveryQueue =>
         settings.AMQP_URL
-          ? new RabbitMqDeliveryQueue(settings.AMQP_URL, settings.QUEUE_PREFIX, settings.QUEUE_MAX_LENGTH)
+          ? new RabbitMqDeliveryQueue(settings.AMQP_URL, settings.QUEUE_PREFIX, settings.QUEUE_MAX_LENGTH, {
+              isWorkerAlive: () => heartbeat.isWorkerAlive,
+            })
           : new InProcessDeliveryQueue(heartbeat.processId, settings.QUEUE_MAX_LENGTH),
     },
     Enqueuer,

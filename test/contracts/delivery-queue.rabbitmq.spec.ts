@@ -310,6 +310,19 @@ describe('the RabbitMQ queue', () => {
     expect(proxy.openConnections).toBe(0);
   });
 
+  it('cannot say how many chunks are in a queue that seems to have no reader, while a worker is alive', async () => {
+    let isWorkerAlive = true;
+    queue = new RabbitMqDeliveryQueue(proxy.url, queues.prefix, 1000, { isWorkerAlive: () => isWorkerAlive });
+    await queue.open();
+    await expect(queue.depth('due')).rejects.toThrow(`${queues.prefix}.due seems to be empty`);
+    await queue.publish('due', chunk());
+    await eventually(async () => (await queue.depth('due').catch(() => 0)) === 1, 'a chunk to be counted');
+    await roundTrip(await consume());
+    await eventually(async () => (await queue.depth('due').catch(() => 1)) === 0, 'a queue with a reader to be empty');
+    isWorkerAlive = false;
+    expect(await queue.depth('slow')).toBe(0);
+  });
+
   it('waits for outstanding confirms before it closes', async () => {
     await queue.open();
     const outcomes = Promise.all(Array.from({ length: 3 }, () => queue.publish('due', chunk())));

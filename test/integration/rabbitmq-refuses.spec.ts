@@ -56,7 +56,8 @@ describe('RabbitMQ that is reached, and refuses', () => {
         () => undefined,
         (error: Error) => error.message,
       );
-  const doctor = () => examineRabbitMq(readSettings({ AMQP_URL: url, QUEUE_PREFIX: prefix }));
+  const doctor = (isWorkerAlive?: Promise<boolean>) =>
+    examineRabbitMq(readSettings({ AMQP_URL: url, QUEUE_PREFIX: prefix }), isWorkerAlive);
   const roundTrip = () =>
     eventually(async () => (await queue.publish('due', chunk)) === 'confirmed', 'a chunk to be taken');
 
@@ -86,6 +87,18 @@ describe('RabbitMQ that is reached, and refuses', () => {
     await permit(ours, exchange, ours);
     await roundTrip();
     expect(await doctor()).toMatchObject([{ verdict: 'ok' }, { verdict: 'ok' }, { name: 'rabbitmq-queues' }]);
+  });
+
+  it('is not said to have no reader while a worker is alive: RabbitMQ says so of a queue without a leader', async () => {
+    await queue.open();
+    expect((await doctor()).at(-1)).toMatchObject({ found: `nobody reads ${prefix}.fresh (0 messages)` });
+    expect((await doctor(Promise.resolve(true))).at(-1)).toMatchObject({
+      verdict: 'failed',
+      advice: expect.stringContaining(`quorum_status ${prefix}.fresh`),
+    });
+    await queue.publish('fresh', chunk);
+    const found = async () => (await doctor(Promise.resolve(true))).at(-1)!.found;
+    await eventually(async () => (await found()) === `nobody reads ${prefix}.fresh (1 messages)`, 'it to be counted');
   });
 
   it('because a message is too large for it, says how large they may be', async () => {
