@@ -85,7 +85,7 @@ export class Releaser {
     let total = 0;
     let times = 0;
     await this.seeOpen();
-    while (this.enqueuer.isAccepting && !stopping.aborted) {
+    while (this.enqueuer.accepts('slow') && !stopping.aborted) {
       await bringLooksForward(
         this.postgres,
         this.parkedLooks.sooner(this.openEndpoints.all, this.heartbeat.ledgerNow()),

@@ -7,6 +7,7 @@ import { isReadOnly } from '../infra/postgres/postgres-errors.js';
 import { refusalOf } from '../infra/rabbitmq/connection-advice.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { DeliveryQueue } from '../queue/delivery-queue.js';
+import { LaneSilent } from '../queue/lane-silent.js';
 import { PartDown, type HealthCheck } from './check-health.js';
 
 /**
@@ -56,6 +57,7 @@ export function rabbitMqWorks(queue: DeliveryQueue): HealthCheck {
       const { trouble } = queue;
       const refusal = trouble === undefined ? undefined : refusalOf(trouble);
       if (refusal) throw new PartDown(refusal.reason, { cause: trouble });
+      if (trouble instanceof LaneSilent) throw new PartDown(trouble.message, { cause: trouble });
       if (trouble !== undefined) throw trouble;
     },
   };

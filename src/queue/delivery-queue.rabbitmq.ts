@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from 'amqplib';
+import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { answered } from '../infra/rabbitmq/answered.js';
 import { refusalOf } from '../infra/rabbitmq/connection-advice.js';
 import { close, stoppingMs } from '../infra/rabbitmq/close.js';
@@ -7,18 +8,31 @@ import { RabbitMqConnection } from '../infra/rabbitmq/rabbitmq-connection.js';
 import { tryPublishing } from '../infra/rabbitmq/try-publishing.js';
 import type { Chunk } from './chunk.js';
 import { decodeChunk, encodeChunk } from './chunk-format.js';
-import { DeliveryQueue, type Consumption, type Lane, type PublishOutcome, type Take } from './delivery-queue.js';
+import {
+  DeliveryQueue,
+  lanes,
+  perLane,
+  type Consumption,
+  type Lane,
+  type PublishOutcome,
+  type Take,
+} from './delivery-queue.js';
+import { LaneSilent } from './lane-silent.js';
 import { declare, topology, type QueueDeclaration } from './topology.rabbitmq.js';
+import { UnconfirmedChunks } from './unconfirmed-chunks.js';
 
-/** Messages published and not yet confirmed; with more, the broker is too slow, and publishing is refused. */
-const maxUnconfirmed = 2000;
-/** After a refusal nothing is published for as long as the refused deliveries wait in the ledger. */
-const refusalPauseMs = 1000;
+/** Between two looks for what has not been confirmed for long. */
+const betweenLooksMs = 1000;
 
 interface RabbitMqOptions {
   /** Whether any worker is, in any process: each reads all queues. */
   isWorkerAlive?: () => boolean;
+  /** Milliseconds, of a clock that runs steadily. */
+  now?: () => number;
 }
+
+/** amqplib says with one callback that a chunk is confirmed, that it is refused, and that the channel is closed. */
+const isAnswer = (error: unknown): boolean => !error || (error as Error).message === 'message nacked';
 
 class ConsumerCancelled extends Error {
   constructor(lane: Lane) {
@@ -45,14 +59,25 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   private readonly declarations: QueueDeclaration[];
   private readonly publishing: RabbitMqConnection;
   private readonly consuming: RabbitMqConnection;
-  private publisher: ConfirmChannel | undefined;
+  /**
+   * One of each lane: RabbitMQ holds up a channel for half a minute whose first message goes to a queue without a
+   * leader.
+   */
+  private publishers: Record<Lane, ConfirmChannel> | undefined;
   private consumingModel: ChannelModel | undefined;
-  private readonly unconfirmed = new Set<(outcome: PublishOutcome) => void>();
+  private publishingModel: ChannelModel | undefined;
+  private readonly unconfirmed: Record<Lane, UnconfirmedChunks>;
+  private readonly confirms = perLane((lane) => {
+    const [failed, worksAgain] = [
+      { event: 'queue.confirms-nothing', lane },
+      { event: 'queue.confirms-again', lane },
+    ];
+    return new RepeatedFailures(this.logger, { failed, worksAgain });
+  });
+  private looking: NodeJS.Timeout | undefined;
   private readonly consumers = new Set<Consumer>();
   private readonly createdListeners: (() => void)[] = [];
   private isBlocked = false;
-  private isBufferFull = false;
-  private refusedUntil = 0;
 
   constructor(
     url: string,
@@ -62,6 +87,8 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   ) {
     super();
     this.declarations = topology(prefix, maxLength);
+    const { now = () => performance.now() } = options;
+    this.unconfirmed = perLane(() => new UnconfirmedChunks(now));
     this.publishing = new RabbitMqConnection(
       url,
       'publishing',
@@ -77,6 +104,8 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   }
 
   override async open(): Promise<void> {
+    // An answer that has come while the process was busy is read before the look.
+    this.looking ??= setInterval(() => setImmediate(() => this.refuseOverdue()), betweenLooksMs).unref();
     await Promise.all([this.publishing.open(), this.consuming.open()]);
   }
 
@@ -84,7 +113,8 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     return (
       this.publishing.trouble ??
       this.consuming.trouble ??
-      (this.isBlocked ? new Error('blocked by an alarm') : undefined)
+      (this.isBlocked ? new Error('blocked by an alarm') : undefined) ??
+      lanes.filter((lane) => this.unconfirmed[lane].isTrouble).map((lane) => new LaneSilent(lane))[0]
     );
   }
 
@@ -92,35 +122,40 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     return this.publishing.serverVersion ?? this.consuming.serverVersion;
   }
 
+  /** Of deliveries of all lanes together: a lane that is silent keeps nobody else's from being handed out. */
   get isAccepting(): boolean {
     return (
-      this.publishing.isReady &&
-      !this.isBlocked &&
-      !this.isBufferFull &&
-      this.unconfirmed.size < maxUnconfirmed &&
-      performance.now() >= this.refusedUntil
+      lanes.some((lane) => this.accepts(lane)) &&
+      lanes.every((lane) => this.unconfirmed[lane].isSilent || this.accepts(lane))
     );
   }
 
+  override accepts(lane: Lane): boolean {
+    return this.publishing.isReady && !this.isBlocked && this.unconfirmed[lane].isAccepting;
+  }
+
   publish(lane: Lane, chunk: Chunk): Promise<PublishOutcome> {
-    const channel = this.publisher;
-    if (!channel || this.isBlocked || this.unconfirmed.size >= maxUnconfirmed) return Promise.resolve('refused');
+    const channel = this.publishers?.[lane];
+    const unconfirmed = this.unconfirmed[lane];
+    if (!channel || this.isBlocked || !unconfirmed.hasRoom) return Promise.resolve('refused');
     return new Promise((resolve) => {
+      // It may have been refused before: it was overdue, or the connection was lost or blocked.
       const settle = (outcome: PublishOutcome) => {
-        if (!this.unconfirmed.delete(settle)) return; // refused before, when the connection was lost or blocked
-        if (outcome === 'refused') this.refusedUntil = performance.now() + refusalPauseMs;
-        resolve(outcome);
+        if (unconfirmed.take(settle, outcome)) resolve(outcome);
       };
-      this.unconfirmed.add(settle);
+      unconfirmed.add(settle);
       try {
         const hasRoom = channel.publish(
           '',
           this.nameOf(lane),
           encodeChunk(chunk),
           { persistent: true },
-          (error: unknown) => settle(error ? 'refused' : 'confirmed'),
+          (error: unknown) => {
+            if (isAnswer(error) && unconfirmed.heard()) this.confirms[lane].worked();
+            settle(error ? 'refused' : 'confirmed');
+          },
         );
-        if (!hasRoom) this.isBufferFull = true;
+        if (!hasRoom) unconfirmed.isBufferFull = true;
       } catch {
         settle('refused'); // the channel has closed in the meantime
       }
@@ -149,8 +184,8 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     try {
       const name = this.nameOf(lane);
       const { messageCount, consumerCount } = await answered(channel, channel.checkQueue(name));
-      // So RabbitMQ answers for a quorum queue of which it does not reach the leader (rabbit_quorum_queue:stat), without
-      // an error and however much is in it.
+      // So RabbitMQ answers for a quorum queue of which it does not reach the leader (rabbit_quorum_queue:stat),
+      // without an error and however much is in it.
       if (messageCount + consumerCount === 0 && this.options.isWorkerAlive?.())
         throw new Error(`${name} seems to be empty and without a reader, although a worker is alive: has it a leader?`);
       return messageCount;
@@ -164,15 +199,17 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   }
 
   async close(): Promise<void> {
+    clearInterval(this.looking);
     // A delivery confirmed now need not be handed out again; a broker that is gone confirms none.
-    const channel = this.publisher;
-    if (channel && !this.isBlocked && this.unconfirmed.size > 0) {
+    const { publishers } = this;
+    if (publishers) {
+      const waitedFor = lanes.filter((lane) => !this.isBlocked && this.unconfirmed[lane].size > 0);
       await Promise.race([
-        channel.waitForConfirms().catch(() => {}),
+        Promise.all(waitedFor.map((lane) => publishers[lane].waitForConfirms().catch(() => {}))),
         new Promise((resolve) => setTimeout(resolve, 2000).unref()),
       ]);
+      await Promise.all(lanes.map((lane) => close(publishers[lane], stoppingMs)));
     }
-    if (channel) await close(channel, stoppingMs);
     await Promise.all([this.publishing.close(), this.consuming.close()]);
   }
 
@@ -200,28 +237,46 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
       this.isBlocked = false;
     });
     await this.declareOn(model);
+    const channels: ConfirmChannel[] = [];
+    for (const lane of lanes) channels.push(await this.openPublisher(model, lane));
+    // Until it is known that this user may publish, nothing is taken out of the ledger for this connection, and those
+    // that follow it come less often.
+    await Promise.race([tryPublishing(channels[0]!), blocked]);
+    this.publishers = perLane((lane) => channels[lanes.indexOf(lane)]!);
+    this.publishingModel = model;
+  }
+
+  private async openPublisher(model: ChannelModel, lane: Lane): Promise<ConfirmChannel> {
     const channel = await model.createConfirmChannel();
-    channel.on('drain', () => (this.isBufferFull = false));
-    // Without the channel the connection is of no use; the next one opens both.
+    channel.on('drain', () => (this.unconfirmed[lane].isBufferFull = false));
+    // Without the channel the connection is of no use; the next one opens all.
     channel.on('error', (error: unknown) => {
       this.logger.error({ event: 'rabbitmq.channel-failed', error, advice: refusalOf(error)?.advice });
       this.publishing.abandon(model, error);
     });
-    // Until it is known that this user may publish, nothing is taken out of the ledger for this connection, and those
-    // that follow it come less often.
-    await Promise.race([tryPublishing(channel), blocked]);
-    this.publisher = channel;
+    return channel;
   }
 
   private losePublisher(): void {
-    this.publisher = undefined;
+    this.publishers = undefined;
     this.isBlocked = false;
-    this.isBufferFull = false;
+    for (const lane of lanes) this.unconfirmed[lane].isBufferFull = false;
     this.refuseUnconfirmed();
   }
 
   private refuseUnconfirmed(): void {
-    for (const settle of [...this.unconfirmed]) settle('refused');
+    for (const lane of lanes) this.unconfirmed[lane].refuseAll();
+  }
+
+  /** A broker that is there does not confirm for a queue that has lost its majority; waiting for it would stop all. */
+  private refuseOverdue(): void {
+    for (const lane of lanes) {
+      const unconfirmed = this.unconfirmed[lane];
+      if (!unconfirmed.refuseOverdue()) continue;
+      const silent = new LaneSilent(lane);
+      this.confirms[lane].failed(silent, { queue: this.nameOf(lane) });
+      if (unconfirmed.blocksOthers && this.publishingModel) this.publishing.abandon(this.publishingModel, silent);
+    }
   }
 
   private async setUpConsumers(model: ChannelModel): Promise<void> {

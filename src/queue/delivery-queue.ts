@@ -22,8 +22,8 @@ export const laneOf = ({ failures, isReleased }: Delivery): Lane => (failures > 
 export const laneTaken = (delivery: Delivery): Lane => (delivery.generation === 1 ? 'fresh' : laneOf(delivery));
 
 /**
- * `confirmed`: the queue has the chunk and keeps it until a consumer is done with it. `refused`: full, blocked, or the
- * connection was lost; the queue may or may not have it, so the ledger must hand the deliveries out again.
+ * `confirmed`: the queue has the chunk and keeps it until a consumer is done with it. `refused`: full, blocked, silent,
+ * or the connection was lost; the queue may or may not have it, so the ledger must hand the deliveries out again.
  */
 export type PublishOutcome = 'confirmed' | 'refused';
 
@@ -74,6 +74,11 @@ export abstract class DeliveryQueue {
    * ledger.
    */
   abstract readonly isAccepting: boolean;
+
+  /** The same, of deliveries of one lane alone. */
+  accepts(_lane: Lane): boolean {
+    return this.isAccepting;
+  }
 
   /** Never waits for room and never throws. */
   abstract publish(lane: Lane, chunk: Chunk): Promise<PublishOutcome>;

@@ -40,6 +40,11 @@ export class Enqueuer {
     return this.queue.isAccepting;
   }
 
+  /** The same, of work of one lane. */
+  accepts(lane: Lane): boolean {
+    return this.queue.accepts(lane);
+  }
+
   /** The process whose memory the queue is, and whose end empties it; null where a broker keeps it. */
   get process(): string | null {
     return this.queue.process;

@@ -96,9 +96,11 @@ export class HandOver {
       if (found) return this.toSibling(found);
       if (this.hasRoomFor(added)) return this.straight(added);
     }
-    const { isAccepting, process } = this.enqueuer;
+    const { process } = this.enqueuer;
     return {
-      destination: isAccepting ? { state: 'queued', process } : { state: 'waiting', delayMs: refusedDelayMs },
+      destination: this.enqueuer.accepts('fresh')
+        ? { state: 'queued', process }
+        : { state: 'waiting', delayMs: refusedDelayMs },
       go: (...chunk) => void this.enqueuer.enqueue('fresh', ...chunk),
       giveUp: () => {},
     };

@@ -65,8 +65,8 @@ describe('publishing', () => {
         },
       },
     }) as Postgres;
-    const enqueuer: Pick<Enqueuer, 'isAccepting' | 'process' | 'enqueue'> = {
-      isAccepting: true,
+    const enqueuer: Pick<Enqueuer, 'accepts' | 'process' | 'enqueue'> = {
+      accepts: () => true,
       process: null,
       enqueue: (_lane, deliveries) => {
         enqueued.push(...deliveries);

@@ -101,6 +101,64 @@ describe('RabbitMQ that is reached, and refuses', () => {
     await eventually(async () => (await found()) === `nobody reads ${prefix}.fresh (1 messages)`, 'it to be counted');
   });
 
+  describe('of which one queue has no leader', () => {
+    const slow = () => `'open_${prefix}.slow'`; // its process in RabbitMQ; one that is suspended answers as little
+    const suspend = () => servers.rabbitmqctl('eval', `sys:suspend(${slow()}).`);
+    const resume = () => servers.rabbitmqctl('eval', `sys:resume(${slow()}).`);
+    let nowMs: number;
+
+    beforeEach(async () => {
+      nowMs = 0;
+      queue = new RabbitMqDeliveryQueue(url, prefix, 1000, { isWorkerAlive: () => true, now: () => nowMs });
+      await queue.open();
+      expect(await queue.publish('slow', chunk)).toBe('confirmed');
+      await suspend();
+    });
+    afterEach(() => resume().catch(() => {})); // it may have been resumed
+
+    it('is not said to hold nothing', async () => {
+      await expect(queue.depth('slow')).rejects.toThrow(`${prefix}.slow seems to be empty`);
+      await resume();
+      await eventually(async () => (await queue.depth('slow').catch(() => 0)) === 1, 'it to be counted again');
+    });
+
+    it('refuses after a while what goes there, goes on with all else, and says so until it is confirmed', async () => {
+      const unanswered = queue.publish('slow', chunk);
+      expect(await queue.publish('due', chunk)).toBe('confirmed');
+      nowMs += 15_000;
+      expect(await unanswered).toBe('refused');
+      expect([queue.isAccepting, queue.accepts('due'), queue.accepts('slow')]).toEqual([true, true, false]);
+      expect([await queue.publish('slow', chunk), await queue.publish('due', chunk)]).toEqual(['refused', 'confirmed']);
+      expect(await unhealthy()).toBe('the queue of the lane slow confirms nothing');
+      expect(logged()).toContainEqual(
+        expect.objectContaining({ event: 'queue.confirms-nothing', lane: 'slow', queue: `${prefix}.slow` }),
+      );
+      await resume();
+      await eventually(() => queue.trouble === undefined, 'the late confirm');
+      expect(logged()).toContainEqual(expect.objectContaining({ event: 'queue.confirms-again', lane: 'slow' }));
+      expect(await queue.publish('slow', chunk)).toBe('confirmed');
+      nowMs += 1000;
+      expect(queue.accepts('slow')).toBe(true);
+    });
+
+    it('gets a connection anew where so much goes there that the broker would read nothing more of it, and is tried by one chunk at a time', async () => {
+      const unanswered = Promise.all(Array.from({ length: 600 }, () => queue.publish('slow', chunk)));
+      nowMs += 15_000;
+      expect(new Set(await unanswered)).toEqual(new Set(['refused']));
+      await eventually(async () => (await queue.publish('due', chunk)) === 'confirmed', 'the other lanes to go on');
+      const trial = queue.publish('slow', chunk);
+      expect(await queue.publish('slow', chunk)).toBe('refused');
+      nowMs += 3000;
+      expect(await trial).toBe('refused');
+      expect(await unhealthy()).toBe('the queue of the lane slow confirms nothing');
+      expect(await queue.publish('due', chunk)).toBe('confirmed');
+      await resume();
+      nowMs += 30_000;
+      await eventually(async () => (await queue.publish('slow', chunk)) === 'confirmed', 'it to be tried');
+      expect(await unhealthy()).toBeUndefined();
+    });
+  });
+
   it('because a message is too large for it, says how large they may be', async () => {
     // Before 4.0 it is read from the first, since then from the second.
     const limit = (bytes: string) =>

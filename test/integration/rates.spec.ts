@@ -39,7 +39,7 @@ describe('the rate of a subscription, with two dispatchers at one ledger', () =>
     const openEndpoints = new OpenEndpoints(postgres, events);
     const heartbeat = { ledgerNow: () => time.now() } as Heartbeat;
     const queue = {
-      isAccepting: true,
+      accepts: () => true,
       process: null,
       onCreated: () => {},
       publish: (_lane: Lane, chunk: Chunk) => {
