@@ -6,6 +6,7 @@ import { sweepDigests, writeDigests } from '../digests/write-digests.js';
 import { Clock } from '../infra/clock.js';
 import { IdempotencyStore } from '../idempotency/idempotency-store.js';
 import { checkpointEmbedded } from '../infra/postgres/checkpoint-embedded.js';
+import { freezeEmbedded } from '../infra/postgres/freeze-embedded.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { sweepOnceKeys } from '../ledger/once-key.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
@@ -125,6 +126,7 @@ export class Upkeep {
         run: (stopping) => inBatches((limit) => sweepDigests(postgres, limit), stopping),
       },
       { name: 'vacuum', everyMs: 5 * minuteMs, run: () => partitions.vacuumEmbedded() },
+      { name: 'freeze', everyMs: hourMs, run: () => freezeEmbedded(postgres) },
       { name: 'checkpoint', everyMs: 10_000, run: () => checkpointEmbedded(postgres) },
       { name: 'forget-statements', everyMs: 24 * hourMs, run: () => postgres.forgetStatements() },
       { name: 'make-partitions', everyMs: hourMs, run: () => partitions.makeAhead() },

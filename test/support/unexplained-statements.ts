@@ -203,6 +203,7 @@ export const rawText: Readonly<Record<string, readonly string[]>> = {
   'makes, vacuums and removes partitions, by their names': [
     'src/audit/months-kept.ts',
     'src/infra/postgres/detach-partitions.ts',
+    'src/infra/postgres/freeze-embedded.ts',
     'src/ledger/partition-keeper.service.ts',
     'src/retention/body-retention.service.ts',
   ],

@@ -1,0 +1,39 @@
+import type { Postgres } from './postgres.js';
+import { isMissingTable } from './postgres-errors.js';
+
+/** Half the age at which PostgreSQL's autovacuum does it, and a twentieth of that at which Postgres stops to write. */
+const oldAge = 100_000_000;
+
+/** With the catalogues. Those of TOAST one by one as well, so that none keeps the thread together with its table. */
+const oldTables = `
+  SELECT oid::regclass::text AS name FROM pg_class
+  WHERE relkind IN ('r', 'm', 't') AND relpersistence <> 't' AND age(relfrozenxid) > $1
+  ORDER BY age(relfrozenxid) DESC`;
+
+/** Databases that nobody ever connects to here, so that nothing in them could be frozen. */
+const templates = `SELECT datname AS name FROM pg_database WHERE datname IN ('template0', 'template1')`;
+
+/**
+ * Postgres has some two thousand million transaction ids, uses them again, and lets nothing be written any more before
+ * an id that is still in a table would come up: 16 months of 25 notifications a second. PGlite has no autovacuum, which
+ * elsewhere marks old rows as older than every id. The templates of an embedded database, of which nobody makes
+ * another, are dropped: their ids would hold up all the same.
+ */
+export async function freezeEmbedded(
+  { isEmbedded, upkeep }: Pick<Postgres, 'isEmbedded' | 'upkeep'>,
+  olderThan = oldAge,
+): Promise<void> {
+  if (!isEmbedded) return;
+  const named = async (query: string, values: unknown[]) => (await upkeep.query(query, values)) as { name: string }[];
+  for (const { name } of await named(templates, [])) {
+    await upkeep.query(`ALTER DATABASE ${name} IS_TEMPLATE false`);
+    await upkeep.query(`DROP DATABASE ${name}`);
+  }
+  for (const { name } of await named(oldTables, [olderThan])) {
+    try {
+      await upkeep.query(`VACUUM (FREEZE, PROCESS_TOAST false) ${name}`);
+    } catch (error) {
+      if (!isMissingTable(error)) throw error; // a day that was dropped meanwhile
+    }
+  }
+}
