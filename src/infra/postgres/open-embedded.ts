@@ -5,6 +5,7 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 import { lockDirectory } from './directory-lock.js';
 import { explainDirectory } from './directory-trouble.js';
 import { CrashWatch } from './embedded-crash.js';
+import { keepPrivate } from './keep-private.js';
 import { refuseMoved } from './moved-directory.js';
 import { poolOf, type CommonOptions, type OpenDatabase } from './open-database.js';
 import { countPools } from './postgres.metrics.js';
@@ -34,9 +35,11 @@ export async function openEmbedded(directory: string, common: CommonOptions): Pr
   try {
     unlock = lockDirectory(directory);
     refuseMoved(directory);
+    const cluster = join(directory, 'pglite');
+    keepPrivate(cluster);
     const startParams = [...PGlite.defaultStartParams, ...memoryOfEmbedded, ...logOfEmbedded];
     const watch = new CrashWatch(directory);
-    const pglite = await PGlite.create(join(directory, 'pglite'), { startParams, onStderr: watch.onStderr });
+    const pglite = await PGlite.create(cluster, { startParams, onStderr: watch.onStderr });
     watch.guard(pglite);
     const extra = { ...createPgConfig(pglite), max: 1, idleTimeoutMillis: 0, connectionTimeoutMillis: 30_000 };
     const dataSource = new DataSource({ ...common, extra, logging: false } as DataSourceOptions);
