@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
-import { chmod, stat } from 'node:fs/promises';
+import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readSettings } from '../../src/config/settings.js';
+import { majorOfEmbedded } from '../../src/infra/postgres/embedded-version.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { embedded, type PreparedStack } from '../support/stacks.js';
 
@@ -26,5 +27,22 @@ describe('the directory of the embedded database, when it is opened', () => {
     const postgres = await open();
     expect((await stat(cluster)).mode & 0o777).toBe(0o700);
     await postgres.close();
+  });
+
+  it('is of the version of PostgreSQL that is known beforehand', async () => {
+    expect(await readFile(join(cluster, 'PG_VERSION'), 'utf8')).toBe(`${majorOfEmbedded}\n`);
+    const postgres = await open();
+    const [row] = await postgres.dataSource.query<{ version: number }[]>(
+      `SELECT current_setting('server_version_num')::int / 10000 AS version`,
+    );
+    expect(row!.version).toBe(majorOfEmbedded);
+    await postgres.close();
+  });
+
+  it('is refused with both versions and the way out, where another version made it', async () => {
+    await writeFile(join(cluster, 'PG_VERSION'), '17\n');
+    await expect(open()).rejects.toThrow(
+      /it was made by PostgreSQL 17, and this version of Heraut has \d+\. .*`npm run move-to-postgres`/,
+    );
   });
 });

@@ -5,6 +5,7 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 import { lockDirectory } from './directory-lock.js';
 import { explainDirectory } from './directory-trouble.js';
 import { CrashWatch } from './embedded-crash.js';
+import { refuseOtherVersion } from './embedded-version.js';
 import { keepPrivate } from './keep-private.js';
 import { refuseMoved } from './moved-directory.js';
 import { poolOf, type CommonOptions, type OpenDatabase } from './open-database.js';
@@ -35,6 +36,7 @@ export async function openEmbedded(directory: string, common: CommonOptions): Pr
   try {
     unlock = lockDirectory(directory);
     refuseMoved(directory);
+    refuseOtherVersion(directory);
     const cluster = join(directory, 'pglite');
     keepPrivate(cluster);
     const startParams = [...PGlite.defaultStartParams, ...memoryOfEmbedded, ...logOfEmbedded];
