@@ -32,7 +32,7 @@ describe('the lock of the data directory', () => {
       program,
       `import { lockDirectory } from '${compiled}';
       process.on('SIGUSR2', () => process.exit(1));
-      try { lockDirectory(${JSON.stringify(directory)}); console.log('locked'); setInterval(() => {}, 60_000); }
+      try { await lockDirectory(${JSON.stringify(directory)}); console.log('locked'); setInterval(() => {}, 60_000); }
       catch (error) { console.log(error.constructor.name + ' ' + error.message); }`,
     );
     const child = spawn(process.execPath, [program], { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -48,20 +48,28 @@ describe('the lock of the data directory', () => {
     await ended;
   }
 
+  const aSocket = expect.stringMatching(/^heraut\.socket\.[0-9a-f]{8}$/) as string;
+
+  /** As the lock of a process looks from another container: its pid is there of another process, or of none. */
+  async function seeFromElsewhere(changes: object): Promise<void> {
+    const holder = JSON.parse(readFileSync(lockFile, 'utf8')) as object;
+    await writeFile(lockFile, JSON.stringify({ ...holder, ...changes }));
+  }
+
   const writeLock = async (holder: unknown) => {
-    lockDirectory(directory)();
+    (await lockDirectory(directory))();
     await writeFile(lockFile, typeof holder === 'string' ? holder : JSON.stringify(holder));
   };
 
-  it('makes the directory for its owner alone, and leaves nothing but itself', async () => {
-    lockDirectory(directory);
+  it('makes the directory for its owner alone, and leaves nothing but itself and its socket', async () => {
+    await lockDirectory(directory);
     expect((await stat(directory)).mode & 0o777).toBe(0o700);
-    expect(readdirSync(directory)).toEqual(['heraut.lock']);
+    expect(readdirSync(directory)).toEqual(['heraut.lock', aSocket]);
   });
 
   it('makes the directories above it that are missing, for their owner alone as well', async () => {
     directory = join(parent, 'not', 'yet', 'there');
-    lockDirectory(directory);
+    await lockDirectory(directory);
     for (const made of [directory, join(parent, 'not', 'yet'), join(parent, 'not')])
       expect((await stat(made)).mode & 0o777).toBe(0o700);
   });
@@ -71,40 +79,80 @@ describe('the lock of the data directory', () => {
     expect((await lockElsewhere()).said).toMatch(/^Error E[A-Z]+: .*mkdir '\/proc/);
   });
 
-  it('can be acquired again once it was released', () => {
-    const unlock = lockDirectory(directory);
+  it('can be acquired again once it was released', async () => {
+    const unlock = await lockDirectory(directory);
     unlock();
     expect(readdirSync(directory)).toEqual([]);
-    lockDirectory(directory);
+    await lockDirectory(directory);
     expect(existsSync(lockFile)).toBe(true);
   });
 
   it('is refused to a second process while the first lives, with the pid of the first', async () => {
     const { child, said } = await lockElsewhere();
     expect(said).toBe('locked');
-    expect(() => lockDirectory(directory)).toThrow(DataDirectoryInUse);
-    expect(() => lockDirectory(directory)).toThrow(`process ${child.pid}`);
-    expect(readdirSync(directory)).toEqual(['heraut.lock']);
+    await expect(lockDirectory(directory)).rejects.toThrow(DataDirectoryInUse);
+    await expect(lockDirectory(directory)).rejects.toThrow(`process ${child.pid}`);
+    expect(readdirSync(directory)).toEqual(['heraut.lock', aSocket]);
+  });
+
+  it.each([{ pid: process.pid, startedAt: '1' }, { pid: 2 ** 22 + 1 }])(
+    'is refused while its holder lives in another container with the same host name, and may be stopped there: %j',
+    async (seen) => {
+      const { child } = await lockElsewhere();
+      child.kill('SIGSTOP');
+      await seeFromElsewhere(seen);
+      await expect(lockDirectory(directory)).rejects.toThrow(`${directory} is in use by process ${seen.pid}. Stop it`);
+      expect(readdirSync(directory)).toEqual(['heraut.lock', aSocket]);
+      await end(child);
+      await lockDirectory(directory);
+      expect(readFileSync(lockFile, 'utf8')).toContain(`"pid":${process.pid}`);
+      expect(readdirSync(directory)).toEqual(['heraut.lock', aSocket]);
+    },
+  );
+
+  it('is known to be held by a container with another host name that lives, and not to be deleted then', async () => {
+    await lockElsewhere();
+    await seeFromElsewhere({ pid: 1, host: 'another-container' });
+    await expect(lockDirectory(directory)).rejects.toThrow(
+      'is in use by process 1 on host another-container. Stop it first',
+    );
+  });
+
+  it('is refused in the same way in a directory whose path is too long for the address of a socket', async () => {
+    directory = join(parent, 'd'.repeat(120));
+    lockFile = join(directory, 'heraut.lock');
+    const { child } = await lockElsewhere();
+    await seeFromElsewhere({ pid: 2 ** 22 + 1 });
+    await expect(lockDirectory(directory)).rejects.toThrow(DataDirectoryInUse);
+    await end(child);
+    await lockDirectory(directory);
+    expect(readdirSync(directory)).toEqual(['heraut.lock', aSocket]);
+  });
+
+  it('is judged by pid and start time where its holder could make no socket, or a version without made it', async () => {
+    await lockElsewhere();
+    await seeFromElsewhere({ socket: undefined });
+    await expect(lockDirectory(directory)).rejects.toThrow(DataDirectoryInUse);
   });
 
   it('is refused to another process while this one has it', async () => {
-    lockDirectory(directory);
+    await lockDirectory(directory);
     const { said } = await lockElsewhere();
     expect(said).toContain(`DataDirectoryInUse ${directory} is in use by process ${process.pid}`);
   });
 
-  it('is refused to the process that has it already', () => {
-    lockDirectory(directory);
-    expect(() => lockDirectory(directory)).toThrow(DataDirectoryInUse);
+  it('is refused to the process that has it already', async () => {
+    await lockDirectory(directory);
+    await expect(lockDirectory(directory)).rejects.toThrow(DataDirectoryInUse);
   });
 
   it('is free after its holder was killed', async () => {
     const { child } = await lockElsewhere();
     await end(child);
     expect(existsSync(lockFile)).toBe(true);
-    lockDirectory(directory);
+    await lockDirectory(directory);
     expect(readFileSync(lockFile, 'utf8')).toContain(`"pid":${process.pid}`);
-    expect(readdirSync(directory)).toEqual(['heraut.lock']);
+    expect(readdirSync(directory)).toEqual(['heraut.lock', aSocket]);
   });
 
   it('is free, also for a process on another host, after its holder has ended by itself, whatever it had in hand', async () => {
@@ -116,7 +164,7 @@ describe('the lock of the data directory', () => {
   });
 
   it('is left to another process that made it after somebody had deleted that of this one', async () => {
-    const unlock = lockDirectory(directory);
+    const unlock = await lockDirectory(directory);
     const other = JSON.stringify({ pid: 1, startedAt: '1', host: 'another-host' });
     await writeFile(lockFile, other);
     unlock();
@@ -132,25 +180,25 @@ describe('the lock of the data directory', () => {
 
   it('is free when the pid of its holder now belongs to another process', async () => {
     await writeLock({ pid: process.ppid, startedAt: '1', host: hostname() });
-    lockDirectory(directory);
+    await lockDirectory(directory);
     expect(readFileSync(lockFile, 'utf8')).toContain(`"pid":${process.pid}`);
   });
 
   it('is free when the pid of its holder now belongs to this process, as in a restarted container', async () => {
     await writeLock({ pid: process.pid, startedAt: '1', host: hostname() });
-    lockDirectory(directory);
+    await lockDirectory(directory);
     expect(readFileSync(lockFile, 'utf8')).not.toContain('"startedAt":"1"');
   });
 
   it('is free when the pid of its holder is this process’s and no start time is known', async () => {
     await writeLock({ pid: process.pid, host: hostname() });
-    expect(() => lockDirectory(directory)).not.toThrow();
+    await expect(lockDirectory(directory)).resolves.toBeDefined();
   });
 
   it('stays with a holder on another host, where it is not known whether the process lives', async () => {
     await writeLock({ pid: 2 ** 22 + 1, startedAt: '1', host: 'another-host' });
-    expect(() => lockDirectory(directory)).toThrow(DataDirectoryInUse);
-    expect(() => lockDirectory(directory)).toThrow('another-host');
+    await expect(lockDirectory(directory)).rejects.toThrow(DataDirectoryInUse);
+    await expect(lockDirectory(directory)).rejects.toThrow('another-host');
     expect(readFileSync(lockFile, 'utf8')).toContain('another-host');
   });
 
@@ -158,7 +206,7 @@ describe('the lock of the data directory', () => {
     'is free when it contains %j, which no Heraut wrote',
     async (text) => {
       await writeLock(text);
-      lockDirectory(directory);
+      await lockDirectory(directory);
       expect(readFileSync(lockFile, 'utf8')).toContain(`"pid":${process.pid}`);
     },
   );

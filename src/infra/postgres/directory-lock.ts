@@ -1,6 +1,8 @@
 import { readFileSync, linkSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
+import { answerIn, isAnswered } from './holder-socket.js';
 import { makeDirectory } from './make-directory.js';
 
 /** Another process has the embedded database open; opening it twice would corrupt it. */
@@ -16,77 +18,93 @@ export class DataDirectoryInUse extends Error {
   }
 }
 
-/** Locks that this process holds: what each file says. */
-const held = new Map<string, string>();
+/** Locks that this process holds: what each file says, and how to end its socket. */
+const held = new Map<string, { text: string; endSocket?: () => void }>();
 
 /**
- * Locks `DATA_DIR` for this process: PGlite itself lets two processes open one directory. The lock is a file with its
- * holder's pid and start time, so that a lock left by a killed process does not block the next start. A new container
- * has another host name, and cannot tell: a process that ends by itself, in whatever way, leaves none. The embedded
- * database runs in its only thread, and has written its last by then.
+ * Locks `DATA_DIR` for this process: PGlite itself lets two processes open one directory. The lock is a file that names
+ * a socket on which its holder listens beside it, so that a lock left by a killed process does not block the next
+ * start. Where there is no socket, its holder's pid and start time have to do, which say nothing of the processes of
+ * another container. A new container has another host name, and cannot tell one that was killed from one on another
+ * machine: a process that ends by itself, in whatever way, leaves none. The embedded database runs in its only thread,
+ * and has written its last by then.
  * @returns releases the lock
  * @throws {DataDirectoryInUse}
  */
-export function lockDirectory(directory: string): () => void {
+export async function lockDirectory(directory: string): Promise<() => void> {
   makeDirectory(directory);
   const lock = join(directory, 'heraut.lock');
-  const mine = `${lock}.${process.pid}`;
-  const text = JSON.stringify({ pid: process.pid, startedAt: startOf(process.pid), host: hostname() });
-  writeFileSync(mine, text, { mode: 0o600 });
+  // Not by the pid: that of another container may be the same.
+  const id = randomUUID().slice(0, 8);
+  const name = `heraut.socket.${id}`;
+  // It listens before others can see the lock.
+  const endSocket = await answerIn(directory, name);
+  const mine = `${lock}.${id}`;
+  let isLocked = false;
   try {
+    const socket = endSocket && name;
+    const text = JSON.stringify({ pid: process.pid, startedAt: startOf(process.pid), host: hostname(), socket });
+    writeFileSync(mine, text, { mode: 0o600 });
     for (;;) {
       try {
         linkSync(mine, lock); // atomic: fails when the lock exists
         process.off('exit', releaseAll).on('exit', releaseAll);
-        held.set(lock, text);
+        held.set(lock, { text, endSocket });
+        isLocked = true;
         return () => release(lock);
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       }
-      removeIfStale(lock, directory);
+      await removeIfStale(lock, directory);
     }
   } finally {
-    unlinkSync(mine);
+    rmSync(mine, { force: true });
+    if (!isLocked) endSocket?.();
   }
 }
 
 /** Somebody who took this process for gone may have deleted the file, and another process have made its own. */
 function release(lock: string): void {
-  const text = held.get(lock);
+  const ours = held.get(lock);
   held.delete(lock);
-  if (text !== undefined && read(lock) === text) rmSync(lock, { force: true });
+  if (ours === undefined) return;
+  if (read(lock) === ours.text) rmSync(lock, { force: true });
+  ours.endSocket?.();
 }
 
 const releaseAll = (): void => [...held.keys()].forEach(release);
 
-function removeIfStale(lock: string, directory: string): void {
+async function removeIfStale(lock: string, directory: string): Promise<void> {
   const text = read(lock);
   if (text === undefined) return; // its holder has just released it
   const holder = parse(text);
-  if (holder && holder.host !== hostname()) {
+  const answers = holder?.socket !== undefined && (await isAnswered(directory, holder.socket));
+  if (holder && !answers && holder.host !== hostname()) {
     throw new DataDirectoryInUse(
       `${directory} is in use by process ${holder.pid} on host ${holder.host}`,
       `If that host is gone for good, delete ${lock} and start again.`,
       lock,
     );
   }
-  if (holder && isAlive(holder)) {
+  if (holder && (answers || isAlive(holder))) {
+    const where = holder.host === hostname() ? '' : ` on host ${holder.host}`;
     throw new DataDirectoryInUse(
-      `${directory} is in use by process ${holder.pid}`,
+      `${directory} is in use by process ${holder.pid}${where}`,
       'Stop it first, choose another DATA_DIR, or set DATABASE_URL to run several processes.',
     );
   }
   // Of several processes that find the same stale lock, one renames it. It then checks that it did not move a fresh
   // lock.
-  const aside = `${lock}.stale.${process.pid}`;
+  const aside = `${lock}.stale.${randomUUID().slice(0, 8)}`;
   try {
     renameSync(lock, aside);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return;
     throw error;
   }
-  if (read(aside) === text) unlinkSync(aside);
-  else renameSync(aside, lock);
+  if (read(aside) !== text) return renameSync(aside, lock);
+  unlinkSync(aside);
+  if (holder?.socket !== undefined) rmSync(join(directory, holder.socket), { force: true });
 }
 
 function read(file: string): string | undefined {
@@ -102,12 +120,17 @@ interface Holder {
   pid: number;
   startedAt: string | undefined;
   host: string;
+  /** The name of one in the same directory. None where none could be made, or by a version that made none. */
+  socket?: string;
 }
+
+const socketName = /^heraut\.socket\.[0-9a-f]{8}$/;
 
 function parse(text: string): Holder | undefined {
   try {
     const holder = JSON.parse(text) as Partial<Holder> | null;
-    if (typeof holder?.pid === 'number' && typeof holder.host === 'string') return holder as Holder;
+    if (typeof holder?.pid === 'number' && typeof holder.host === 'string')
+      return { ...(holder as Holder), socket: socketName.test(holder.socket ?? '') ? holder.socket : undefined };
   } catch {
     // falls through
   }

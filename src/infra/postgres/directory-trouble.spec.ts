@@ -6,9 +6,9 @@ import { CannotConnect } from '../cannot-connect.js';
 import { lockDirectory } from './directory-lock.js';
 import { explainDirectory } from './directory-trouble.js';
 
-const errorOf = (work: () => unknown): unknown => {
+const errorOf = async (work: () => unknown): Promise<unknown> => {
   try {
-    work();
+    await work();
   } catch (error) {
     return error;
   }
@@ -47,22 +47,24 @@ describe('a data directory that is of no use', () => {
     expect(rest).toMatch(expected);
   });
 
-  it('is named where a file is in its place, or on the way there', () => {
+  it('is named where a file is in its place, or on the way there', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'heraut-trouble-'));
     const file = join(directory, 'file');
     writeFileSync(file, '');
     for (const dataDir of [file, join(file, 'data'), join(file, 'data', 'deep')]) {
-      const explained = explainDirectory(
-        dataDir,
-        errorOf(() => lockDirectory(dataDir)),
-      );
+      const explained = explainDirectory(dataDir, await errorOf(() => lockDirectory(dataDir)));
       expect(String(explained)).toContain('A file is in its place, or on the way there: set DATA_DIR to a directory.');
     }
     rmSync(directory, { recursive: true });
   });
 
-  it('is not blamed for anything else', () => {
-    const others = [errorOf(() => readFileSync('/etc/passwd/other')), ofEmbedded(28), new Error('a bug'), undefined];
+  it('is not blamed for anything else', async () => {
+    const others = [
+      await errorOf(() => readFileSync('/etc/passwd/other')),
+      ofEmbedded(28),
+      new Error('a bug'),
+      undefined,
+    ];
     for (const error of others) expect(explainDirectory('/srv/heraut', error)).toBe(error);
   });
 });

@@ -34,7 +34,7 @@ export async function openEmbedded(directory: string, common: CommonOptions): Pr
   const explain = (error: unknown) => explainDirectory(directory, error);
   let unlock = () => {};
   try {
-    unlock = lockDirectory(directory);
+    unlock = await lockDirectory(directory);
     refuseMoved(directory);
     refuseOtherVersion(directory);
     const cluster = join(directory, 'pglite');
