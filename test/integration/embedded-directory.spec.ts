@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
-import { chmod, readFile, stat, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readSettings } from '../../src/config/settings.js';
 import { majorOfEmbedded } from '../../src/infra/postgres/embedded-version.js';
@@ -44,5 +45,20 @@ describe('the directory of the embedded database, when it is opened', () => {
     await expect(open()).rejects.toThrow(
       /it was made by PostgreSQL 17, and this version of Heraut has \d+\. .*`npm run move-to-postgres`/,
     );
+  });
+
+  it('is rid of the temporary files of a process that was killed, and of no others', async () => {
+    const temporary = join(cluster, 'base', 'pgsql_tmp');
+    await mkdir(temporary, { recursive: true });
+    await writeFile(join(temporary, 'pgsql_tmp42.900'), 'rows to be sorted');
+    const postgres = await open();
+    expect(existsSync(temporary)).toBe(false);
+    await postgres.dataSource.query(`SET work_mem = '64kB'`);
+    const [row] = await postgres.dataSource.query<{ sorted: number }[]>(
+      'SELECT count(*)::int AS sorted FROM (SELECT nr FROM generate_series(1, 50000) AS nr ORDER BY -nr OFFSET 0) AS all_of_them',
+    );
+    expect(row!.sorted).toBe(50_000);
+    expect(existsSync(temporary)).toBe(true); // it was too much to be sorted without
+    await postgres.close();
   });
 });

@@ -1,5 +1,6 @@
 import { PGlite } from '@electric-sql/pglite';
 import { createPgConfig } from '@electric-sql/pglite/node-postgres';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { lockDirectory } from './directory-lock.js';
@@ -39,6 +40,8 @@ export async function openEmbedded(directory: string, common: CommonOptions): Pr
     refuseOtherVersion(directory);
     const cluster = join(directory, 'pglite');
     keepPrivate(cluster);
+    // Of a process that was killed. A server removes them in the process that starts all others, which PGlite lacks.
+    rmSync(join(cluster, 'base', 'pgsql_tmp'), { recursive: true, force: true });
     const startParams = [...PGlite.defaultStartParams, ...memoryOfEmbedded, ...logOfEmbedded];
     const watch = new CrashWatch(directory);
     const pglite = await PGlite.create(cluster, { startParams, onStderr: watch.onStderr });
