@@ -1,5 +1,8 @@
-/** Few, because each is a connector of its own. */
-const choicesMs = [2000, 1000, 500];
+/**
+ * Few, because each is a connector of its own. The longest is well below the two seconds of silence after which an
+ * endpoint with calls in line is taken to hang (src/endpoints/hanging.ts): it would be parked for its first address.
+ */
+const choicesMs = [1500, 1000, 500];
 /** As Node has it. */
 const shortestMs = 250;
 

@@ -25,8 +25,9 @@ export class LatestAnswers {
 
   watch(server: Server): void {
     const note = ({ socket }: IncomingMessage, answer: ServerResponse) => void this.latest.set(socket, answer);
-    server.on('request', note);
-    server.on('checkExpectation', note);
+    // Before the router: what it answers at once is to end its connection as well.
+    server.prependListener('request', note);
+    server.prependListener('checkExpectation', note);
   }
 
   /** From here on each connection ends with its next answer, so that its caller's next request comes by another one. */
@@ -34,9 +35,12 @@ export class LatestAnswers {
     this.areCallersLetGo = true;
   }
 
-  /** Whether the connection is to end with the answer to this request. Those behind it, of a pipeline, are answered. */
+  /**
+   * Whether the connection is to end with the answer to this request. Those behind it, of a pipeline, are answered; and
+   * one whose body is still coming is not cut off by an early answer.
+   */
   endsConnection(request: IncomingMessage): boolean {
-    return this.areCallersLetGo && this.latest.get(request.socket)?.req === request;
+    return this.areCallersLetGo && request.complete && this.latest.get(request.socket)?.req === request;
   }
 
   /** When all that came whole before the error is answered. Those answers have limits of their own. */
@@ -44,17 +48,24 @@ export class LatestAnswers {
     if (this.waiting.has(socket)) return;
     const answer = this.latest.get(socket);
     const event = answer && socket.writable ? awaited(answer) : undefined;
-    if (!answer || !event) return this.refuse(error, socket);
+    if (!answer || !event || (!isTimeout(error) && isEndless(answer))) return this.refuse(error, socket);
     // Nothing more is read from the connection, as its caller learns here; but a request that stalls may still come.
-    if (event === 'close' && error.code !== 'ERR_HTTP_REQUEST_TIMEOUT') answer.shouldKeepAlive = false;
+    if (event === 'close' && !isTimeout(error)) answer.shouldKeepAlive = false;
     this.waiting.add(socket);
     answer.once(event, () => {
       this.waiting.delete(socket);
+      // It came whole after all. Node judges the next one anew.
+      if (isTimeout(error) && this.latest.get(socket) !== answer && this.latest.get(socket)!.req.complete) return;
       // Otherwise Node is ending the connection, or it has gone.
       if (socket.writable) this.refuseInTurn(error, socket);
     });
   };
 }
+
+const isTimeout = ({ code }: { code?: string }): boolean => code === 'ERR_HTTP_REQUEST_TIMEOUT';
+
+/** A stream of events, perhaps: bytes behind it would be read, and refused again and again, until it ends. */
+const isEndless = (answer: ServerResponse): boolean => answer.headersSent && !answer.hasHeader('content-length');
 
 /** The event that says that all is answered; undefined: it is. */
 function awaited(answer: ServerResponse): 'close' | 'socket' | undefined {
