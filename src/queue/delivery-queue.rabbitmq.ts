@@ -19,16 +19,20 @@ import {
 } from './delivery-queue.js';
 import { LaneSilent } from './lane-silent.js';
 import { declare, topology, type QueueDeclaration } from './topology.rabbitmq.js';
-import { UnconfirmedChunks } from './unconfirmed-chunks.js';
-
-/** Between two looks for what has not been confirmed for long. */
-const betweenLooksMs = 1000;
+import { betweenLooksMs, UnconfirmedChunks, type Settle } from './unconfirmed-chunks.js';
 
 interface RabbitMqOptions {
   /** Whether any worker is, in any process: each reads all queues. */
   isWorkerAlive?: () => boolean;
   /** Milliseconds, of a clock that runs steadily. */
   now?: () => number;
+  /** Calls back each second, until what is returned is called. */
+  everySecond?: (callBack: () => void) => () => void;
+}
+
+function everySecond(callBack: () => void): () => void {
+  const timer = setInterval(callBack, betweenLooksMs).unref();
+  return () => clearInterval(timer);
 }
 
 /** amqplib says with one callback that a chunk is confirmed, that it is refused, and that the channel is closed. */
@@ -74,7 +78,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     ];
     return new RepeatedFailures(this.logger, { failed, worksAgain });
   });
-  private looking: NodeJS.Timeout | undefined;
+  private stopLooking: (() => void) | undefined;
   private readonly consumers = new Set<Consumer>();
   private readonly createdListeners: (() => void)[] = [];
   private isBlocked = false;
@@ -105,7 +109,8 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
 
   override async open(): Promise<void> {
     // An answer that has come while the process was busy is read before the look.
-    this.looking ??= setInterval(() => setImmediate(() => this.refuseOverdue()), betweenLooksMs).unref();
+    const repeat = this.options.everySecond ?? everySecond;
+    this.stopLooking ??= repeat(() => setImmediate(() => this.refuseOverdue()));
     await Promise.all([this.publishing.open(), this.consuming.open()]);
   }
 
@@ -140,7 +145,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     if (!channel || this.isBlocked || !unconfirmed.hasRoom) return Promise.resolve('refused');
     return new Promise((resolve) => {
       // It may have been refused before: it was overdue, or the connection was lost or blocked.
-      const settle = (outcome: PublishOutcome) => {
+      const settle: Settle = (outcome) => {
         if (unconfirmed.take(settle, outcome)) resolve(outcome);
       };
       unconfirmed.add(settle);
@@ -151,7 +156,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
           encodeChunk(chunk),
           { persistent: true },
           (error: unknown) => {
-            if (isAnswer(error) && unconfirmed.heard()) this.confirms[lane].worked();
+            if (isAnswer(error) && unconfirmed.heard(settle)) this.confirms[lane].worked();
             settle(error ? 'refused' : 'confirmed');
           },
         );
@@ -199,7 +204,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   }
 
   async close(): Promise<void> {
-    clearInterval(this.looking);
+    this.stopLooking?.();
     // A delivery confirmed now need not be handed out again; a broker that is gone confirms none.
     const { publishers } = this;
     if (publishers) {
@@ -272,7 +277,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   private refuseOverdue(): void {
     for (const lane of lanes) {
       const unconfirmed = this.unconfirmed[lane];
-      if (!unconfirmed.refuseOverdue()) continue;
+      if (!unconfirmed.look()) continue;
       const silent = new LaneSilent(lane);
       this.confirms[lane].failed(silent, { queue: this.nameOf(lane) });
       if (unconfirmed.blocksOthers && this.publishingModel) this.publishing.abandon(this.publishingModel, silent);

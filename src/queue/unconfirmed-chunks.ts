@@ -4,10 +4,15 @@ import type { PublishOutcome } from './delivery-queue.js';
 const most = 2000;
 /** After a refusal nothing is published for as long as the refused deliveries wait in the ledger. */
 const refusalPauseMs = 1000;
+/**
+ * From one look to the next. Time is counted in looks where the broker is waited for: a process that stood still has
+ * neither sent nor read anything meanwhile, and looks once.
+ */
+export const betweenLooksMs = 1000;
 /** A broker confirms in milliseconds, and within seconds while a queue elects its leader. */
-const confirmedWithinMs = 15_000;
+const confirmedWithinLooks = 15;
 /** One chunk shows whether a silent lane answers again. The dispatcher waits for it, and all that is due with it. */
-const trialWithinMs = 3000;
+const trialWithinLooks = 3;
 const betweenTrialsMs = 30_000;
 /**
  * RabbitMQ takes 400 messages for a channel that waits for its queue (`credit_flow_default_credit`), and then reads
@@ -19,8 +24,13 @@ export type Settle = (outcome: PublishOutcome) => void;
 
 /** The chunks of one lane that were published, and what is known of the queue from how they are answered. */
 export class UnconfirmedChunks {
-  /** Since when, the oldest first. */
+  private looks = 0;
+  /** After how many looks each was published, the oldest first. */
   private readonly since = new Map<Settle, number>();
+  /** After how many looks the queue answered last. A broker that is slow answers, if only those before. */
+  private heardAt = 0;
+  /** And after how many looks the newest chunk was published of those that it answered. */
+  private answeredSince = 0;
   private refusedUntil = -Infinity;
   /** Those that were settled without an answer, on this connection. */
   private unanswered = 0;
@@ -58,7 +68,7 @@ export class UnconfirmedChunks {
   }
 
   add(settle: Settle): void {
-    this.since.set(settle, this.now());
+    this.since.set(settle, this.looks);
   }
 
   /** @returns false: it was settled before */
@@ -69,8 +79,10 @@ export class UnconfirmedChunks {
   }
 
   /** The queue answered, if late: it works. @returns whether that is news */
-  heard(): boolean {
+  heard(settle: Settle): boolean {
     const { isSilent } = this;
+    this.heardAt = this.looks;
+    this.answeredSince = Math.max(this.answeredSince, this.since.get(settle) ?? 0);
     this.isSilent = false;
     this.unanswered = 0;
     return isSilent;
@@ -83,17 +95,30 @@ export class UnconfirmedChunks {
     this.settleAll();
   }
 
-  /** @returns whether the queue has been silent for so long that all its chunks were refused just now */
-  refuseOverdue(): boolean {
+  /**
+   * To be called each second.
+   * @returns whether the queue has been silent for so long that all its chunks were refused just now
+   */
+  look(): boolean {
+    this.looks++;
+    this.refusePassedOver();
     const [oldest] = this.since.values();
-    const withinMs = this.isSilent ? trialWithinMs : confirmedWithinMs;
-    if (oldest === undefined || this.now() - oldest < withinMs) return false;
+    const withinLooks = this.isSilent ? trialWithinLooks : confirmedWithinLooks;
+    if (oldest === undefined || this.looks - Math.max(oldest, this.heardAt) < withinLooks) return false;
     this.isSilent = true;
     this.overdueAt = this.now();
     this.trialAt = this.overdueAt + betweenTrialsMs;
     this.unanswered += this.size;
     this.settleAll();
     return true;
+  }
+
+  /** A queue answers in order, more or less: such a chunk is lost, and the others do not wait with it. */
+  private refusePassedOver(): void {
+    for (const [settle, since] of this.since) {
+      if (this.answeredSince - since < confirmedWithinLooks) return;
+      settle('refused');
+    }
   }
 
   private settleAll(): void {

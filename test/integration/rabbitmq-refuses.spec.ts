@@ -106,10 +106,25 @@ describe('RabbitMQ that is reached, and refuses', () => {
     const suspend = () => servers.rabbitmqctl('eval', `sys:suspend(${slow()}).`);
     const resume = () => servers.rabbitmqctl('eval', `sys:resume(${slow()}).`);
     let nowMs: number;
+    let look: () => void;
+    /** Seconds pass, of which the queue answers in none. */
+    const wait = (seconds: number) => {
+      for (let nr = 0; nr < seconds; nr++) {
+        nowMs += 1000;
+        look();
+      }
+    };
 
     beforeEach(async () => {
       nowMs = 0;
-      queue = new RabbitMqDeliveryQueue(url, prefix, 1000, { isWorkerAlive: () => true, now: () => nowMs });
+      queue = new RabbitMqDeliveryQueue(url, prefix, 1000, {
+        isWorkerAlive: () => true,
+        now: () => nowMs,
+        everySecond: (callBack) => {
+          look = callBack;
+          return () => {};
+        },
+      });
       await queue.open();
       expect(await queue.publish('slow', chunk)).toBe('confirmed');
       await suspend();
@@ -125,7 +140,7 @@ describe('RabbitMQ that is reached, and refuses', () => {
     it('refuses after a while what goes there, goes on with all else, and says so until it is confirmed', async () => {
       const unanswered = queue.publish('slow', chunk);
       expect(await queue.publish('due', chunk)).toBe('confirmed');
-      nowMs += 15_000;
+      wait(15);
       expect(await unanswered).toBe('refused');
       expect([queue.isAccepting, queue.accepts('due'), queue.accepts('slow')]).toEqual([true, true, false]);
       expect([await queue.publish('slow', chunk), await queue.publish('due', chunk)]).toEqual(['refused', 'confirmed']);
@@ -143,17 +158,17 @@ describe('RabbitMQ that is reached, and refuses', () => {
 
     it('gets a connection anew where so much goes there that the broker would read nothing more of it, and is tried by one chunk at a time', async () => {
       const unanswered = Promise.all(Array.from({ length: 600 }, () => queue.publish('slow', chunk)));
-      nowMs += 15_000;
+      wait(15);
       expect(new Set(await unanswered)).toEqual(new Set(['refused']));
       await eventually(async () => (await queue.publish('due', chunk)) === 'confirmed', 'the other lanes to go on');
       const trial = queue.publish('slow', chunk);
       expect(await queue.publish('slow', chunk)).toBe('refused');
-      nowMs += 3000;
+      wait(3);
       expect(await trial).toBe('refused');
       expect(await unhealthy()).toBe('the queue of the lane slow confirms nothing');
       expect(await queue.publish('due', chunk)).toBe('confirmed');
       await resume();
-      nowMs += 30_000;
+      wait(30);
       await eventually(async () => (await queue.publish('slow', chunk)) === 'confirmed', 'it to be tried');
       expect(await unhealthy()).toBeUndefined();
     });
