@@ -276,7 +276,8 @@ export class Releaser {
     const releaseSome = async (asked: ReleaseLimit[]) => {
       const { deliveries, outstanding, ...rest } = await release(this.postgres, asked, this.enqueuer.process);
       for (const delivery of deliveries) delivery.isProbe = probing.has(delivery.subscriptionId);
-      if ((await this.enqueuer.enqueueAll({ deliveries, ...rest })) > 0) together.isRefused = true;
+      const refusing = await this.enqueuer.enqueueAll({ deliveries, ...rest });
+      if (refusing.length > 0) together.isRefused = true;
       for (const [subscriptionId, before] of outstanding)
         together.released.set(subscriptionId, { count: 0, outstanding: before });
       for (const { subscriptionId, isProbe } of deliveries) {

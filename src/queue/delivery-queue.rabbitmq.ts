@@ -139,6 +139,10 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     return this.publishing.isReady && !this.isBlocked && this.unconfirmed[lane].isAccepting;
   }
 
+  override isSilent(lane: Lane): boolean {
+    return this.unconfirmed[lane].isSilent;
+  }
+
   publish(lane: Lane, chunk: Chunk): Promise<PublishOutcome> {
     const channel = this.publishers?.[lane];
     const unconfirmed = this.unconfirmed[lane];

@@ -80,6 +80,11 @@ export abstract class DeliveryQueue {
     return this.isAccepting;
   }
 
+  /** It has confirmed nothing for long, and is only tried now and then; it says so itself. */
+  isSilent(_lane: Lane): boolean {
+    return false;
+  }
+
   /** Never waits for room and never throws. */
   abstract publish(lane: Lane, chunk: Chunk): Promise<PublishOutcome>;
 

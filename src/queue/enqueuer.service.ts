@@ -7,6 +7,7 @@ import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { cutIntoChunks, mostOfChunk } from './chunk.js';
 import { DeliveryQueue, laneOf, lanes, type Lane } from './delivery-queue.js';
 import { recordQueueCreation } from './progress-reports.js';
+import { betweenTrialsMs } from './unconfirmed-chunks.js';
 
 /**
  * Deliveries that have failed or were held, in the queue, for each worker: it has as many again in hand. A subscription
@@ -45,6 +46,11 @@ export class Enqueuer {
     return this.queue.accepts(lane);
   }
 
+  /** A lane that is only tried now and then: all that waits for it is refused, and nothing else need wait. */
+  isSilent(lane: Lane): boolean {
+    return this.queue.isSilent(lane);
+  }
+
   /** The process whose memory the queue is, and whose end empties it; null where a broker keeps it. */
   get process(): string | null {
     return this.queue.process;
@@ -75,27 +81,34 @@ export class Enqueuer {
       ),
     );
     const back = refused.flat();
-    if (back.length > 0) {
+    if (back.length === 0) return 0;
+    if (this.isSilent(lane)) {
+      // Sooner they would only be refused again, each time at the cost of two writes of the ledger.
+      await this.putBack(back, betweenTrialsMs);
+    } else {
       this.logger.warn({ event: 'queue.refused', deliveries: back.length });
       await this.putBack(back);
     }
     return back.length;
   }
 
-  /** The same for what the ledger has just handed out: each delivery goes to its lane. */
-  async enqueueAll({ deliveries, catalogueVersion, queuedAt }: HandedOutTogether): Promise<number> {
+  /**
+   * The same for what the ledger has just handed out: each delivery goes to its lane.
+   * @returns the lanes that refused some
+   */
+  async enqueueAll({ deliveries, catalogueVersion, queuedAt }: HandedOutTogether): Promise<Lane[]> {
     const enqueueOf = (lane: Lane) => {
       const ofLane = deliveries.filter((delivery) => laneOf(delivery) === lane);
       return this.enqueue(lane, ofLane, catalogueVersion, queuedAt);
     };
     const refused = await Promise.all(lanes.map(enqueueOf));
-    return refused.reduce((sum, ofLane) => sum + ofLane, 0);
+    return lanes.filter((_, nr) => refused[nr]! > 0);
   }
 
   /** Deliveries that were handed out, and that no worker will get. Never throws. */
-  async putBack(deliveries: HandedOut[]): Promise<void> {
+  async putBack(deliveries: HandedOut[], delayMs = refusedDelayMs): Promise<void> {
     try {
-      await putBack(this.postgres, deliveries, refusedDelayMs);
+      await putBack(this.postgres, deliveries, delayMs);
     } catch (error) {
       // A recovery rule finds later that no worker has them.
       this.logger.warn({ event: 'ledger.put-back-failed', deliveries: deliveries.length, error });

@@ -13,7 +13,7 @@ export const betweenLooksMs = 1000;
 const confirmedWithinLooks = 15;
 /** One chunk shows whether a silent lane answers again. The dispatcher waits for it, and all that is due with it. */
 const trialWithinLooks = 3;
-const betweenTrialsMs = 30_000;
+export const betweenTrialsMs = 30_000;
 /**
  * RabbitMQ takes 400 messages for a channel that waits for its queue (`credit_flow_default_credit`), and then reads
  * nothing more of the whole connection.

@@ -259,6 +259,29 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     expect(process.taken).toEqual([]);
   });
 
+  it('hands out what is due behind a backlog of a lane that is silent, of which each waits in the ledger for the next trial', async () => {
+    await process.work();
+    const failed = await test.accept(300);
+    for (const each of failed) void test.settlements.settle(retried(each, 0));
+    await test.settlements.drain();
+    const fresh = await test.accept(3, { state: 'waiting', delayMs: 0 });
+    vi.spyOn(process.queue, 'isSilent').mockImplementation((lane) => lane === 'slow');
+    const { publish } = process.queue;
+    vi.spyOn(process.queue, 'publish').mockImplementation((lane, chunk) =>
+      lane === 'slow' ? Promise.resolve('refused') : publish.call(process.queue, lane, chunk),
+    );
+    const warn = vi.spyOn(Logger.prototype, 'warn');
+    const begunAt = await test.now();
+    expect(await process.handOutDue()).toBe(303);
+    await eventually(() => process.deliveries.length === 3);
+    expect(process.deliveries.toSorted()).toEqual(named(fresh, 2));
+    expect(warn).not.toHaveBeenCalled();
+    const waiting = await test.sql<{ next_at: Date }>("SELECT next_at FROM delivery WHERE state = 'waiting'");
+    expect(waiting).toHaveLength(300);
+    const soonest = Math.min(...waiting.map(({ next_at }) => next_at.getTime()));
+    expect(soonest - begunAt).toBeGreaterThanOrEqual(30_000);
+  });
+
   it('leaves deliveries in the ledger while the queue does not accept', async () => {
     const [delivery] = await test.accept(1, { state: 'waiting', delayMs: 0 });
     await process.queue.close();
