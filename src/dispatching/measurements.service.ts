@@ -10,6 +10,7 @@ import { OldestUnfinished } from '../ledger/oldest-unfinished.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { DeliveryQueue, lanes, type Lane } from '../queue/delivery-queue.js';
 import { readProgress } from '../queue/progress-reports.js';
+import { QueueNotReached } from '../queue/queue-not-reached.js';
 import { measureUnfinished } from '../replays/measure-unfinished.js';
 import { openReplayStates, replayKinds } from '../replays/replay.js';
 import {
@@ -32,6 +33,9 @@ import type { UpkeepTask } from './upkeep.service.js';
 
 /** Subscriptions that have series of their own: each is a UUID more in the memory of Prometheus. */
 const mostSubscriptions = 20;
+
+/** A worker that stops cancels its consumers first, and is alive until its calls have ended. */
+const notReachedForMs = 60_000;
 
 /** A process that is started for a moment is spared it. */
 const firstAfterMs = 10_000;
@@ -98,13 +102,28 @@ export class Measurements {
     const oldestSeconds = oldest?.seconds ?? 0;
     const reports = await readProgress(this.postgres);
     const measure = async (lane: Lane) => {
-      const depth = await this.queue.depth(lane);
+      const depth = await this.depthOf(lane);
+      if (depth === undefined) {
+        queueDepthGauge.remove({ lane });
+        queueAgeGauge.remove({ lane });
+        return;
+      }
       const newestTaken = reports.find((report) => report.lane === lane)?.newestTaken ?? -Infinity;
       const atMostSeconds = Math.max(0, (this.heartbeat.ledgerNow() - newestTaken) / 1000);
       queueDepthGauge.set({ lane }, depth);
       queueAgeGauge.set({ lane }, depth === 0 ? 0 : Math.min(atMostSeconds, oldestSeconds));
     };
     await Promise.all(lanes.map(measure));
+  }
+
+  /** Undefined: it is not known at the moment, as while a worker starts or stops. */
+  private async depthOf(lane: Lane): Promise<number | undefined> {
+    try {
+      return await this.queue.depth(lane);
+    } catch (error) {
+      if (error instanceof QueueNotReached && error.forMs < notReachedForMs) return undefined;
+      throw error;
+    }
   }
 
   private async countRoles(): Promise<void> {

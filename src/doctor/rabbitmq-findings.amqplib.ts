@@ -113,7 +113,7 @@ async function queues(
       return failed(
         name,
         `${declared.name} tells nothing of its messages and readers, although a worker is alive`,
-        `Its leader does not answer, or the workers do not reach RabbitMQ: rabbitmq-queues quorum_status ${declared.name}`,
+        `A worker is starting or stopping (look again in a minute), its leader does not answer (rabbitmq-queues quorum_status ${declared.name}), or the workers do not reach RabbitMQ.`,
       );
     if (found.consumerCount === 0)
       return failed(

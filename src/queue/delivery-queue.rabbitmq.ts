@@ -18,6 +18,7 @@ import {
   type Take,
 } from './delivery-queue.js';
 import { LaneSilent } from './lane-silent.js';
+import { QueueNotReached } from './queue-not-reached.js';
 import { declare, topology, type QueueDeclaration } from './topology.rabbitmq.js';
 import { betweenLooksMs, UnconfirmedChunks, type Settle } from './unconfirmed-chunks.js';
 
@@ -81,6 +82,8 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   private stopLooking: (() => void) | undefined;
   private readonly consumers = new Set<Consumer>();
   private readonly createdListeners: (() => void)[] = [];
+  private readonly notReachedSince = new Map<Lane, number>();
+  private readonly now: () => number;
   private isBlocked = false;
 
   constructor(
@@ -91,8 +94,8 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   ) {
     super();
     this.declarations = topology(prefix, maxLength);
-    const { now = () => performance.now() } = options;
-    this.unconfirmed = perLane(() => new UnconfirmedChunks(now));
+    this.now = options.now ?? (() => performance.now());
+    this.unconfirmed = perLane(() => new UnconfirmedChunks(this.now));
     this.publishing = new RabbitMqConnection(
       url,
       'publishing',
@@ -193,11 +196,13 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     try {
       const name = this.nameOf(lane);
       const { messageCount, consumerCount } = await answered(channel, channel.checkQueue(name));
-      // So RabbitMQ answers for a quorum queue of which it does not reach the leader (rabbit_quorum_queue:stat),
-      // without an error and however much is in it.
-      if (messageCount + consumerCount === 0 && this.options.isWorkerAlive?.())
-        throw new Error(`${name} seems to be empty and without a reader, although a worker is alive: has it a leader?`);
-      return messageCount;
+      if (messageCount + consumerCount > 0 || !this.options.isWorkerAlive?.()) {
+        this.notReachedSince.delete(lane);
+        return messageCount;
+      }
+      const since = this.notReachedSince.get(lane) ?? this.now();
+      this.notReachedSince.set(lane, since);
+      throw new QueueNotReached(name, this.now() - since);
     } finally {
       await close(channel);
     }

@@ -91,7 +91,10 @@ export abstract class DeliveryQueue {
   /** Calls `take` for each chunk, at most `prefetch` at a time. Survives every interruption of the queue. */
   abstract consume(lane: Lane, prefetch: number, take: Take): Promise<Consumption>;
 
-  /** Chunks that no consumer has taken yet. @throws when the queue cannot be asked */
+  /**
+   * Chunks that no consumer has taken yet.
+   * @throws QueueNotReached where it is not known although the queue answers; otherwise when it cannot be asked
+   */
   abstract depth(lane: Lane): Promise<number>;
 
   /** Calls back whenever the queue had to be created anew and therefore holds nothing. */

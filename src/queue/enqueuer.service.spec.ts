@@ -5,6 +5,19 @@ import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
 import type { DeliveryQueue, Lane } from './delivery-queue.js';
 import { Enqueuer } from './enqueuer.service.js';
+import { QueueNotReached } from './queue-not-reached.js';
+
+describe('the room for released deliveries', () => {
+  it.each([
+    ['is what their lane does not have yet', () => Promise.resolve(10), 4096 - 640],
+    ['is all of it where the lane seems empty and unread', () => Promise.reject(new QueueNotReached('slow', 0)), 4096],
+    ['is left to the queue where that cannot be asked', () => Promise.reject(new Error('away')), Infinity],
+  ])('%s', async (_, depth: () => Promise<number>, room) => {
+    const queue = { onCreated: () => {}, process: null, depth } as unknown as DeliveryQueue;
+    const enqueuer = new Enqueuer(queue, {} as Postgres, { workers: 2 } as Heartbeat);
+    expect(await enqueuer.roomForReleased()).toBe(room);
+  });
+});
 
 describe('what the ledger handed out', () => {
   it('is refused in part where the queue refuses one lane at once and confirms another later', async () => {

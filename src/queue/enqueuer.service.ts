@@ -7,6 +7,7 @@ import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { cutIntoChunks, mostOfChunk } from './chunk.js';
 import { DeliveryQueue, laneOf, lanes, type Lane } from './delivery-queue.js';
 import { recordQueueCreation } from './progress-reports.js';
+import { QueueNotReached } from './queue-not-reached.js';
 import { betweenTrialsMs } from './unconfirmed-chunks.js';
 
 /**
@@ -61,11 +62,11 @@ export class Enqueuer {
    * Where the queue cannot be asked, it says itself whether it takes them.
    */
   async roomForReleased(): Promise<number> {
+    const most = slowOfWorker * Math.max(1, workersOf(this.queue, this.heartbeat));
     try {
-      const waiting = (await this.queue.depth('slow')) * mostOfChunk;
-      return Math.max(0, slowOfWorker * Math.max(1, workersOf(this.queue, this.heartbeat)) - waiting);
-    } catch {
-      return Infinity;
+      return Math.max(0, most - (await this.queue.depth('slow')) * mostOfChunk);
+    } catch (error) {
+      return error instanceof QueueNotReached ? most : Infinity; // it is empty, most likely: a worker starts or stops
     }
   }
 

@@ -4,6 +4,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { DeliveryQueue, lanes, type Lane } from './delivery-queue.js';
 import { readProgress, type LaneReport } from './progress-reports.js';
+import { QueueNotReached } from './queue-not-reached.js';
 
 /** A chunk that was handed out longer ago than this, and is not in an empty queue, is not on its way there any more. */
 const emptyQueueSlackMs = 5000;
@@ -35,8 +36,18 @@ export class QueuePosition {
 
   private async seemsDoneUpTo(): Promise<number> {
     const reports = await readProgress(this.postgres);
-    const depths = await Promise.all(lanes.map(async (lane) => [lane, await this.queue.depth(lane)] as const));
+    const depths = await Promise.all(lanes.map(async (lane) => [lane, await this.depthOf(lane)] as const));
     return positionOf(reports, new Map(depths), this.heartbeat.ledgerNow());
+  }
+
+  /** Infinite: much may be in it. The workers are past what they have taken; that alone is known. */
+  private async depthOf(lane: Lane): Promise<number> {
+    try {
+      return await this.queue.depth(lane);
+    } catch (error) {
+      if (error instanceof QueueNotReached) return Infinity;
+      throw error;
+    }
   }
 }
 

@@ -1,7 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { Lane } from './delivery-queue.js';
+import type { Clock } from '../infra/clock.js';
+import type { Postgres } from '../infra/postgres/postgres.js';
+import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { DeliveryQueue, Lane } from './delivery-queue.js';
 import type { LaneReport } from './progress-reports.js';
-import { positionOf } from './queue-position.service.js';
+import { QueueNotReached } from './queue-not-reached.js';
+import { positionOf, QueuePosition } from './queue-position.service.js';
 
 const now = 1_000_000;
 const depths = (due: number, slow: number) =>
@@ -40,5 +44,25 @@ describe('the time up to which the workers are done with the queue', () => {
 
   it('is that of the lane that is furthest behind', () => {
     expect(positionOf([report('due', 700), report('slow', 300)], depths(1, 1), now)).toBe(300);
+  });
+
+  describe('of which one lane is not reached', () => {
+    const findWith = (error: Error, taken: { lane: Lane; newest_ms: string; oldest_ms: null }[]) => {
+      const depth = (lane: Lane) => (lane === 'slow' ? Promise.reject(error) : Promise.resolve(0));
+      const postgres = { query: () => Promise.resolve(taken) } as unknown as Postgres;
+      const clock = { pause: () => Promise.resolve() } as unknown as Clock;
+      const heartbeat = { ledgerNow: () => now } as Heartbeat;
+      return new QueuePosition({ depth } as DeliveryQueue, postgres, heartbeat, clock).findDoneUpTo();
+    };
+
+    it('is that of the newest chunk taken from it: much may be in it', async () => {
+      const error = new QueueNotReached('heraut.slow', 0);
+      expect(await findWith(error, [])).toBe(0);
+      expect(await findWith(error, [{ lane: 'slow', newest_ms: '700', oldest_ms: null }])).toBe(700);
+    });
+
+    it('is not known where RabbitMQ is away', async () => {
+      await expect(findWith(new Error('away'), [])).rejects.toThrow('away');
+    });
   });
 });

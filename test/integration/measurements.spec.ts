@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { register } from 'prom-client';
 import { Measurements } from '../../src/dispatching/measurements.service.js';
@@ -7,6 +7,7 @@ import { measureLedger } from '../../src/ledger/measure.js';
 import { OldestUnfinished } from '../../src/ledger/oldest-unfinished.js';
 import { measureTroubled } from '../../src/ledger/measure-troubled.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
+import { QueueNotReached } from '../../src/queue/queue-not-reached.js';
 import { insertDeliveries } from '../support/insert-deliveries.js';
 import { TestLedger } from '../support/ledger.js';
 import { stacks } from '../support/stacks.js';
@@ -201,6 +202,21 @@ describe.each(stacks)('what is measured of the ledger ($name)', (stack) => {
       expect(failed).toEqual(['measure-queue']);
       expect(await valueOf('heraut_queue_messages', { lane: 'due' })).toBeUndefined();
       expect(await valueOf('heraut_dead_letters', { state: 'failed' })).toBe(1);
+    });
+
+    it('of a lane that is not reached are gone, which is a failure once it has gone on for a minute', async () => {
+      const queue = new InProcessDeliveryQueue(randomUUID(), 100);
+      await run(measurements(queue));
+      let forMs = 59_999;
+      vi.spyOn(queue, 'depth').mockImplementation((lane) =>
+        lane === 'slow' ? Promise.reject(new QueueNotReached('heraut.slow', forMs)) : Promise.resolve(3),
+      );
+      await run(measurements(queue));
+      const found = () => Promise.all(['due', 'slow'].map((lane) => valueOf('heraut_queue_messages', { lane })));
+      expect(await found()).toEqual([3, undefined]);
+      forMs = 60_000;
+      await expect(run(measurements(queue))).rejects.toThrow('heraut.slow seems to be empty');
+      expect(await found()).toEqual([undefined, undefined]);
     });
 
     it('tell how far the replays are that have not ended', async () => {

@@ -131,8 +131,10 @@ describe('RabbitMQ that is reached, and refuses', () => {
     });
     afterEach(() => resume().catch(() => {})); // it may have been resumed
 
-    it('is not said to hold nothing', async () => {
-      await expect(queue.depth('slow')).rejects.toThrow(`${prefix}.slow seems to be empty`);
+    it('is not said to hold nothing, but for how long it has not been reached', async () => {
+      await expect(queue.depth('slow')).rejects.toMatchObject({ message: /slow seems to be empty/, forMs: 0 });
+      nowMs += 60_000;
+      await expect(queue.depth('slow')).rejects.toMatchObject({ forMs: 60_000 });
       await resume();
       await eventually(async () => (await queue.depth('slow').catch(() => 0)) === 1, 'it to be counted again');
     });
