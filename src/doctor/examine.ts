@@ -1,7 +1,7 @@
 import { InvalidSettings, readSettings, type Settings } from '../config/settings.js';
 import { failed, ok, skipped, type Finding } from './finding.js';
 import { examineDataDirectory, examineNode, examineSuperuser } from './here.js';
-import { examinePostgres } from './postgres-findings.pg.js';
+import { examinePostgres, isWorkerAlive } from './postgres-findings.pg.js';
 import { examineRabbitMq } from './rabbitmq-findings.amqplib.js';
 import { examineRedis } from './redis-findings.ioredis.js';
 
@@ -22,16 +22,13 @@ export async function examine(environment: Record<string, string | undefined>): 
   const lookedAtPostgres = examinePostgres(settings);
   const [postgres, rabbitMq, redis, directory] = await Promise.all([
     lookedAtPostgres,
-    examineRabbitMq(settings, lookedAtPostgres.then(areAllRolesAlive)),
+    examineRabbitMq(settings, lookedAtPostgres.then(isWorkerAlive)),
     examineRedis(settings),
     examineDataDirectory(settings),
   ]);
   const accepted = ok('settings', `accepted; ${stackOf(settings)}`);
   return [node, accepted, examineSuperuser(settings), directory, ...postgres, ...rabbitMq, ...redis];
 }
-
-const areAllRolesAlive = (ofPostgres: Finding[]): boolean =>
-  ofPostgres.some(({ name, verdict }) => name === 'processes' && verdict === 'ok');
 
 function settingsOf(environment: Record<string, string | undefined>): Settings | InvalidSettings {
   try {

@@ -246,6 +246,10 @@ async function processes(client: pg.Client): Promise<Finding> {
   return failed('processes', `alive: ${found}`, `${lacking}. Start a process with ROLES=${missing.join()}.`);
 }
 
+/** Whether it was found that a worker is, whatever other role is missing. */
+export const isWorkerAlive = (findings: readonly Finding[]): boolean =>
+  findings.some(({ name, found }) => name === 'processes' && /\b[1-9]\d* × worker\b/.test(found));
+
 async function only<Row extends pg.QueryResultRow>(client: pg.Client, text: string): Promise<Row> {
   return (await client.query<Row>(text)).rows[0]!;
 }
