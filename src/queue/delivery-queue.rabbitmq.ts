@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import type { Channel, ChannelModel, ConfirmChannel, ConsumeMessage } from 'amqplib';
+import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { answered } from '../infra/rabbitmq/answered.js';
 import { refusalOf } from '../infra/rabbitmq/connection-advice.js';
@@ -7,7 +7,8 @@ import { close, stoppingMs } from '../infra/rabbitmq/close.js';
 import { RabbitMqConnection } from '../infra/rabbitmq/rabbitmq-connection.js';
 import { tryPublishing } from '../infra/rabbitmq/try-publishing.js';
 import type { Chunk } from './chunk.js';
-import { decodeChunk, encodeChunk } from './chunk-format.js';
+import { encodeChunk } from './chunk-format.js';
+import { RabbitMqConsumer } from './consumer.rabbitmq.js';
 import {
   DeliveryQueue,
   lanes,
@@ -39,21 +40,6 @@ function everySecond(callBack: () => void): () => void {
 /** amqplib says with one callback that a chunk is confirmed, that it is refused, and that the channel is closed. */
 const isAnswer = (error: unknown): boolean => !error || (error as Error).message === 'message nacked';
 
-class ConsumerCancelled extends Error {
-  constructor(lane: Lane) {
-    super(`the consumer of the lane ${lane} was cancelled: its queue was deleted, or a message was held for too long`);
-  }
-}
-
-interface Consumer {
-  lane: Lane;
-  prefetch: number;
-  take: Take;
-  channel: Channel | undefined;
-  tag: string | undefined;
-  taken: Set<Promise<void>>;
-}
-
 /**
  * RabbitMQ, on two connections: a blocked publisher must not hold back consumers and their acks. Publisher confirms are
  * always on. Reconnects for ever.
@@ -80,7 +66,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     return new RepeatedFailures(this.logger, { failed, worksAgain });
   });
   private stopLooking: (() => void) | undefined;
-  private readonly consumers = new Set<Consumer>();
+  private readonly consumers = new Set<RabbitMqConsumer>();
   private readonly createdListeners: (() => void)[] = [];
   private readonly notReachedSince = new Map<Lane, number>();
   private readonly now: () => number;
@@ -106,7 +92,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
       url,
       'consuming',
       (model) => this.setUpConsumers(model),
-      () => (this.consumingModel = undefined),
+      () => this.loseConsumers(),
     );
   }
 
@@ -175,17 +161,19 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   }
 
   async consume(lane: Lane, prefetch: number, take: Take): Promise<Consumption> {
-    const consumer: Consumer = { lane, prefetch, take, channel: undefined, tag: undefined, taken: new Set() };
+    const consumed = { lane, name: this.nameOf(lane), prefetch, take };
+    const consumer = new RabbitMqConsumer(consumed, (model, error) => this.consuming.abandon(model, error));
     this.consumers.add(consumer);
     const model = this.consumingModel;
     if (model) {
-      await answered(model, this.start(consumer, model)).catch((error: unknown) => {
+      await answered(model, consumer.start(model)).catch((error: unknown) => {
         // The connection was lost meanwhile, or is closed now; the next one starts every consumer.
         this.logger.warn({ event: 'rabbitmq.consumer-not-started', lane, error });
         this.consuming.abandon(model, error);
       });
     }
-    return { stop: () => this.stop(consumer), giveBack: () => this.giveBack(consumer) };
+    const forget = () => void this.consumers.delete(consumer);
+    return { stop: () => consumer.stop().finally(forget), giveBack: () => consumer.giveBack().finally(forget) };
   }
 
   async depth(lane: Lane): Promise<number> {
@@ -297,83 +285,10 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     await this.declareOn(model); // the publishing connection may not have declared them yet
     this.consumingModel = model;
     // A copy: a consumer that is added from now on finds the connection and starts by itself.
-    for (const consumer of [...this.consumers]) await this.start(consumer, model);
+    for (const consumer of [...this.consumers]) await consumer.start(model);
   }
-
-  private async start(consumer: Consumer, model: ChannelModel): Promise<void> {
-    const channel = await model.createChannel();
-    channel.on('error', (error: unknown) => {
-      this.logger.error({ event: 'rabbitmq.channel-failed', error });
-      if (consumer.channel === channel) this.consuming.abandon(model, error);
-    });
-    await channel.prefetch(consumer.prefetch);
-    if (!this.consumers.has(consumer)) return close(channel); // stopped meanwhile
-    consumer.channel = channel;
-    const { consumerTag } = await channel.consume(this.nameOf(consumer.lane), (message) => {
-      // Set up everything again: the queue may have been deleted under the consumer.
-      if (!message) this.consuming.abandon(model, new ConsumerCancelled(consumer.lane));
-      else if (consumer.channel === channel) this.receive(consumer, channel, message); // otherwise it has gone back with the channel
-    });
-    consumer.tag = consumerTag;
-  }
-
-  private receive(consumer: Consumer, channel: Channel, message: ConsumeMessage): void {
-    const work = this.work(consumer, channel, message).finally(() => consumer.taken.delete(work));
-    consumer.taken.add(work);
-  }
-
-  private async work(consumer: Consumer, channel: Channel, message: ConsumeMessage): Promise<void> {
-    const { lane } = consumer;
-    let chunk: Chunk;
-    try {
-      chunk = decodeChunk(message.content);
-    } catch (error) {
-      // It would be unreadable the next time as well. If it was ours, the dispatcher finds that the deliveries are
-      // lost.
-      this.logger.error({ event: 'queue.chunk-unreadable', lane, error });
-      this.answer(consumer, channel, () => channel.ack(message));
-      return;
-    }
-    try {
-      await consumer.take({ chunk, lane, isRedelivered: message.fields.redelivered });
-      this.answer(consumer, channel, () => channel.ack(message));
-    } catch (error) {
-      this.logger.error({ event: 'queue.take-failed', lane, error });
-      await new Promise((resolve) => setTimeout(resolve, 1000)); // do not spin on a bug
-      // Not nack, which the limit on deliveries does not count from RabbitMQ 4.3 on.
-      this.answer(consumer, channel, () => channel.reject(message, true));
-    }
-  }
-
-  /** Does nothing on a channel that is closed: the broker has put the message back already. */
-  private answer(consumer: Consumer, channel: Channel, give: () => void): void {
-    if (consumer.channel !== channel || !this.consumingModel) return;
-    try {
-      give();
-    } catch (error) {
-      this.logger.warn({ event: 'queue.answer-failed', error });
-    }
-  }
-
-  /**
-   * The broker puts back what is not acknowledged on a channel that is closed, after it has forgotten the consumer:
-   * nothing comes here again.
-   */
-  private async giveBack(consumer: Consumer): Promise<void> {
-    this.consumers.delete(consumer);
-    const { channel } = consumer;
-    consumer.channel = undefined; // from now on nothing is acknowledged
-    if (channel) await close(channel);
-  }
-
-  private async stop(consumer: Consumer): Promise<void> {
-    this.consumers.delete(consumer);
-    const { channel, tag } = consumer;
-    if (channel && tag !== undefined && this.consumingModel)
-      await answered(channel, channel.cancel(tag)).catch(() => {});
-    await Promise.all(consumer.taken);
-    // Closing the channel before the connection makes sure that the last acks arrive.
-    consumer.channel = undefined;
-    if (channel) await close(channel, stoppingMs);
+  private loseConsumers(): void {
+    this.consumingModel = undefined;
+    for (const consumer of this.consumers) consumer.lose();
   }
 }
