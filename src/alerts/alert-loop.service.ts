@@ -19,12 +19,18 @@ import { AlertRounds } from './rounds.service.js';
 export const evaluateEveryMs = 15_000;
 /**
  * So much later a process that has had a round tries again than the others: of two that try in the same rhythm one
- * could have all of them for hours, and what only the other one knows of would not be found (`buildsSeen`).
+ * could have all of them for hours, and the first round of a build that is not known yet would not come.
  */
 const givesWayMs = 1000;
 const tryEveryMs = evaluateEveryMs - givesWayMs;
 /** Rounds of all processes together are so far apart; a little less than the rhythm of each. */
 const pauseMs = tryEveryMs - 1000;
+/**
+ * So much longer for each other build that has waited longer for a round; a little more than the rhythm of each. Ten
+ * processes of one build, which give way one after the other, would leave none to a lone one of another build for so
+ * long that it counts as gone (`buildsSeen`).
+ */
+const pausePerBuildMs = tryEveryMs + 1000;
 export const sendEveryMs = 5000;
 /** A start has other things to do. */
 const firstAfterMs = 3000;
@@ -48,7 +54,7 @@ export class AlertLoop implements OnApplicationBootstrap, OnModuleDestroy, Befor
 
   onApplicationBootstrap(): void {
     this.repeat(tryEveryMs, async (stopping) => {
-      const hadRound = await this.rounds.run(pauseMs);
+      const hadRound = await this.rounds.run(pauseMs, pausePerBuildMs);
       await this.measure();
       if (hadRound) await this.clock.pause(givesWayMs, stopping);
     });

@@ -77,6 +77,31 @@ describe('the loop of alerts', () => {
     for (const loop of loops) loop.onModuleDestroy();
   });
 
+  it('leaves rounds to a lone process of another build beside ten that began at the same moment', async () => {
+    const lastOf = new Map<string, number>();
+    const gaps: number[] = [];
+    let endedAt = -Infinity;
+    // As the ledger does.
+    const roundsOf = (build: string) => async (pauseMs: number, pausePerBuildMs: number) => {
+      const own = lastOf.get(build) ?? -Infinity;
+      const before = [...lastOf.values()].filter((at) => at < own).length;
+      const isTime = Date.now() - endedAt >= pauseMs + before * pausePerBuildMs;
+      if (!isTime) return false;
+      endedAt = Date.now();
+      if (build === 'lone') gaps.push(endedAt - own);
+      lastOf.set(build, endedAt);
+      return true;
+    };
+    const send = async () => 0;
+    const loops = [start(send, roundsOf('lone'))];
+    await vi.advanceTimersByTimeAsync(evaluateEveryMs / 2);
+    for (let nr = 0; nr < 10; nr++) loops.push(start(send, roundsOf('other')));
+    await vi.advanceTimersByTimeAsync(2 * besideForMs);
+    expect(gaps.length).toBeGreaterThan(20);
+    expect(Math.max(...gaps.slice(1))).toBeLessThan(60_000);
+    for (const loop of loops) loop.onModuleDestroy();
+  });
+
   it('waits for a note that is on its way when the process stops', async () => {
     const steps: string[] = [];
     let arrive = () => {};

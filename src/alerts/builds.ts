@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { ruleNames } from './alert-rules.js';
 import { memoryNames, type BuildSeen, type Memory } from './memory.js';
 
-/** About forty rounds: processes give way to each other, so that each has some of them. */
+/** About forty rounds: builds give way to each other (`claimRound`), so that each has some of them. */
 export const besideForMs = 600_000;
 /** More do not run beside each other. */
 const mostOthers = 5;

@@ -4,7 +4,7 @@ import { ApplicationDirectory } from '../auth/application-directory.service.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
-import { statement } from '../infra/postgres/statement.js';
+import { statement, type Values } from '../infra/postgres/statement.js';
 import { OldestUnfinished } from '../ledger/oldest-unfinished.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
@@ -14,6 +14,7 @@ import { readAlertRules } from './alert-rules-rows.js';
 import type { RuleName } from './alert-rules.js';
 import { keyOf, type Alert, type StoredAlert } from './alert.js';
 import { notesCounted } from './alerts.metrics.js';
+import { thisBuild } from './builds.js';
 import { changesOf } from './changes.js';
 import { evaluate } from './evaluate.js';
 import { limitsToTell, type LeftOut } from './fair-share.js';
@@ -26,12 +27,17 @@ import { observe } from './observe.js';
 
 /**
  * The row's lock lasts as long as the round: every other process skips it. One that ended further ahead than another
- * transaction may have begun is past: Postgres' clock was set back since.
+ * transaction may have begun is past: Postgres' clock was set back since. Of builds that run beside each other the one
+ * whose last round is longest ago comes first, however many processes the others have.
  */
 const claimRound = statement(
   'alert-round-claim',
   `SELECT now() AS now, noted_at, memory FROM alert_round
-   WHERE ended_at IS NULL OR ended_at <= now() - $pause_ms * interval '1 ms' OR ended_at > now() + interval '1 minute'
+   WHERE ended_at IS NULL OR ended_at > now() + interval '1 minute'
+     OR ended_at <= now() - interval '1 ms' * ($pause_ms::float8 + $pause_per_build_ms::float8 * (
+       SELECT count(*) FROM jsonb_each(memory -> 'builds') AS build
+       WHERE (build.value ->> 'at')::float8 < (memory #>> ARRAY['builds', $build::text, 'at'])::float8
+     ))
    FOR UPDATE SKIP LOCKED`,
 );
 const endRound = statement(
@@ -73,13 +79,17 @@ export class AlertRounds {
   /**
    * One round, in one transaction: alerts are opened, and notes of them written, together or not at all.
    * @param pauseMs since the last round of any process; sooner there is none
+   * @param pausePerBuildMs the same in addition, for each build known whose last round is longer ago than that of this
+   *   one
    * @returns whether this process had it
    * @throws where the subscriptions as they are now cannot be read: there is no round then
    */
-  async run(pauseMs: number): Promise<boolean> {
+  async run(pauseMs: number, pausePerBuildMs = 0): Promise<boolean> {
     // A subscription that was deleted, or made, in another process a moment ago would end an alert, or be passed over.
     await this.catalogue.refresh();
-    const outcome = await this.postgres.transactionAside((query) => this.inTransaction(query, pauseMs));
+    const outcome = await this.postgres.transactionAside((query) =>
+      this.inTransaction(query, { pause_ms: pauseMs, pause_per_build_ms: pausePerBuildMs, build: thisBuild }),
+    );
     if (!outcome) return false;
     for (const { id, rule, subject, details } of outcome.opened)
       this.logger.warn({ event: 'alert.opened', alertId: id, rule, subject, details });
@@ -89,10 +99,8 @@ export class AlertRounds {
     return true;
   }
 
-  private async inTransaction(query: Query, pauseMs: number): Promise<Outcome | undefined> {
-    const [round] = await query<{ now: Date; noted_at: Date | null; memory: Memory }>(claimRound, {
-      pause_ms: pauseMs,
-    });
+  private async inTransaction(query: Query, claim: Values): Promise<Outcome | undefined> {
+    const [round] = await query<{ now: Date; noted_at: Date | null; memory: Memory }>(claimRound, claim);
     if (!round) return undefined;
     const { now, noted_at: lastNoteAt } = round;
     const rules = await readAlertRules(query);

@@ -659,6 +659,29 @@ describe('alerts', () => {
     expect(webhook.requests).toHaveLength(1);
   });
 
+  it('are found by builds beside each other in turn, however many processes the others have', async () => {
+    const minuteMs = 60_000;
+    const hadRounds = (endedMinutesAgo: number, builds: string[]) =>
+      sql(
+        `UPDATE alert_round SET ended_at = now() - $1 * interval '1 minute',
+           memory = memory || jsonb_build_object('builds', $2::jsonb)`,
+        [endedMinutesAgo, JSON.stringify(Object.fromEntries(builds.map((name, at) => [name, { since: 0, at }])))],
+      );
+    const round = () => rounds.run(minuteMs, 60 * minuteMs);
+    for (const [minutes, builds, isTime] of [
+      [30, ['another', thisBuild], false],
+      [90, ['another', thisBuild], true],
+      [90, ['another', 'a third', thisBuild], false],
+      [90, ['another', thisBuild, 'a third'], true],
+      [30, [thisBuild, 'another'], true],
+      [30, ['another'], true],
+      [30, [thisBuild], true],
+    ] as const) {
+      await hadRounds(minutes, [...builds]);
+      expect([minutes, ...builds, await round()]).toEqual([minutes, ...builds, isTime]);
+    }
+  });
+
   it('are found and sent, and the ledger is measured, after Postgres’ clock was set back by a day', async () => {
     await admin.put('/admin/v1/alert-rules', { groupSeconds: 60, ledgerDisk: { maxBytes: 1e12 } });
     await rounds.run(0);
