@@ -14,23 +14,27 @@ export const notification = statement(
 export const firstEntry = statement('first-audit-entry', 'SELECT at FROM audit_entry ORDER BY at, nr LIMIT 1');
 
 /**
- * As much is read of the changes of one subscription. As much is read as well of all subscriptions with a delivery that
- * a page tells, with their changes, and of all that it searches for others; unless a single one is larger.
+ * As much is read of the changes of one subscription, with the one that goes beyond it. As much is read as well of all
+ * subscriptions with a delivery that a page tells, with their changes, and of all that it searches for others; unless a
+ * single one is larger.
  */
 export const mostBytes = 4 * 1024 * 1024;
 
 /**
- * Of a subscription `s`, the first changes since, each with the length of all up to it. An entry that an older version
- * wrote does not say how long it is, and is read to be measured.
+ * Of a subscription `s`, the first changes since, each with the length of all up to it, and of all before it. An entry
+ * that an older version wrote does not say how long it is, and is read to be measured.
  */
 const changes = `
-  SELECT at, nr, action, before, sum(coalesce(bytes, octet_length(before::text), 0)) OVER list AS length
-  FROM (
-    SELECT at, nr, action, before, bytes FROM audit_entry
-    WHERE left(subject, 200) = 'subscription/' || s.id AND subject = 'subscription/' || s.id AND at > $since::timestamptz
-    ORDER BY at, nr LIMIT ${mostChanges}
-  ) AS entry
-  WINDOW list AS (ORDER BY at, nr ROWS UNBOUNDED PRECEDING)`;
+  SELECT *, lag(length, 1, 0::bigint) OVER (ORDER BY at, nr) AS before_it FROM (
+    SELECT at, nr, action, before, sum(coalesce(bytes, octet_length(before::text), 0)) OVER list AS length
+    FROM (
+      SELECT at, nr, action, before, bytes FROM audit_entry
+      WHERE left(subject, 200) = 'subscription/' || s.id AND subject = 'subscription/' || s.id
+        AND at > $since::timestamptz
+      ORDER BY at, nr LIMIT ${mostChanges}
+    ) AS entry
+    WINDOW list AS (ORDER BY at, nr ROWS UNBOUNDED PRECEDING)
+  ) AS measured`;
 
 /**
  * In the order of their ids, the last subscription before they are more than `rows`, or before they and their changes
@@ -46,6 +50,9 @@ const lastToRead = (which: string) => `
   ) AS s
   WHERE place > 1 AND (place > $rows::int OR length > ${mostBytes})
   ORDER BY s.id LIMIT 1`;
+
+/** Of those changes, the ones that are read: however long it is, the first one after the acceptance says most. */
+const isRead = `before_it <= ${mostBytes}`;
 
 /** Of subscriptions that have a delivery. */
 export const lastOfThese = statement('explained-last-of-these', lastToRead('id = ANY ($ids::uuid[])'));
@@ -66,7 +73,7 @@ export const others = statement(
        EXISTS (SELECT FROM json_array_elements(s.channels) AS entry WHERE entry->>'channel' = $channel::text)
        OR EXISTS (
          SELECT FROM (${changes}) AS change CROSS JOIN LATERAL json_array_elements(before->'channels') AS entry
-         WHERE length <= ${mostBytes} AND entry->>'channel' = $channel::text
+         WHERE ${isRead} AND entry->>'channel' = $channel::text
        )
      )
    ORDER BY s.id LIMIT $limit`,
@@ -78,11 +85,11 @@ export const subscriptions = statement(
   `SELECT s.id, s.owner_client_id, s.callback_url, s.channels, s.disabled_at, s.paused_at, s.created_at, s.deleted_at,
      past.*
    FROM subscription s CROSS JOIN LATERAL (
-     SELECT count(*) = ${mostChanges} AS is_cut, coalesce(max(length) > ${mostBytes}, false) AS is_large,
+     SELECT count(*) = ${mostChanges} AS is_cut, coalesce(NOT bool_and(${isRead}), false) AS is_large,
        json_agg(
          json_build_object(
            'at', (extract(epoch FROM at) * 1000)::float8,
-           'before', CASE WHEN length <= ${mostBytes} THEN before END,
+           'before', CASE WHEN ${isRead} THEN before END,
            'done', CASE action WHEN 'subscription.created' THEN 'created' WHEN 'subscription.deleted' THEN 'deleted' END
          ) ORDER BY at, nr
        ) AS changes

@@ -201,21 +201,22 @@ describe('why a subscription got a notification, or did not', () => {
 
   it('is told in pages for which no more is read than 4 MiB, or one subscription that is larger, each of them once', async () => {
     const subscribed = (of: Record<string, string>[]) => Promise.all(of.map((filters) => subscribe(filters)));
-    const [met, others] = [await subscribed(Array(8).fill({})), await subscribed(Array(3).fill({ kind: 'no' }))];
+    const [met, others] = [await subscribed(Array(9).fill({})), await subscribed(Array(3).fill({ kind: 'no' }))];
     // They would make the pages of the other tests short.
     onTestFinished(async () => void (await sql('DELETE FROM subscription WHERE id = ANY ($1)', [[...met, ...others]])));
-    const [large, old, ...now] = met as [string, string, ...string[]];
+    const [large, old, huge, ...now] = met as [string, string, string, ...string[]];
     const id = await publish();
     await sql(
       `INSERT INTO audit_entry (at, action, subject, changed_secrets)
        VALUES (now() - interval '1 hour', 'thing.made', 'thing/1', '{}')`,
     );
     const mebibytes = (count: number) => ({ channel: 'others', filters: { kind: 'z'.repeat(count * 1024 * 1024) } });
+    // Its new channels are as long; the length of both together is noted.
     const change = (subscription: string, channels: object[], isMeasured = true) =>
       sql(
-        `INSERT INTO audit_entry (at, action, subject, before, bytes, changed_secrets)
-         SELECT clock_timestamp() + interval '1 hour', 'subscription.changed', $1, before,
-           CASE WHEN $3 THEN octet_length(before::text) END, '{}'
+        `INSERT INTO audit_entry (at, action, subject, before, after, bytes, changed_secrets)
+         SELECT clock_timestamp() + interval '1 hour', 'subscription.changed', $1, before, before,
+           CASE WHEN $3 THEN 2 * octet_length(before::text) END, '{}'
          FROM (SELECT $2::json AS before) AS given`,
         [`subscription/${subscription}`, JSON.stringify({ channels }), isMeasured],
       );
@@ -232,9 +233,11 @@ describe('why a subscription got a notification, or did not', () => {
       await change(subscription, [mebibytes(1), then], isMeasured);
       for (let count = 0; count < 4; count++) await change(subscription, [mebibytes(1)], isMeasured);
     }
-    // Of another one nothing but a change says that it was about the channel.
+    // The first of its changes alone is too long.
+    for (const first of [[mebibytes(3), then], []]) await change(huge, first);
+    // Of another one nothing but such a change says that it was about the channel.
     await sql("UPDATE subscription SET channels = '[]' WHERE id = $1", [others[0]]);
-    await change(others[0]!, [mebibytes(1), { channel, filters: { kind: 'no' } }]);
+    await change(others[0]!, [mebibytes(3), { channel, filters: { kind: 'no' } }]);
     const pages: Explanation[][] = [];
     let cursor: string | null = null;
     do {
@@ -260,7 +263,7 @@ describe('why a subscription got a notification, or did not', () => {
       );
       expect(Number(read!.length)).toBeLessThanOrEqual(mostBytes);
     }
-    for (const subscription of [large, old])
+    for (const subscription of [large, old, huge])
       expect(told.find(({ subscriptionId }) => subscriptionId === subscription)).toMatchObject({
         verdict: 'matched',
         entries: [{ number: 2, isMet: true }],
