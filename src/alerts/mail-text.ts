@@ -29,13 +29,12 @@ const test: MailText = {
   text: 'Somebody asked for this note, with heraut alerts test or POST /admin/v1/alerts/test. Nothing has happened: alerts can reach you.\n',
 };
 
-const howOften =
-  'While a subject is in trouble you are told of it at most once in 24 hours, and when that is over. ' +
-  'If it comes back after that you are told again, up to five times in 24 hours. ';
+const howOften = 'While a subject is in trouble you are told of it at most once in 24 hours, and when that is over. ';
 
 const endings: Record<Audience, string> = {
-  operator: howOften + 'All alerts: heraut alerts list. Rules: heraut alerts rules.',
-  owner: howOften + 'You get this because your address was left with the subscription, or with its application.',
+  operator: `${howOften}If it comes back after that you are told again, up to five times in 24 hours. All alerts: heraut alerts list. Rules: heraut alerts rules.`,
+  // No promise: what comes back waits for the note of the end to operators, where there are any (`untellBack`).
+  owner: `${howOften}If it comes back you may be told again, at most five times in 24 hours. You get this because your address was left with the subscription, or with its application.`,
 };
 
 /** `Dead letters (3), A role is missing`. */

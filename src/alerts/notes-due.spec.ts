@@ -143,6 +143,15 @@ describe('a note', () => {
     expect(forOwner).not.toMatch(/503|admin|operations/);
   });
 
+  it('promises operators that they are told again; not an owner, as that waits for the operators’ channel', () => {
+    const [forOperator, forOwner] = writeNotes([opened()], [operator], () => ['owner@example.org']).map(
+      ({ content }) => mailText(content).text,
+    );
+    expect(forOperator).toContain('you are told again, up to five times in 24 hours.');
+    expect(forOwner).toContain('you may be told again, at most five times in 24 hours.');
+    expect(forOwner).not.toContain('are told again');
+  });
+
   it('is mail of plain lines: what others wrote stays within its line', () => {
     const evil = 'x\r\nTo: all@example.org\u2028\u0007y';
     const due = opened({ details: { ...alert().details, reason: evil, owner: evil } as never });
