@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Clock } from '../infra/clock.js';
+import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { anyDue, handOutDue } from '../ledger/hand-out-due.js';
 import { anyNotInLine, lineUpDue } from '../ledger/line-up.js';
@@ -30,6 +31,18 @@ const lineUpBatchSize = 512;
  */
 const everythingEveryMs = 60_000;
 
+/**
+ * From one look to the next, where a run waits for the end of all claims. Only its own looks, and where no other
+ * process runs, as between the lines of cron, its own heartbeat, can show that a process that has not reported could
+ * have.
+ */
+const untilDecidedMs = 500;
+/**
+ * Of all looks of such a wait, which are about forty; each may take as long as a statement may. Not in a row: where
+ * nothing can be ended for long, looks have nothing to end for a while, and then fail again, for ever.
+ */
+const mostFailedLooks = 5;
+
 export interface Recovered {
   /** How many were freed or ended. */
   deliveries: number;
@@ -57,7 +70,7 @@ export class Dispatcher {
     position: QueuePosition,
     events: OperationalEvents,
     heartbeat: Heartbeat,
-    clock: Clock,
+    private readonly clock: Clock,
   ) {
     this.ledgerNow = () => heartbeat.ledgerNow();
     this.sendingEnded = new SendingEnded(postgres, events, this.ledgerNow, clock);
@@ -150,13 +163,28 @@ export class Dispatcher {
     return { deliveries, failedRules };
   }
 
-  /** Applies that rule until all claims whose time is over have ended. Where it fails, that is reported. */
+  /**
+   * Applies that rule again and again, until all claims whose time is over have ended. Not with the others: these may
+   * take so long that its statement has not come through for too long when its turn comes. A look that fails is
+   * reported, and ends the wait only where too many do.
+   */
   async endSending(stopping: AbortSignal): Promise<Recovered> {
-    let deliveries = 0;
     const { sendingEnded } = this;
-    const rule = { name: sendingEnded.name, run: () => sendingEnded.runUntilDecided(stopping) };
-    const apply = async () => void (deliveries = await this.apply(rule, stopping));
-    const failedRules = await onceEach([rule], apply, this.logger, stopping);
-    return { deliveries, failedRules };
+    const rule = { name: sendingEnded.name, run: () => sendingEnded.run(stopping) };
+    const failures = new RepeatedFailures(this.logger, { failed: { event: 'dispatcher.task-failed' } });
+    let [deliveries, failed] = [0, 0];
+    while (!stopping.aborted) {
+      try {
+        const areUndecided = await sendingEnded.anyUndecided();
+        deliveries += await this.apply(rule, stopping);
+        // Asked again: it is not said how long the answer took.
+        if (!areUndecided && !(await sendingEnded.anyUndecided())) break;
+      } catch (error) {
+        failures.failed(error, { task: rule.name });
+        if (++failed === mostFailedLooks) return { deliveries, failedRules: [rule.name] };
+      }
+      await this.clock.pause(untilDecidedMs, stopping);
+    }
+    return { deliveries, failedRules: [] };
   }
 }

@@ -11,12 +11,6 @@ import { inBatches } from './in-batches.js';
  */
 const mostBetweenMs = 5000;
 /**
- * From one look to the next, where a run waits for the end of all. Only its own looks, and where no other process runs,
- * as between the lines of cron, its own heartbeat, can show that a process that has not reported could have.
- */
-const untilDecidedMs = 500;
-
-/**
  * At most once: the process that claimed it died, or did not report in time. It becomes unknown, and is not sent again.
  *
  * Its time counts only while the statement that ends it has come through, again and again, for as long as a report may
@@ -58,23 +52,6 @@ export class SendingEnded {
   /** Whether the time of some is over, and it cannot tell yet whether their processes could have reported. */
   anyUndecided(): Promise<boolean> {
     return anyUndecided(this.postgres, 0, this.couldReport);
-  }
-
-  /**
-   * Looks again and again, until all whose time is over have ended. At once, not with the other rules: these may take
-   * so long that its statement has not come through for too long when its turn comes.
-   * @returns how many it ended
-   */
-  async runUntilDecided(stopping: AbortSignal): Promise<number> {
-    let ended = 0;
-    while (!stopping.aborted) {
-      const areUndecided = await this.anyUndecided();
-      ended += await this.run(stopping);
-      // Asked again: it is not said how long the answer took.
-      if (!areUndecided && !(await this.anyUndecided())) break;
-      await this.clock.pause(untilDecidedMs, stopping);
-    }
-    return ended;
   }
 
   private get couldReport(): boolean {

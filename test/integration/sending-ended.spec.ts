@@ -1,7 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
-import { SendingEnded } from '../../src/dispatching/sending-ended.js';
+import { Dispatcher } from '../../src/dispatching/dispatcher.service.js';
+import type { SendingEnded } from '../../src/dispatching/sending-ended.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
+import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import type { Enqueuer } from '../../src/queue/enqueuer.service.js';
+import type { QueuePosition } from '../../src/queue/queue-position.service.js';
 import { eventually } from '../support/eventually.js';
 import { attemptNumber, TestLedger } from '../support/ledger.js';
 import { LookClock, lookForLong } from '../support/look-for-long.js';
@@ -17,6 +21,7 @@ describe('the time of a claim at most once', () => {
   let prepared: PreparedStack;
   let test: TestLedger;
   let clock: LookClock;
+  let dispatcher: Dispatcher;
   let rule: SendingEnded;
 
   beforeAll(async () => {
@@ -27,7 +32,10 @@ describe('the time of a claim at most once', () => {
   beforeEach(async () => {
     await test.clear();
     clock = new LookClock();
-    rule = new SendingEnded(test.postgres, test.events, Date.now, clock);
+    const heartbeat = { ledgerNow: Date.now } as Heartbeat;
+    const [enqueuer, position] = [{} as Enqueuer, {} as QueuePosition];
+    dispatcher = new Dispatcher(test.postgres, enqueuer, position, test.events, heartbeat, clock);
+    rule = dispatcher.sendingEnded;
   });
   afterAll(async () => {
     await test.close();
@@ -87,9 +95,45 @@ describe('the time of a claim at most once', () => {
     let pauses = 0;
     // Shortly before its looks have come through for long enough.
     clock.pause = (ms) => pause(++pauses === 30 ? 6000 : ms);
-    expect(await rule.runUntilDecided(running)).toBe(1);
+    expect(await dispatcher.endSending(running)).toEqual({ deliveries: 1, failedRules: [] });
     expect(await statesOf(deliveries)).toEqual(['unknown']);
     expect(clock.ms).toBeGreaterThanOrEqual(30 * 500 + 20_000);
+  });
+
+  describe('where statements that end claims fail', () => {
+    let dead: Delivery;
+    let alive: Delivery;
+
+    beforeEach(async () => {
+      const deliveries = await claimed(2);
+      [dead, alive] = deliveries as [Delivery, Delivery];
+      await test.age(deliveries, overMs);
+      const process = await test.startProcess();
+      await process.die();
+      const its = `(notification_id, subscription_id) = ('${dead.notificationId}', '${dead.subscriptionId}')`;
+      await test.sql(`UPDATE delivery SET process = $1 WHERE ${its}`, [process.id]);
+      await test.sql(`ALTER TABLE delivery ADD CONSTRAINT fails CHECK (state <> 'unknown' OR ${its}) NOT VALID`);
+    });
+    const works = () => test.sql('ALTER TABLE delivery DROP CONSTRAINT IF EXISTS fails');
+    afterEach(works);
+
+    it('is still waited for by such a run, which goes on', async () => {
+      const run = rule.run.bind(rule);
+      let failures = 0;
+      rule.run = (stopping) =>
+        run(stopping).catch(async (error: unknown) => {
+          failures++;
+          await works();
+          throw error;
+        });
+      expect(await dispatcher.endSending(running)).toEqual({ deliveries: 2, failedRules: [] });
+      expect([failures, ...(await statesOf([dead, alive]))]).toEqual([1, 'unknown', 'unknown']);
+    });
+
+    it('is waited for no more where they go on to, and what has ended counts', async () => {
+      expect(await dispatcher.endSending(running)).toEqual({ deliveries: 1, failedRules: ['sending-ended'] });
+      expect(await statesOf([dead, alive])).toEqual(['unknown', 'sending']);
+    });
   });
 
   it('is not waited for where the process that claimed it is dead', async () => {
