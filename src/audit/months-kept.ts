@@ -80,9 +80,10 @@ export async function dropExpiredMonths(
   });
 }
 
-/** Columns that a migration adds reach no month that has begun to leave. */
+/** A column that a migration adds to `audit_entry` reaches no month that has begun to leave: each belongs here too. */
 const putBack = (month: Month): string =>
-  `ALTER TABLE ${month.name} ADD COLUMN IF NOT EXISTS bytes integer; ${attachMonth(month)}`;
+  `ALTER TABLE ${month.name} ADD COLUMN IF NOT EXISTS via text, ADD COLUMN IF NOT EXISTS bytes integer;
+   ${attachMonth(month)}`;
 
 /** Those that have begun to leave first, then the oldest. */
 async function monthsToLeave(
