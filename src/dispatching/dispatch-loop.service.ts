@@ -19,7 +19,7 @@ import { Upkeep, type UpkeepTask } from './upkeep.service.js';
 
 const recoverEveryMs = 1000;
 
-type Task = UpkeepTask & { firstAfterMs?: number; failures: RepeatedFailures };
+type Task = UpkeepTask & { failures: RepeatedFailures };
 
 /** Runs the dispatcher's tasks. */
 @Injectable()
@@ -38,7 +38,7 @@ export class DispatchLoop implements OnApplicationBootstrap, OnModuleDestroy, Be
     pace: BacklogPace,
     clock: Clock,
   ) {
-    const tasks = [
+    const tasks: UpkeepTask[] = [
       {
         name: 'hand-out',
         everyMs: settings.DISPATCH_INTERVAL_MS,

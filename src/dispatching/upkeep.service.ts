@@ -37,6 +37,8 @@ export interface UpkeepTask {
   name: string;
   /** How often a process that runs for ever does it. */
   everyMs: number;
+  /** In such a process, from its start to the first time; at once where it is not given. */
+  firstAfterMs?: number;
   run: (stopping: AbortSignal) => Promise<unknown>;
 }
 
@@ -126,7 +128,8 @@ export class Upkeep {
         run: (stopping) => inBatches((limit) => sweepDigests(postgres, limit), stopping),
       },
       { name: 'vacuum', everyMs: 5 * minuteMs, run: () => partitions.vacuumEmbedded() },
-      { name: 'freeze', everyMs: hourMs, run: () => freezeEmbedded(postgres) },
+      // Not in the middle of the start, nor by a process that is started for a moment.
+      { name: 'freeze', everyMs: hourMs, firstAfterMs: minuteMs, run: () => freezeEmbedded(postgres) },
       { name: 'checkpoint', everyMs: 10_000, run: () => checkpointEmbedded(postgres) },
       { name: 'forget-statements', everyMs: 24 * hourMs, run: () => postgres.forgetStatements() },
       { name: 'make-partitions', everyMs: hourMs, run: () => partitions.makeAhead() },

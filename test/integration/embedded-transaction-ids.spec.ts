@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
+import { execFile } from 'node:child_process';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { freezeEmbedded } from '../../src/infra/postgres/freeze-embedded.js';
-import { eventually } from '../support/eventually.js';
 import { Installation } from '../support/installation.js';
 import { TestLedger } from '../support/ledger.js';
 import { embedded, real, type PreparedStack } from '../support/stacks.js';
@@ -44,6 +46,15 @@ describe('the transaction ids of the embedded database', () => {
     await freezeEmbedded(test.postgres);
     for (const { age } of await databases()) expect(age).toBeGreaterThanOrEqual(300);
   });
+
+  it('can be used again where a template was being dropped as the process was killed', async () => {
+    // So it is from the beginning of the DROP on.
+    await test.sql(
+      `UPDATE pg_database SET datistemplate = false, datconnlimit = -2 WHERE datname IN ('template0', 'template1')`,
+    );
+    await freezeEmbedded(test.postgres);
+    expect((await databases()).map(({ name }) => name)).toEqual(['postgres']);
+  });
 });
 
 describe('the transaction ids of a server', () => {
@@ -59,14 +70,19 @@ describe('the transaction ids of a server', () => {
   });
 });
 
-it('of the embedded database, its templates are dropped by Heraut as it runs, which then starts again', async () => {
+it('of the embedded database, its templates are dropped by its upkeep, and Heraut starts without them', async () => {
   prepared = await embedded.prepare();
-  for (let start = 0; start < 2; start++) {
-    const heraut = await Installation.start(prepared);
-    await eventually(async () => {
-      const directories = await readdir(join(prepared.settings.DATA_DIR!, 'pglite', 'base'));
-      return directories.filter((name) => name !== 'pgsql_tmp').length === 1;
-    }, 'the templates to be dropped');
+  const start = () => Installation.start(prepared);
+  await start().then((heraut) => heraut.end());
+  const program = fileURLToPath(new URL('../../dist/dispatch-once.js', import.meta.url));
+  const once = ['--liftoff-only', program, '--once'];
+  await promisify(execFile)(process.execPath, once, { env: { PATH: process.env.PATH, ...prepared.settings } });
+  const directories = await readdir(join(prepared.settings.DATA_DIR!, 'pglite', 'base'));
+  expect(directories.filter((name) => name !== 'pgsql_tmp')).toHaveLength(1);
+  const heraut = await start();
+  try {
+    await heraut.createChannel();
+  } finally {
     await heraut.end();
   }
   await prepared.release();

@@ -11,7 +11,8 @@ const oldTables = `
   ORDER BY age(relfrozenxid) DESC`;
 
 /** Databases that nobody ever connects to here, so that nothing in them could be frozen. */
-const templates = `SELECT datname AS name FROM pg_database WHERE datname IN ('template0', 'template1')`;
+const templates = `
+  SELECT datname AS name, datistemplate AS is_template FROM pg_database WHERE datname IN ('template0', 'template1')`;
 
 /**
  * Postgres has some two thousand million transaction ids, uses them again, and lets nothing be written any more before
@@ -24,12 +25,12 @@ export async function freezeEmbedded(
   olderThan = oldAge,
 ): Promise<void> {
   if (!isEmbedded) return;
-  const named = async (query: string, values: unknown[]) => (await upkeep.query(query, values)) as { name: string }[];
-  for (const { name } of await named(templates, [])) {
-    await upkeep.query(`ALTER DATABASE ${name} IS_TEMPLATE false`);
+  for (const { name, is_template } of await upkeep.query<{ name: string; is_template: boolean }[]>(templates)) {
+    // One whose DROP was cut off is none any more, and all that it allows is another DROP.
+    if (is_template) await upkeep.query(`ALTER DATABASE ${name} IS_TEMPLATE false`);
     await upkeep.query(`DROP DATABASE ${name}`);
   }
-  for (const { name } of await named(oldTables, [olderThan])) {
+  for (const { name } of await upkeep.query<{ name: string }[]>(oldTables, [olderThan])) {
     try {
       await upkeep.query(`VACUUM (FREEZE, PROCESS_TOAST false) ${name}`);
     } catch (error) {
