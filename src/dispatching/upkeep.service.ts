@@ -129,7 +129,12 @@ export class Upkeep {
       },
       { name: 'vacuum', everyMs: 5 * minuteMs, run: () => partitions.vacuumEmbedded() },
       // Not in the middle of the start, nor by a process that is started for a moment.
-      { name: 'freeze', everyMs: hourMs, firstAfterMs: minuteMs, run: () => freezeEmbedded(postgres) },
+      {
+        name: 'freeze',
+        everyMs: hourMs,
+        firstAfterMs: minuteMs,
+        run: (stopping) => freezeEmbedded(postgres, stopping),
+      },
       { name: 'checkpoint', everyMs: 10_000, run: () => checkpointEmbedded(postgres) },
       { name: 'forget-statements', everyMs: 24 * hourMs, run: () => postgres.forgetStatements() },
       { name: 'make-partitions', everyMs: hourMs, run: () => partitions.makeAhead() },

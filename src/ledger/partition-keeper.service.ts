@@ -72,14 +72,16 @@ export class PartitionKeeper {
 
   /**
    * PGlite has no autovacuum: without this, every look for what is due would wade through what is over. A vacuum blocks
-   * the thread of this process: so each table has its own, and only where enough of its rows have changed.
+   * the thread of this process: so each table has its own, and only where enough of its rows have changed. It freezes
+   * what it comes by, which is in memory and soon to be written anyway: freezing a whole day months later would write
+   * all of it to the log (infra/postgres/freeze-embedded.ts).
    */
   async vacuumEmbedded(): Promise<void> {
     if (!this.postgres.isEmbedded) return;
     const { upkeep } = this.postgres;
     for (const { name, wants_vacuum, wants_analyze } of (await upkeep.query(tablesToVacuum)) as TableToVacuum[]) {
       // One that is dropped meanwhile needs neither.
-      if (wants_vacuum) await onDay(upkeep.query(`VACUUM ${name}`), undefined);
+      if (wants_vacuum) await onDay(upkeep.query(`VACUUM (FREEZE) ${name}`), undefined);
       if (wants_analyze) await onDay(upkeep.query(`ANALYZE ${name}`), undefined);
     }
   }
