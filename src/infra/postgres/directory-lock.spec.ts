@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import fs, { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { syncBuiltinESMExports } from 'node:module';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DataDirectoryInUse, lockDirectory } from './directory-lock.js';
@@ -171,11 +172,29 @@ describe('the lock of the data directory', () => {
     expect(readFileSync(lockFile, 'utf8')).toBe(other);
   });
 
-  it('goes to one of several processes that find it stale', async () => {
-    await writeLock({ pid: 2 ** 22 + 1, startedAt: '1', host: hostname() });
-    const tries = await Promise.all([lockElsewhere(), lockElsewhere(), lockElsewhere()]);
-    expect(tries.filter(({ said }) => said === 'locked')).toHaveLength(1);
-    expect(tries.filter(({ said }) => said.startsWith('DataDirectoryInUse'))).toHaveLength(2);
+  it.each(['without a socket', 'with the socket of a killed process'])(
+    'goes to one of several processes that find it stale, %s',
+    async (which) => {
+      if (which === 'without a socket') await writeLock({ pid: 2 ** 22 + 1, startedAt: '1', host: hostname() });
+      else await end((await lockElsewhere()).child);
+      const tries = await Promise.all([lockElsewhere(), lockElsewhere(), lockElsewhere()]);
+      expect(tries.filter(({ said }) => said === 'locked')).toHaveLength(1);
+      expect(tries.filter(({ said }) => said.startsWith('DataDirectoryInUse'))).toHaveLength(2);
+    },
+  );
+
+  it('is not even moved, once it is held, by another that has found the one before it stale', async () => {
+    await end((await lockElsewhere()).child);
+    const move = vi.spyOn(fs, 'renameSync');
+    syncBuiltinESMExports();
+    try {
+      const tries = await Promise.allSettled([lockDirectory(directory), lockDirectory(directory)]);
+      expect(tries.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
+      expect(move).toHaveBeenCalledTimes(1); // the stale one
+    } finally {
+      move.mockRestore();
+      syncBuiltinESMExports();
+    }
   });
 
   it('is free when the pid of its holder now belongs to another process', async () => {

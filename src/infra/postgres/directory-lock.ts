@@ -93,6 +93,7 @@ async function removeIfStale(lock: string, directory: string): Promise<void> {
       'Stop it first, choose another DATA_DIR, or set DATABASE_URL to run several processes.',
     );
   }
+  if (read(lock) !== text) return; // another has removed it meanwhile, and may have made its own
   // Of several processes that find the same stale lock, one renames it. It then checks that it did not move a fresh
   // lock.
   const aside = `${lock}.stale.${randomUUID().slice(0, 8)}`;
