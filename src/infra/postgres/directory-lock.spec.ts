@@ -2,8 +2,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import fs, { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
+import { Socket } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DataDirectoryInUse, lockDirectory } from './directory-lock.js';
@@ -22,6 +23,7 @@ describe('the lock of the data directory', () => {
     lockFile = join(directory, 'heraut.lock');
   });
   afterEach(async () => {
+    vi.restoreAllMocks();
     for (const child of children.splice(0)) await end(child);
     await rm(parent, { recursive: true });
   });
@@ -134,6 +136,28 @@ describe('the lock of the data directory', () => {
     await lockElsewhere();
     await seeFromElsewhere({ socket: undefined });
     await expect(lockDirectory(directory)).rejects.toThrow(DataDirectoryInUse);
+  });
+
+  it.each(['EAFNOSUPPORT', 'EPERM'])('is judged by them as well in a process that may ask nobody: %s', async (code) => {
+    const { child } = await lockElsewhere();
+    vi.spyOn(Socket.prototype, 'connect').mockImplementation(function (this: Socket) {
+      return this.destroy(Object.assign(new Error(`connect ${code}`), { code }));
+    });
+    await expect(lockDirectory(directory)).rejects.toThrow(`is in use by process ${child.pid}. Stop it`);
+    await end(child);
+    await lockDirectory(directory);
+    expect(readFileSync(lockFile, 'utf8')).toContain(`"pid":${process.pid}`);
+  });
+
+  it('is refused where it cannot be told whether its holder lives, with the reason and a way on', async () => {
+    const socket = 'heraut.socket.00000000';
+    await writeLock({ pid: 2 ** 22 + 1, startedAt: '1', host: hostname(), socket });
+    await symlink(socket, join(directory, socket)); // in circles
+    await expect(lockDirectory(directory)).rejects.toThrow(DataDirectoryInUse);
+    await expect(lockDirectory(directory)).rejects.toThrow(
+      `ELOOP. Start as the user that it runs as. If it has ended, delete ${lockFile} and start again.`,
+    );
+    expect(existsSync(lockFile)).toBe(true);
   });
 
   it('is refused to another process while this one has it', async () => {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { answerIn, isAnswered } from './holder-socket.js';
 import { makeDirectory } from './make-directory.js';
 
-/** Another process has the embedded database open; opening it twice would corrupt it. */
+/** Another process has the embedded database open, or may have; opening it twice would corrupt it. */
 export class DataDirectoryInUse extends Error {
   constructor(
     /** By which process. */
@@ -78,7 +78,14 @@ async function removeIfStale(lock: string, directory: string): Promise<void> {
   const text = read(lock);
   if (text === undefined) return; // its holder has just released it
   const holder = parse(text);
-  const answers = holder?.socket !== undefined && (await isAnswered(directory, holder.socket));
+  const refuse = (error: unknown): never => {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new DataDirectoryInUse(
+      `${directory} may be in use by process ${holder?.pid} on host ${holder?.host}: to ask it failed with ${code}`,
+      `Start as the user that it runs as. If it has ended, delete ${lock} and start again.`,
+    );
+  };
+  const answers = holder?.socket !== undefined && (await isAnswered(directory, holder.socket).catch(refuse));
   if (holder && !answers && holder.host !== hostname()) {
     throw new DataDirectoryInUse(
       `${directory} is in use by process ${holder.pid} on host ${holder.host}`,

@@ -28,10 +28,16 @@ export function answerIn(directory: string, name: string): Promise<(() => void) 
 /** Of a file that nobody listens on: its process has ended, or is on another machine. */
 const nobody = ['ECONNREFUSED', 'ENOENT'];
 
-/** Whether a process of this machine listens there. */
-export function isAnswered(directory: string, name: string): Promise<boolean> {
+/** Of a process that may not use Unix sockets at all: by `RestrictAddressFamilies` of systemd, or a filter. */
+const mayNotAsk = ['EAFNOSUPPORT', 'EPERM'];
+
+/**
+ * Whether a process of this machine listens there; undefined where this one may ask nobody.
+ * @throws where it is not known for another reason: the socket may be that of another user
+ */
+export function isAnswered(directory: string, name: string): Promise<boolean | undefined> {
   const ask = (path: string) =>
-    new Promise<boolean>((resolve, reject) => {
+    new Promise<boolean | undefined>((resolve, reject) => {
       const socket = connect(path, () => {
         socket.destroy();
         resolve(true);
@@ -39,7 +45,8 @@ export function isAnswered(directory: string, name: string): Promise<boolean> {
       socket.once('error', (error: NodeJS.ErrnoException) => {
         if (nobody.includes(error.code!)) resolve(false);
         else if (error.code === 'EAGAIN') resolve(true); // so many are asking that there is no room for one more
-        else reject(error); // it is not known
+        else if (mayNotAsk.includes(error.code!)) resolve(undefined);
+        else reject(error);
       });
     });
   return withShortPath(directory, name, ask);
