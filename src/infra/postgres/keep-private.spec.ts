@@ -40,6 +40,12 @@ describe('the directory of the embedded database', () => {
     expect(warned).toEqual([expect.objectContaining({ event: 'postgres.directory-not-private' })]);
   });
 
+  it('is used in the same way on a file system that ignores modes without a word', () => {
+    chmodSync(directory, 0o755);
+    keepPrivate(directory, () => {});
+    expect(warned).toEqual([expect.objectContaining({ event: 'postgres.directory-not-private', directory })]);
+  });
+
   it('is no file', () => {
     const file = join(directory, 'file');
     writeFileSync(file, '');
