@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import fs, { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { mkdtemp, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import { Socket } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
@@ -178,6 +178,22 @@ describe('the lock of the data directory', () => {
     await lockDirectory(directory);
     expect(readFileSync(lockFile, 'utf8')).toContain(`"pid":${process.pid}`);
     expect(readdirSync(directory)).toEqual(['heraut.lock', aSocket]);
+  });
+
+  it('is taken with an end to what killed processes have left, and to nothing of those that live', async () => {
+    const living = await lockElsewhere();
+    const itsSocket = readdirSync(directory).find((name) => name.startsWith('heraut.socket.'))!;
+    await rename(lockFile, `${lockFile}.00000001`); // as while it is starting
+    const killed = await lockElsewhere();
+    await end(killed.child);
+    await copyFile(lockFile, `${lockFile}.00000002`);
+    await rm(lockFile);
+    await writeFile(join(directory, 'heraut.socket.00000003'), '');
+    await lockDirectory(directory);
+    expect(living.child.exitCode).toBeNull();
+    const ours = (JSON.parse(readFileSync(lockFile, 'utf8')) as { socket: string }).socket;
+    const left = ['heraut.lock', 'heraut.lock.00000001', itsSocket, ours];
+    expect(readdirSync(directory).toSorted()).toEqual(left.toSorted());
   });
 
   it('is free, also for a process on another host, after its holder has ended by itself, whatever it had in hand', async () => {

@@ -1,4 +1,4 @@
-import { readFileSync, linkSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { linkSync, readdirSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -48,15 +48,17 @@ export async function lockDirectory(directory: string): Promise<() => void> {
     for (;;) {
       try {
         linkSync(mine, lock); // atomic: fails when the lock exists
-        process.off('exit', releaseAll).on('exit', releaseAll);
-        held.set(lock, { text, endSocket });
-        isLocked = true;
-        return () => release(lock);
+        break;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
       }
       await removeIfStale(lock, directory);
     }
+    process.off('exit', releaseAll).on('exit', releaseAll);
+    held.set(lock, { text, endSocket });
+    isLocked = true;
+    await removeLeftBehind(directory, name);
+    return () => release(lock);
   } finally {
     rmSync(mine, { force: true });
     if (!isLocked) endSocket?.();
@@ -115,6 +117,23 @@ async function removeIfStale(lock: string, directory: string): Promise<void> {
   if (holder?.socket !== undefined) rmSync(join(directory, holder.socket), { force: true });
 }
 
+/**
+ * By processes that were killed before they had the lock, or whose lock somebody has deleted. One that is just starting
+ * answers: it listens before it writes its file.
+ */
+async function removeLeftBehind(directory: string, ours: string): Promise<void> {
+  for (const file of readdirSync(directory)) {
+    const path = join(directory, file);
+    try {
+      const socket = unlinkedName.test(file) ? parse(read(path) ?? '')?.socket : socketName.exec(file)?.[0];
+      if (socket === undefined || socket === ours) continue;
+      if ((await isAnswered(directory, socket)) === false) rmSync(path, { force: true });
+    } catch {
+      // left where it is: it is in nobody's way
+    }
+  }
+}
+
 function read(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8');
@@ -133,6 +152,8 @@ interface Holder {
 }
 
 const socketName = /^heraut\.socket\.[0-9a-f]{8}$/;
+/** Of a lock as it is written, before it is in its place. */
+const unlinkedName = /^heraut\.lock\.[0-9a-f]{8}$/;
 
 function parse(text: string): Holder | undefined {
   try {
