@@ -26,13 +26,14 @@ interface TableToVacuum {
 
 /**
  * Uses the counts that PostgreSQL's autovacuum uses, with the share of dead rows that is set for `delivery` on a server
- * (partitions.ts). PostgreSQL's own catalogues get and lose rows with the partitions of each day.
+ * (partitions.ts). PostgreSQL's own catalogues get and lose rows with the partitions of each day; an ANALYZE of its
+ * statistics does nothing.
  */
 const tablesToVacuum = `
   SELECT relid::regclass::text AS name, wants_vacuum, wants_analyze
   FROM pg_stat_all_tables CROSS JOIN LATERAL (
     SELECT n_dead_tup > 500 + 0.02 * n_live_tup OR n_ins_since_vacuum > 1000 + 0.2 * n_live_tup AS wants_vacuum,
-      n_mod_since_analyze > 500 + 0.1 * n_live_tup AS wants_analyze
+      relid <> 'pg_statistic'::regclass AND n_mod_since_analyze > 500 + 0.1 * n_live_tup AS wants_analyze
   ) AS wanted
   WHERE schemaname <> 'pg_toast' AND (wants_vacuum OR wants_analyze)`;
 

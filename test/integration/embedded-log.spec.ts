@@ -80,9 +80,12 @@ describe('the log of the embedded database', () => {
 
 it('is removed while Heraut runs and is published to', async () => {
   const heraut = await Installation.start(prepared);
-  const channel = await heraut.createChannel();
-  const [first] = await segments();
-  for (let nr = 0; nr < 90; nr++) await heraut.publish(channel, { kenmerken: bulky() });
-  await eventually(async () => (await segments())[0]! > first!, 'a checkpoint');
-  await heraut.end();
+  try {
+    const channel = await heraut.createChannel();
+    const [first] = await segments();
+    for (let nr = 0; nr < 90; nr++) await heraut.publish(channel, { kenmerken: bulky() });
+    await eventually(async () => (await segments())[0]! > first!, 'a checkpoint');
+  } finally {
+    await heraut.end();
+  }
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
@@ -128,6 +128,28 @@ describe.each(stacks)('the partitions of the ledger on the $name stack', (stack)
     if (test.postgres.isEmbedded) await eventually(async () => (await vacuums()).dead >= columns.length);
     await test.partitions.vacuumEmbedded();
     expect((await vacuums()).count).toBe(test.postgres.isEmbedded ? before.count + 1 : before.count);
+  });
+
+  it('are analyzed without those statistics themselves, of which Postgres makes none', async () => {
+    const columns = Array.from({ length: 1500 }, (_, nr) => `c${nr} int`);
+    await test.sql(`CREATE TABLE wide (${columns.join(', ')})`);
+    await test.sql('INSERT INTO wide DEFAULT VALUES');
+    await test.sql('ANALYZE wide');
+    const counted = async () => {
+      const [row] = await test.sql<{ rows: number }>(
+        `SELECT n_mod_since_analyze::int AS rows FROM pg_stat_sys_tables WHERE relid = 'pg_statistic'::regclass`,
+      );
+      return row!.rows >= columns.length;
+    };
+    await eventually(counted, 'its columns to be counted');
+    const query = vi.spyOn(test.postgres.upkeep, 'query');
+    try {
+      await test.partitions.vacuumEmbedded();
+      expect(query.mock.calls.filter(([text]) => text === 'ANALYZE pg_statistic')).toEqual([]);
+    } finally {
+      query.mockRestore();
+      await test.sql('DROP TABLE wide');
+    }
   });
 
   it('are dropped with all their rows when their time is over, and not a day before', async () => {
