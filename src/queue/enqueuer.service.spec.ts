@@ -35,4 +35,24 @@ describe('what the ledger handed out', () => {
     const deliveries = [newDelivery({ body: null }), newDelivery({ body: null, failures: 1 })];
     expect(await enqueuer.enqueueAll({ deliveries, catalogueVersion: 1, queuedAt: 0 })).toEqual(['slow']);
   });
+
+  it.each([
+    ['of first attempts', 'fresh', [1000]],
+    ['of those that are due', 'due', [30_000]],
+    ['of repeated ones', 'slow', [30_000]],
+  ] as const)(
+    'waits for the next trial of a silent lane %s, unless it goes by another one next',
+    async (_, lane, delays) => {
+      const queue = {
+        onCreated: () => {},
+        isSilent: (asked: Lane) => asked === lane,
+        publish: async () => 'refused',
+      } as unknown as DeliveryQueue;
+      const asked: unknown[] = [];
+      const query = async (_statement: unknown, values: { delay_ms?: number }) => (asked.push(values.delay_ms), []);
+      const enqueuer = new Enqueuer(queue, { query } as unknown as Postgres, {} as Heartbeat);
+      await enqueuer.enqueue(lane, [newDelivery({ body: null })], 1, 0);
+      expect(asked).toEqual(delays);
+    },
+  );
 });

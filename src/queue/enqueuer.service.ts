@@ -83,13 +83,12 @@ export class Enqueuer {
     );
     const back = refused.flat();
     if (back.length === 0) return 0;
-    if (this.isSilent(lane)) {
-      // Sooner they would only be refused again, each time at the cost of two writes of the ledger.
-      await this.putBack(back, betweenTrialsMs);
-    } else {
-      this.logger.warn({ event: 'queue.refused', deliveries: back.length });
-      await this.putBack(back);
-    }
+    // A lane that is silent says so itself.
+    if (!this.isSilent(lane)) this.logger.warn({ event: 'queue.refused', deliveries: back.length });
+    // Sooner they would only be refused again, each time at the cost of two writes of the ledger. Where it is the lane
+    // that they go by next: those of `fresh` go by `due`.
+    const next = lane === 'fresh' ? 'due' : lane;
+    await this.putBack(back, this.isSilent(next) ? betweenTrialsMs : refusedDelayMs);
     return back.length;
   }
 

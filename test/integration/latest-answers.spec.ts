@@ -25,6 +25,10 @@ describe('a request that came whole', () => {
       await begun;
       return reply.status(201).send(`answer ${number}`);
     });
+    fastify.post('/quick', async (_, reply) => {
+      handled++;
+      return reply.status(204).send();
+    });
     fastify.server.on('clientError', ({ code }: NodeJS.ErrnoException) => refused.push(code!));
     await fastify.listen({ port: 0, host: '127.0.0.1' });
     [handled, refused, received, isClosed] = [0, [], '', false];
@@ -76,6 +80,16 @@ describe('a request that came whole', () => {
     begin();
     expect(await statuses()).toEqual(['201', '201']);
     expect(received).toMatch(/answer 1[^]*answer 2$/);
+  });
+
+  it('is answered though the one behind it was answered at once, where what follows is no HTTP', async () => {
+    socket.write(publication + publication.replace('/held', '/quick'));
+    await eventually(() => handled === 2, 'the requests');
+    await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+    socket.write('NOT HTTP\r\n\r\n');
+    await failed();
+    begin();
+    expect((await statuses()).slice(0, 2)).toEqual(['201', '204']);
   });
 
   it('is answered before a further one is refused whose body breaks off into something else', async () => {

@@ -64,8 +64,12 @@ export class LatestAnswers {
 
 const isTimeout = ({ code }: { code?: string }): boolean => code === 'ERR_HTTP_REQUEST_TIMEOUT';
 
-/** A stream of events, perhaps: bytes behind it would be read, and refused again and again, until it ends. */
-const isEndless = (answer: ServerResponse): boolean => answer.headersSent && !answer.hasHeader('content-length');
+/**
+ * A stream of events, perhaps, to which more is written: bytes behind it would be read, and refused again and again,
+ * until it ends. Not one whose turn it is not yet: those before it are to be answered.
+ */
+const isEndless = (answer: ServerResponse): boolean =>
+  answer.socket !== null && answer.headersSent && !answer.writableEnded;
 
 /** The event that says that all is answered; undefined: it is. */
 function awaited(answer: ServerResponse): 'close' | 'socket' | undefined {
