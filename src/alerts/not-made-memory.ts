@@ -4,9 +4,9 @@ import type { Memory } from './memory.js';
 import type { NotMadeFor } from './not-made.js';
 
 /**
- * A delivery of a subscription with a rate may be held for that at the moment of a round, and is none whose call is not
- * made then. Each is tried again within five minutes, and may be held for one interval of the rate after that; two
- * rounds are 15 seconds apart.
+ * A delivery of a subscription with a rate may be held for that at the moment of a round, and does not count then as
+ * one whose call is not made. Each is tried again within five minutes, and may be held for one interval of the rate
+ * after that; two rounds are 15 seconds apart.
  */
 const seenForMs = (ratePerSecond: number): number => 330_000 + 1000 / ratePerSecond;
 

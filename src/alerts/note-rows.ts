@@ -244,8 +244,9 @@ const beforeOpen = `(SELECT * FROM alert WHERE ${sameSubjectAs('open')} AND aler
      ORDER BY alert.id DESC LIMIT ${mostOpenings})`;
 
 /**
- * Alerts that came back after operators were sent that they are over, where there are any: who knows no better is told
- * at once. The last one of which they were told counts: others may have come and gone since, before that note was sent.
+ * Alerts that came back after operators were sent that they are over, where there are any: recipients who know only
+ * of the end are told at once. The last alert of which they were told counts: others may have come and gone since,
+ * before that note was sent.
  */
 const untellBack = statement(
   'alerts-untell-back',

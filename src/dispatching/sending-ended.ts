@@ -10,14 +10,16 @@ import { inBatches } from './in-batches.js';
  * report of a call that took as long as it may: with less than this lost of it, the report was in time all the same.
  */
 const mostBetweenMs = 5000;
+
 /**
- * At most once: the process that claimed it died, or did not report in time. It becomes unknown, and is not sent again.
+ * Ends deliveries at most once whose process died after it had claimed them, or did not report in time: they become
+ * unknown, and are not sent again.
  *
- * Its time counts only while the statement that ends it has come through, again and again, for as long as a report may
- * take. Signs of life are written to another table, and go on while nobody can write to this one: a migration has
- * locked it, say. When the lock is gone, this look and the reports are let in together. A process that has just started
- * cannot know: it may be the one that has migrated. It does not ask for the table of attempts, to which a report writes
- * as well: while only that one is locked, reports wait and the time counts.
+ * The time of a claim counts only while the statement that ends it has come through, again and again, for as long as a
+ * report may take. Heartbeats are written to another table, and go on while nobody can write to that of deliveries: a
+ * migration has locked it, say. When the lock is gone, this statement and the reports are let in together. A process
+ * that has just started cannot know: it may be the one that has migrated. The statement does not ask for the table of
+ * attempts, to which a report writes as well: while only that one is locked, reports wait and the time counts.
  */
 export class SendingEnded {
   readonly name = 'sending-ended';

@@ -29,6 +29,10 @@ describe('a request that came whole', () => {
       handled++;
       return reply.status(204).send();
     });
+    fastify.get('/stream', (_, reply) => {
+      reply.hijack();
+      reply.raw.writeHead(200).write('an event');
+    });
     fastify.server.on('clientError', ({ code }: NodeJS.ErrnoException) => refused.push(code!));
     await fastify.listen({ port: 0, host: '127.0.0.1' });
     [handled, refused, received, isClosed] = [0, [], '', false];
@@ -130,6 +134,13 @@ describe('a request that came whole', () => {
     expect(await statuses()).toEqual(['201', '201']);
     expect(received).toMatch(/^[^]*answer 1HTTP[^]*\r\nconnection: close\r\n[^]*answer 2$/i);
     expect(received.match(/connection: close/gi)).toHaveLength(1);
+  });
+
+  it('is not awaited by the refusal of what follows where its answer is a stream that has begun', async () => {
+    socket.write('GET /stream HTTP/1.1\r\nHost: x\r\n\r\n');
+    await eventually(() => received.includes('an event'), 'the stream');
+    socket.write('NOT HTTP\r\n\r\n');
+    expect((await statuses())[0]).toBe('200');
   });
 
   it('is not awaited by the refusal of another whose body breaks off into something else', async () => {
