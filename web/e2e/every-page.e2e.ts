@@ -45,6 +45,32 @@ test('on a phone the pages are in a menu', async ({ open }) => {
   await expect(link).not.toBeInViewport();
 });
 
+test('on a phone, Tab stops only at what is seen, and the button of the menu says whether that is open', async ({
+  open,
+}) => {
+  const page = await open('audit');
+  await page.setViewportSize({ width: 375, height: 740 });
+  const menu = page.getByRole('button', { name: 'Menu' });
+  await expect(menu).toHaveAttribute('aria-expanded', 'false');
+  const focused = page.locator(':focus');
+  await menu.focus();
+  const stops: string[] = [];
+  const isIn = (place: string) => focused.evaluate((each, within) => each.closest(within) !== null, place);
+  while (!(await isIn('main'))) {
+    expect(stops.length, stops.join('\n')).toBeLessThan(10);
+    stops.push(await focused.evaluate((each) => each.outerHTML.slice(0, 200)));
+    await expect(focused).toBeInViewport();
+    await page.keyboard.press('Tab');
+  }
+  await menu.press('Enter');
+  await expect(menu).toHaveAttribute('aria-expanded', 'true');
+  const opened = page.locator(`[id="${await menu.getAttribute('aria-controls')}"]`);
+  await expect(opened.getByRole('link', { name: 'Overview' })).toBeInViewport();
+  for (const _ of stops) await page.keyboard.press('Tab');
+  expect(await isIn('nav')).toBe(true);
+  await expect(focused).toBeInViewport();
+});
+
 test('what is wrong with a page is found', async ({ open }) => {
   const page = await open('channels');
   const changed = (change: (main: HTMLElement) => void) => page.locator('main').evaluate(change);

@@ -62,7 +62,15 @@ export function Shell() {
       <AppShell.Header>
         <Group h="100%" px="md" justify="space-between" wrap="nowrap">
           <Group gap="xs" wrap="nowrap">
-            <Burger opened={isOpen} onClick={toggle} hiddenFrom="sm" size="sm" aria-label={t('menu')} />
+            <Burger
+              opened={isOpen}
+              onClick={toggle}
+              hiddenFrom="sm"
+              size="sm"
+              aria-label={t('menu')}
+              aria-expanded={isOpen}
+              aria-controls="pages"
+            />
             <UnstyledButton renderRoot={(props) => <Link to="/overview" {...props} />}>
               <Group gap={8} wrap="nowrap">
                 <img src={new URL('assets/heraut.svg', consoleRoot).pathname} alt="" width={26} height={26} />
@@ -76,7 +84,7 @@ export function Shell() {
           </Group>
         </Group>
       </AppShell.Header>
-      <AppShell.Navbar p="xs" style={{ overflowY: 'auto' }}>
+      <AppShell.Navbar id="pages" p="xs" className={isOpen ? undefined : classes.closed} style={{ overflowY: 'auto' }}>
         <Navigation onLeave={close} />
       </AppShell.Navbar>
       <AppShell.Main id="main" ref={main} tabIndex={-1} className={classes.main}>
