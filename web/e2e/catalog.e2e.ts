@@ -438,7 +438,7 @@ test('the audit log is filtered, and shows before and after side by side', async
   await page.goto(`${heraut.api.url}/console/audit?client=nobody&entry=${encodeURIComponent(place)}`);
   await expect(entry.getByText('bronorganisatie')).toBeVisible();
   await entry.getByRole('button', { name: 'Close' }).click();
-  await expect(page.getByText('No change fits these filters')).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'No change fits these filters' })).toBeVisible();
   await page.getByRole('button', { name: 'Clear the filters' }).click();
   await expect(page.getByRole('row').filter({ hasText: 'channel.changed' }).first()).toBeVisible();
 });

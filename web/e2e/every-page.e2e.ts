@@ -71,6 +71,41 @@ test('on a phone, Tab stops only at what is seen, and the button of the menu say
   await expect(focused).toBeInViewport();
 });
 
+test('each list tells a screen reader how much it has found, or that it has nothing, and does so once', async ({
+  open,
+  badDay: _badDay,
+}) => {
+  const page = await open('audit');
+  for (const [list, nothing] of [
+    ['notifications', 'notifications?channel=none'],
+    ['channels', 'channels?q=none'],
+    ['applications', 'applications?q=none'],
+    ['audit', 'audit?client=none'],
+    ['replays', 'replays?state=paused'],
+    ['alerts?tab=past', 'alerts?tab=past&rule=ledger-disk'],
+    ['dead-letters', 'dead-letters?channel=none'],
+  ] as const) {
+    await open(list);
+    const status = page
+      .getByRole('main')
+      .getByRole('status')
+      .filter({ hasText: /^(at least )?[\d,]+ found$|^No .* yet$/ });
+    await expect(status, list).toHaveCount(1);
+    // It is this one that says the next thing as well: one that comes with its text is not read out.
+    await status.evaluate((each) => (each.id = 'marked'));
+    await page.evaluate((address) => history.pushState({}, '', address), `/console/${nothing}`);
+    const title = page.getByRole('main').getByRole('heading', { level: 2, name: /^(No|Nothing) / });
+    await expect(title, nothing).toBeVisible();
+    await expect(page.locator('#marked'), nothing).toHaveText((await title.textContent())!);
+  }
+});
+
+test('dead letters are not read out each time that they are counted anew', async ({ open, badDay: _badDay }) => {
+  const page = await open('dead-letters');
+  await expect(page.getByText(/as of \d/)).toBeVisible();
+  await expect(page.locator('[aria-live], [role=status]').filter({ hasText: /as of/ })).toHaveCount(0);
+});
+
 test('what is wrong with a page is found', async ({ open }) => {
   const page = await open('channels');
   const changed = (change: (main: HTMLElement) => void) => page.locator('main').evaluate(change);

@@ -85,7 +85,7 @@ test('where nothing fits, what comes is announced, and looked for every few seco
     if (/\/admin\/v1\/notifications\?.*acceptedFrom=/.test(request.url())) looks += 1;
   });
   await open(`notifications?channel=${channel}`);
-  await expect(page.getByText('Nothing fits these filters')).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'Nothing fits these filters' })).toBeVisible();
   await heraut.publish(channel);
   const announced = page.getByRole('button', { name: /1 new notification/ });
   await asTimePasses(page, () => expect(announced).toBeVisible(atOnce));
@@ -106,7 +106,7 @@ test('what comes is announced where nothing fits and the clock of the browser is
   await page.clock.install({ time: Date.now() + 600_000 });
   const channel = await heraut.createChannel();
   await open(`notifications?channel=${channel}`);
-  await expect(page.getByText('Nothing fits these filters')).toBeVisible();
+  await expect(page.getByRole('heading', { name: 'Nothing fits these filters' })).toBeVisible();
   await heraut.publish(channel);
   const announced = page.getByRole('button', { name: /1 new notification/ });
   await asTimePasses(page, () => expect(announced).toBeVisible(atOnce));

@@ -2,6 +2,7 @@ import { Button, TextInput } from '@mantine/core';
 import { TbSearch } from 'react-icons/tb';
 import type { UseQueryResult } from '@tanstack/react-query';
 import { EmptyState } from './empty-state.tsx';
+import { FoundStatus } from './found-status.tsx';
 import { ListTable, type Column } from './list-table.tsx';
 import { ProblemAlert } from './problem-alert.tsx';
 import { useTypedText } from './use-typed-text.ts';
@@ -24,15 +25,19 @@ export function SearchedList<Row>({ query, textsOf, columns, keyOf, onOpen, isMa
   const wanted = sought.trim().toLowerCase();
   const rows = (query.data ?? []).filter((row) => textsOf(row).some((text) => text.toLowerCase().includes(wanted)));
   const problem = query.error && <ProblemAlert error={query.error} onRetry={() => void query.refetch()} />;
+  // First in both, so that it stays the same one.
+  const status = <FoundStatus count={query.data && rows.length} none={t(query.data?.length ? 'notFound' : 'none')} />;
   if (query.data?.length === 0)
     return (
       <>
+        {status}
         {problem}
         <EmptyState title={t('none')}>{t('noneDetail')}</EmptyState>
       </>
     );
   return (
     <>
+      {status}
       {problem}
       <TextInput
         mb="sm"

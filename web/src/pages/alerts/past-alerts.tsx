@@ -6,6 +6,7 @@ import { useFormat } from '../../i18n/format.ts';
 import { AsOf } from '../../parts/as-of.tsx';
 import { namedWithChosen } from '../../parts/chosen-options.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
+import { FoundStatus } from '../../parts/found-status.tsx';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
 import { readNow, readOn, tryAgain, whileOnePage } from '../../parts/next-page.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
@@ -32,6 +33,7 @@ export function PastAlerts() {
     refetchInterval: whileOnePage(({ alerts }) => alerts),
   });
   const rows = query.data?.pages.flatMap(({ alerts }) => alerts) ?? [];
+  const none = t(rule === undefined ? 'nothingPast' : 'nothingPastFiltered');
   const opened = oneOf(state['alert']);
 
   const columns: Column<Alert>[] = [
@@ -97,9 +99,10 @@ export function PastAlerts() {
         )}
       </Group>
       <AsOf at={query.data?.pages[0]?.readAt} onAgain={() => void query.refetch()} />
+      <FoundStatus count={query.data && rows.length} isMore={query.hasNextPage} none={none} />
       {query.error && <ProblemAlert error={query.error} onRetry={tryAgain(query)} />}
       {query.data && rows.length === 0 ? (
-        <EmptyState title={rule === undefined ? t('nothingPast') : t('nothingPastFiltered')} />
+        <EmptyState title={none} />
       ) : (
         (query.data || query.isPending) && (
           <ListTable

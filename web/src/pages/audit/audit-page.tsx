@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { useNames } from '../../parts/names.ts';
 import { AsOf } from '../../parts/as-of.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
+import { FoundStatus } from '../../parts/found-status.tsx';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
 import { readNow, readOn, tryAgain, whileOnePage } from '../../parts/next-page.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
@@ -37,6 +38,8 @@ export function AuditPage() {
       ...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]),
       ...changedSecrets.map((name) => t('secret', { name })),
     ].join(', ');
+
+  const none = t(query.hasNextPage ? 'searching' : isFiltered ? 'noneFiltered' : 'none');
 
   const columns: Column<Entry>[] = [
     { key: 'at', header: t('at'), width: 'minmax(92px, 156px)', render: ({ at }) => <RelativeTime at={at} /> },
@@ -76,11 +79,12 @@ export function AuditPage() {
       <PageHeader title={t('title')} description={t('description')} />
       <EntryFilters />
       <AsOf at={query.data?.pages[0]?.readAt} onAgain={() => void query.refetch()} />
+      <FoundStatus count={query.data && rows.length} isMore={query.hasNextPage} none={none} />
       {query.error && <ProblemAlert error={query.error} onRetry={tryAgain(query)} />}
       {query.data && rows.length === 0 ? (
         query.hasNextPage ? (
           <EmptyState
-            title={t('searching')}
+            title={none}
             action={
               // Not disabled while it searches: it would lose the focus.
               <Button
@@ -96,7 +100,7 @@ export function AuditPage() {
             }
           />
         ) : (
-          <EmptyState title={isFiltered ? t('noneFiltered') : t('none')} />
+          <EmptyState title={none} />
         )
       ) : (
         <ListTable

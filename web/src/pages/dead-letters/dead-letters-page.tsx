@@ -3,6 +3,7 @@ import { TbInfoCircle, TbMailOff, TbRefresh } from 'react-icons/tb';
 import { useState } from 'react';
 import { useFormat } from '../../i18n/format.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
+import { FoundStatus } from '../../parts/found-status.tsx';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { allOf, useUrlState } from '../../parts/url-state.ts';
@@ -43,6 +44,7 @@ export function DeadLettersPage() {
   const isEmpty = data?.groups.length === 0;
   // The list that is shown, and that an action would change, is not yet the one for the time that is being typed.
   const isOther = isOfBefore || times.isWrong;
+  const none = t(data?.isComplete === false ? 'cut' : isNarrowed ? 'noneFound' : 'none');
   const mayAct = may && data !== undefined && !isEmpty && !isOther;
   const clear = () => {
     times.empty();
@@ -68,12 +70,13 @@ export function DeadLettersPage() {
         </Button>
       </PageHeader>
       <Filters criteria={criteria} isNarrowed={isNarrowed} times={times} onClear={clear} />
+      <FoundStatus count={isOther ? undefined : data?.count} isMore={data && !data.isComplete} none={none} />
       {found.isError && <ProblemAlert error={found.error} onRetry={() => void found.refetch()} />}
       {!data && !found.isError && <Loading />}
       {data && !data.isComplete && <Cut found={data} />}
       {isEmpty && data?.isComplete && (
         <EmptyState
-          title={isNarrowed ? t('noneFound') : t('none')}
+          title={none}
           action={
             isNarrowed && (
               <Button variant="default" onClick={clear}>
@@ -113,10 +116,10 @@ function Totals({ found }: { found: DeadLetters }) {
   const number = format.number(count);
   const shown = isComplete ? number : t('atLeast', { shown: number });
   return (
-    <span aria-live="polite">
+    <>
       {t('count', { count, shown })} {t('ofReceivers', { count: receivers, shown: format.number(receivers) })},{' '}
       {t('asOf', { at: format.clock(asOf) })}
-    </span>
+    </>
   );
 }
 

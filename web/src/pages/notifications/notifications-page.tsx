@@ -5,6 +5,7 @@ import { useMemo } from 'react';
 import { AnchorLink, ButtonLink } from '../../parts/links.tsx';
 import { useFormat } from '../../i18n/format.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
+import { FoundStatus } from '../../parts/found-status.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { tryAgain } from '../../parts/next-page.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
@@ -31,6 +32,7 @@ export function NotificationsPage() {
   const unfinished = may ? unfinishedOf(state) : undefined;
   const isEmpty = found.isSuccess && rows.length === 0;
   const isDone = found.isSuccess && !found.hasNextPage;
+  const none = searchedTo ? t('notFoundYet', { time: format.time(searchedTo) }) : t(isFiltered ? 'notFound' : 'none');
   const searchOn = (
     <Button
       size="compact-sm"
@@ -101,13 +103,12 @@ export function NotificationsPage() {
           </li>
         </Group>
       )}
+      <FoundStatus count={found.data && rows.length} isMore={found.hasNextPage} none={none} />
       {found.error && <ProblemAlert error={found.error} onRetry={tryAgain(found)} />}
       {!found.error && newer.error && <ProblemAlert error={newer.error} onRetry={newer.again} />}
       {isEmpty && (
         <EmptyState
-          title={
-            searchedTo ? t('notFoundYet', { time: format.time(searchedTo) }) : isFiltered ? t('notFound') : t('none')
-          }
+          title={none}
           action={
             searchedTo ? searchOn : isFiltered ? undefined : <ButtonLink to="/publish">{t('publish')}</ButtonLink>
           }

@@ -7,6 +7,7 @@ import { answerOf, api } from '../../api/client.ts';
 import { namedWithChosen } from '../../parts/chosen-options.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { FoldedFilters } from '../../parts/folded-filters.tsx';
+import { FoundStatus } from '../../parts/found-status.tsx';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
 import { readOn, tryAgain } from '../../parts/next-page.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
@@ -56,6 +57,7 @@ export function ReplaysPage() {
   });
   const rows = list.data?.pages.flatMap(({ replays }) => replays) ?? [];
   const isNarrowed = kind !== undefined || state !== undefined;
+  const none = t(isNarrowed ? 'noneFound' : 'none');
   const columns: Column<Replay>[] = [
     {
       key: 'what',
@@ -123,10 +125,11 @@ export function ReplaysPage() {
           />
         </Group>
       </FoldedFilters>
+      <FoundStatus count={list.data && rows.length} isMore={list.hasNextPage} none={none} />
       {list.isError && <ProblemAlert error={list.error} onRetry={tryAgain(list)} />}
       {list.data && rows.length === 0 ? (
         <EmptyState
-          title={isNarrowed ? t('noneFound') : t('none')}
+          title={none}
           action={
             isNarrowed ? (
               <Button variant="default" onClick={() => set({ kind: undefined, state: undefined })}>
