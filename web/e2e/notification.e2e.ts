@@ -19,6 +19,8 @@ test('a notification is followed, retried, cancelled and sent again where it sta
   await expect(attempt).toContainText('HTTP 503');
   await expect(attempt.getByLabel('Body of the answer')).toBeVisible();
   await expect(attempt.getByText('nginx')).toBeVisible();
+  // Also the exact time, which a pointer is not needed for, and its zone.
+  await expect(attempt).toContainText(/:\d\d [AP]M UTC \(/);
   await attempt.getByText('Request headers').click();
   await expect(attempt.getByText('They are not kept')).toBeVisible();
   await lookAt(page, 'notification');

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { formatFor } from './format.ts';
 
 const [english, dutch] = [formatFor('en'), formatFor('nl')];
@@ -25,6 +25,20 @@ describe('what is shown of numbers and times', () => {
     expect(english.asOf(at, at + 58_000)).toBe(english.clock(at));
     expect(english.asOf(at, at + 59_000)).toBe(english.time(at));
     expect(english.asOf(at, at + 86_400_000)).toBe(english.time(at));
+  });
+
+  it('names the zone of a whole time, so that the hour that is there twice in autumn is told apart', () => {
+    vi.stubEnv('TZ', 'Europe/Amsterdam');
+    try {
+      // Not made before, in another zone.
+      const amsterdam = formatFor('nl-NL');
+      expect(['2026-10-25T00:30:00Z', '2026-10-25T01:30:00Z'].map((at) => amsterdam.time(at))).toEqual([
+        '25 okt 2026, 02:30:00 CEST',
+        '25 okt 2026, 02:30:00 CET',
+      ]);
+    } finally {
+      vi.unstubAllEnvs();
+    }
   });
 
   it('makes neither a hundred of what is less, nor nothing of what is more', () => {

@@ -10,7 +10,7 @@ export interface Format {
   percent(share: number): string;
   /** 340 ms, 2.5 s, 3 min, 2 h, 4 d. */
   duration(milliseconds: number): string;
-  /** With date and seconds. */
+  /** With date, seconds and zone: an hour that is there twice in autumn has two names. */
   time(at: string | number | Date): string;
   /** Only hour, minute and second. */
   clock(at: string | number | Date): string;
@@ -38,7 +38,7 @@ export function formatFor(language: string): Format {
   const number = new Intl.NumberFormat(language);
   const short = new Intl.NumberFormat(language, { notation: 'compact', maximumSignificantDigits: 3 });
   const percent = new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 2 });
-  const time = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'medium' });
+  const time = new Intl.DateTimeFormat(language, { dateStyle: 'medium', timeStyle: 'long' });
   const clock = new Intl.DateTimeFormat(language, { timeStyle: 'medium' });
   // In numbers: "yesterday" would be said of what is 47 hours old, and may be two dates ago.
   const relative = new Intl.RelativeTimeFormat(language, { numeric: 'always' });

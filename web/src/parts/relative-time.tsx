@@ -34,7 +34,7 @@ interface Props extends TextProps {
   at: string | number | Date | null | undefined;
 }
 
-/** "3 minutes ago", with the exact time on hover and for screen readers. */
+/** "3 minutes ago", with the exact time on hover: for lists, which lead on to details that have an `ExactTime`. */
 export function RelativeTime({ at, ...text }: Props) {
   const format = useFormat();
   const now = useNow();
@@ -50,5 +50,15 @@ export function RelativeTime({ at, ...text }: Props) {
         {format.relative(at, now)}
       </time>
     </Text>
+  );
+}
+
+/** The exact time and, behind it, how long ago that is: a pointer is not needed for either. */
+export function ExactTime({ at }: { at: string | number | Date }) {
+  const format = useFormat();
+  return (
+    <>
+      {format.time(at)} (<RelativeTime at={at} />)
+    </>
   );
 }

@@ -1,7 +1,7 @@
 import { Anchor, Badge, Group, Stack, Text, Title } from '@mantine/core';
 import { TbAlertTriangle, TbCheck } from 'react-icons/tb';
 import { Link } from '@tanstack/react-router';
-import { RelativeTime } from '../../parts/relative-time.tsx';
+import { ExactTime } from '../../parts/relative-time.tsx';
 import { SubjectLink } from '../../parts/subject-link.tsx';
 import type { Alert } from './alerts.ts';
 import { useAlertTexts } from './texts.ts';
@@ -36,11 +36,11 @@ export function AlertDescription({ alert }: { alert: Alert }) {
           {t('subject')} <SubjectLink subject={subject} />
         </Text>
         <Text size="sm" c="dimmed" component="div">
-          {t('since')} <RelativeTime at={since} />
+          {t('since')} <ExactTime at={since} />
         </Text>
         {!isOpen && (
           <Text size="sm" c="dimmed" component="div">
-            {t('ended')} <RelativeTime at={resolvedAt} />
+            {t('ended')} <ExactTime at={resolvedAt} />
           </Text>
         )}
         <Text size="sm" c="dimmed" component="div">
@@ -48,7 +48,7 @@ export function AlertDescription({ alert }: { alert: Alert }) {
             t('toldNobody')
           ) : (
             <>
-              {t('toldAt')} <RelativeTime at={toldAt} />
+              {t('toldAt')} <ExactTime at={toldAt} />
             </>
           )}
         </Text>

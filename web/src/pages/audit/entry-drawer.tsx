@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { FieldDiff } from '../../parts/field-diff.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
-import { RelativeTime } from '../../parts/relative-time.tsx';
+import { ExactTime } from '../../parts/relative-time.tsx';
 import { SubjectLink } from '../../parts/subject-link.tsx';
 import { comparedFields, findEntry, placeOf, type Entry } from './entries.ts';
 import { useAuditTexts } from './texts.ts';
@@ -61,7 +61,7 @@ function EntryDetails({ entry }: { entry: Entry }) {
         <SubjectLink subject={subject} />
       </Text>
       <Text size="sm" component="div" c="dimmed">
-        {client ?? t('system')} · <RelativeTime at={at} />
+        {client ?? t('system')} · <ExactTime at={at} />
         {via !== null && ` · ${t('via', { via })}`}
         {address !== null && ` · ${t('address')} ${address}`}
       </Text>

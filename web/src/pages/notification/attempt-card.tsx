@@ -2,7 +2,7 @@ import { Badge, Group, Text } from '@mantine/core';
 import { useFormat } from '../../i18n/format.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { isNeverConnected, useErrorMeaning } from '../../parts/plain-error.ts';
-import { RelativeTime } from '../../parts/relative-time.tsx';
+import { ExactTime } from '../../parts/relative-time.tsx';
 import { useNotificationTexts } from './notification-texts.ts';
 import classes from './notification.module.css';
 import type { Attempt } from './whole-notification.ts';
@@ -46,7 +46,7 @@ export function AttemptCard({ attempt, notificationId, ownHeaders, isSigned }: P
           {status === null ? t('noAnswer') : `HTTP ${status}`}
         </Badge>
         <Text size="sm" c="dimmed">
-          <RelativeTime at={startedAt} />
+          <ExactTime at={startedAt} />
         </Text>
       </Group>
       {/* The part of it behind the status is the body, which is below. */}

@@ -9,7 +9,7 @@ import { DeliveryStateBadge, isEnded } from '../../parts/delivery-state.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { usePlainError } from '../../parts/plain-error.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
-import { RelativeTime } from '../../parts/relative-time.tsx';
+import { ExactTime } from '../../parts/relative-time.tsx';
 import { allOf, useUrlState } from '../../parts/url-state.ts';
 import { SubscriptionState } from '../../selection/dry-run-result.tsx';
 import { getsDeliveries } from '../../selection/selection.ts';
@@ -147,7 +147,7 @@ function WhatNow({ delivery, t }: { delivery: ShownDelivery; t: NotificationText
         <>
           {' · '}
           {beforeNext}
-          <RelativeTime at={nextAttemptAt} inherit />
+          <ExactTime at={nextAttemptAt} />
           {afterNext}
         </>
       )}
@@ -155,7 +155,7 @@ function WhatNow({ delivery, t }: { delivery: ShownDelivery; t: NotificationText
         <>
           {' · '}
           {beforeEnd}
-          <RelativeTime at={endedAt} inherit />
+          <ExactTime at={endedAt} />
           {afterEnd}
         </>
       )}

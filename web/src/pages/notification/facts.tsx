@@ -5,7 +5,7 @@ import { AnchorLink } from '../../parts/links.tsx';
 import { useFormat } from '../../i18n/format.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
-import { RelativeTime } from '../../parts/relative-time.tsx';
+import { ExactTime } from '../../parts/relative-time.tsx';
 import { characteristicValue } from '../notifications/criteria.ts';
 import classes from './notification.module.css';
 import { useNotificationTexts } from './notification-texts.ts';
@@ -32,8 +32,8 @@ export function Facts({ whole, content }: { whole: WholeNotification; content: C
   const facts: [string, ReactNode][] = [
     [t('channel'), seek('channel', whole.channel)],
     [t('publisher'), seek('publisher', whole.publisher)],
-    [t('accepted'), <RelativeTime at={whole.acceptedAt} />],
-    ...(whole.notBefore ? [[t('notBefore'), <RelativeTime at={whole.notBefore} />] as [string, ReactNode]] : []),
+    [t('accepted'), <ExactTime at={whole.acceptedAt} />],
+    ...(whole.notBefore ? [[t('notBefore'), <ExactTime at={whole.notBefore} />] as [string, ReactNode]] : []),
     ...(whole.key === null ? [] : [[t('key'), seek('key', whole.key)] as [string, ReactNode]]),
     ...(content.mainObject === undefined
       ? []

@@ -2,7 +2,7 @@ import { Text, Timeline } from '@mantine/core';
 import { AnchorLink } from '../../parts/links.tsx';
 import { useFormat } from '../../i18n/format.ts';
 import { defineTexts } from '../../i18n/i18n.ts';
-import { RelativeTime } from '../../parts/relative-time.tsx';
+import { ExactTime } from '../../parts/relative-time.tsx';
 import { useNotificationTexts } from './notification-texts.ts';
 import type { ShownDelivery, StoryEvent } from './whole-notification.ts';
 
@@ -107,13 +107,7 @@ export function StoryTab({ story, deliveries, isPart }: Props) {
               }
             >
               <Text size="xs" c="dimmed" component="div" className="anywhere">
-                {at === null ? (
-                  t('unknownWhen')
-                ) : (
-                  <>
-                    {format.time(at)} (<RelativeTime at={at} />)
-                  </>
-                )}
+                {at === null ? t('unknownWhen') : <ExactTime at={at} />}
                 {by !== null && <bdi> · {t('by', { who: by })}</bdi>}
                 {until !== null && ` · ${t('until', { when: format.time(until) })}`}
                 {isSeveral && subscriptionId !== null && (
