@@ -352,6 +352,28 @@ test('a row of the tail that has the focus stays, whatever comes behind it', asy
   await expect(events.locator('[aria-rowindex="154"]')).toBeInViewport();
 });
 
+test('the way to the newest row leads there also while the tail is paused, and goes on by keyboard', async ({
+  open,
+  heraut,
+}) => {
+  const channel = await heraut.createChannel();
+  const page = await open(`tail?channel=${channel}&event=notification.accepted`);
+  await expect(page.getByText('Live', { exact: true })).toBeVisible();
+  await heraut.publishMany(channel, 60);
+  const events = page.getByRole('table', { name: 'Events' });
+  const newest = events.locator('[aria-rowindex="61"]');
+  await expect(newest).toBeInViewport();
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await events.locator('[data-index]').last().focus();
+  await page.keyboard.press('Home');
+  await expect(newest).not.toBeInViewport();
+  const toNewest = page.getByRole('button', { name: 'To the newest' });
+  await toNewest.press('Enter');
+  await expect(newest).toBeInViewport();
+  await expect(toNewest).toHaveCount(0);
+  await expect(events.locator(':focus')).toHaveCount(1);
+});
+
 test('the tail says that its connection is lost, makes it again by itself, and misses nothing: it is cut, the api restarts', async ({
   open,
   heraut,

@@ -1,6 +1,14 @@
 import { Box, Skeleton } from '@mantine/core';
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { useEffect, useLayoutEffect, useRef, type KeyboardEvent, type ReactNode } from 'react';
+import {
+  useEffect,
+  useImperativeHandle,
+  useLayoutEffect,
+  useRef,
+  type KeyboardEvent,
+  type ReactNode,
+  type Ref,
+} from 'react';
 import classes from './list-table.module.css';
 
 export interface Column<Row> {
@@ -36,6 +44,8 @@ interface Props<Row> {
    */
   isFollowing?: boolean;
   onFollow?: (isFollowing: boolean) => void;
+  /** Scrolls to the end and has the focus go there: what asked for it may be gone then. */
+  goToEnd?: Ref<() => void>;
 }
 
 const hasFocusedRow = (scroller: HTMLElement): boolean => scroller.querySelector('[data-index]:focus-within') !== null;
@@ -54,6 +64,7 @@ export function ListTable<Row>({
   isMarked,
   isFollowing = false,
   onFollow,
+  goToEnd,
 }: Props<Row>) {
   const scroller = useRef<HTMLDivElement>(null);
   const virtual = useVirtualizer({
@@ -85,6 +96,11 @@ export function ListTable<Row>({
     const { scrollHeight, scrollTop, clientHeight } = scroller.current!;
     onFollow?.(scrollHeight - scrollTop - clientHeight < rowHeight && !hasFocusedRow(scroller.current!));
   };
+
+  useImperativeHandle(goToEnd, () => () => {
+    scroller.current!.scrollTop = scroller.current!.scrollHeight;
+    scroller.current!.focus({ preventScroll: true });
+  });
 
   /** The row that a key asked for; one that is far away is drawn after the scrolling. */
   const wanted = useRef<number>(undefined);

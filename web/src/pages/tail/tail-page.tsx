@@ -33,6 +33,7 @@ export function TailPage() {
   );
   const { tail, connection, act, again } = useTail(filter);
   const [isFollowing, setFollowing] = useState(true);
+  const goToEnd = useRef<() => void>(null);
   const channels = useNamesToChoose('channels');
   const subscriptionChoice = useSubscriptionChoice(
     filter.subscription === undefined ? [] : [filter.subscription],
@@ -153,6 +154,7 @@ export function TailPage() {
             }}
             isFollowing={isFollowing && !tail.isPaused}
             onFollow={setFollowing}
+            goToEnd={goToEnd}
           />
           {!isFollowing && (
             <Button
@@ -162,7 +164,7 @@ export function TailPage() {
               style={{ transform: 'translateX(-50%)' }}
               size="xs"
               leftSection={<TbArrowDown size={14} aria-hidden />}
-              onClick={() => setFollowing(true)}
+              onClick={() => goToEnd.current?.()}
             >
               {t('toEnd')}
             </Button>
