@@ -256,6 +256,21 @@ describe('a configuration file', () => {
     ]);
   });
 
+  it('of Open Notificaties gives no kanalen to an abonnement whose receiver reads CloudEvents only, and says so', () => {
+    const { configuration, notes } = read([
+      'notifications_abonnementen_config_enable: true',
+      'notifications_abonnementen_config:',
+      '  items:',
+      '    - uuid: 3a0f6a53-5b0e-4b8c-8a63-1f4f1d9f3c44',
+      '      callback_url: https://dwh.example.nl/hook',
+      '      auth: { value_from: { env: X } }',
+      '      send_cloudevents: true',
+      '      kanalen: [{ naam: zaken }]',
+    ]);
+    expect(configuration).toMatchObject({ subscriptions: [{ channels: [] }] });
+    expect(notes).toContainEqual(expect.stringMatching(/^f\.yaml:7:7 \S+\.send_cloudevents: .* gets nothing here/));
+  });
+
   it('keeps the name of a header whose value is left out', () => {
     const lines = ['subscriptions: [{ headers: { x: { value_from: { env: NONE, required: false } } } }]'];
     expect(read(lines)).toMatchObject({ problems: [], configuration: { subscriptions: [{ headers: { x: null } }] } });

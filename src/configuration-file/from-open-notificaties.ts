@@ -160,16 +160,16 @@ class Conversion {
   }
 
   private subscription(item: OpenAbonnement, name: string): Record<string, unknown> {
-    if (item.send_cloudevents)
-      this.note(`${name}.send_cloudevents`, 'has no counterpart here: no CloudEvents are sent');
+    if (item.send_cloudevents) this.note(`${name}.send_cloudevents`, ofCloudEvents);
     if (item.cloudevent_filters.length > 0)
       this.note(`${name}.cloudevent_filters`, 'has no counterpart here: it gets notificaties of its kanalen only');
     return givenFields({
       id: item.uuid,
       callbackUrl: item.callback_url,
       authorization: givenFields(this.authorization(item, name)),
-      // Each entry is an alternative, also where two name the same kanaal.
-      channels: item.kanalen?.map(({ naam, filters }) => ({ channel: naam, filters })),
+      // Each entry is an alternative, also where two name the same kanaal. A receiver of CloudEvents could not read a
+      // notificatie; a pause would have everything held for it instead.
+      channels: item.send_cloudevents ? [] : item.kanalen?.map(({ naam, filters }) => ({ channel: naam, filters })),
     });
   }
 
@@ -215,6 +215,9 @@ class Conversion {
     return found ? `${item}.${field.replace(found[0], found[1])}` : item;
   }
 }
+
+const ofCloudEvents =
+  'has no counterpart here: Open Notificaties sends this abonnement CloudEvents only, so it gets nothing here, whatever its kanalen; when its receiver reads notificaties, set it to false';
 
 const policyFields: Readonly<Record<string, string>> = {
   maxRetries: 'notification_delivery_max_retries',

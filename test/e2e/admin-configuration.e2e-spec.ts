@@ -767,8 +767,11 @@ describe('a configuration file', () => {
         { channel: 'zaken', filters: { vertrouwelijkheidaanduiding: 'openbaar' } },
       ],
     });
+    // Its receiver reads CloudEvents, and nothing else was ever sent to it.
     expect(await subscribed().get('3a0f6a53-5b0e-4b8c-8a63-1f4f1d9f3c44')).toMatchObject({
       credentials: { kind: 'zgw', clientId: 'notificaties', secret: variables.DWH_SECRET },
+      channels: [],
+      pausedAt: null,
     });
     // A field that the file does not name stays: theirs would have set it to its default, and ignored the 0.
     expect((await admin.get('/admin/v1/retry-policy')).json).toMatchObject({
