@@ -1,4 +1,5 @@
 import { ConfigurationRefused } from './configuration-file/configuration-refused.js';
+import { settingsNotRead } from './config/of-open-notificaties.js';
 import { InvalidSettings, readSettings } from './config/settings.js';
 import { endWithError } from './end-with-error.js';
 import { CannotConnect } from './infra/cannot-connect.js';
@@ -19,15 +20,23 @@ async function main(): Promise<void> {
   if (count > 1) {
     const output = openStandardOutput(1); // the processes have collected their lines already
     const logger = JsonLogger.open(settings, output);
+    tellNotRead(logger);
     const status = await new Supervisor(count, settings, process.env, logger, output).run();
     await logger.flush();
     process.exit(status);
   }
   const signals = new StopSignals(() => process.exit(0)); // nothing has begun
   const logger = JsonLogger.open(settings);
+  if (!supervised) tellNotRead(logger);
   // Only now: the supervisor needs none of it.
   const { serve } = await import('./serve.js');
   await serve(settings, supervised ? logger.ofProcess(process.pid) : logger, supervised, signals);
+}
+
+/** Once: where there is a supervisor, it alone. */
+function tellNotRead(logger: JsonLogger): void {
+  const names = settingsNotRead(process.env);
+  if (names.length > 0) logger.warn({ event: 'settings.not-read', names });
 }
 
 main().catch((error: unknown) =>

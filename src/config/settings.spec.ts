@@ -54,6 +54,20 @@ describe('settings', () => {
     expect(() => readSettings({ ALERT_MAIL_TO: 'a@b.nl\r\nc@d.nl' })).toThrow(/ALERT_MAIL_TO.*must be a mail address/);
   });
 
+  it('refuse the database of Open Notificaties, which is not the embedded one, without the URL of one for Heraut', () => {
+    const theirs = { DB_HOST: 'db', DB_NAME: 'opennotificaties', DB_PASSWORD: 'of-their-database' };
+    expect(refusal(theirs)).toMatch(/DATABASE_URL: is needed where DB_HOST and DB_NAME are set.*postgresql:\/\//);
+    expect(refusal({ DB_NAME: 'opennotificaties', PORT: 'x' })).toMatch(
+      /PORT: .*\n {2}DATABASE_URL: .* DB_NAME is set/,
+    );
+    expect(refusal(theirs)).not.toContain('of-their-database');
+    for (const fine of [
+      { ...theirs, ...withUrls },
+      { DB_HOST: '', DB_PASSWORD: 'x' },
+    ])
+      expect(() => readSettings(fine)).not.toThrow();
+  });
+
   it('ignore variables of the environment that are no settings', () => {
     expect(readSettings({ PATH: '/usr/bin', npm_config_cache: 'x', port: '9' })).toEqual(readSettings({}));
   });

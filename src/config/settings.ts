@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { accessSettings } from './access-settings.js';
 import { deliverySettings } from './delivery-settings.js';
+import { refusalOfDatabase } from './of-open-notificaties.js';
 import { outerSettings } from './outer-settings.js';
 import { serverSettings } from './server-settings.js';
 import { checkTogether, needs } from './settings-together.js';
@@ -27,10 +28,12 @@ export function readSettings(environment: Record<string, string | undefined>): S
   );
   const parsed = settingsSchema.safeParse(set);
   const missing = needs.filter(([name, needed]) => set[name] !== undefined && set[needed] === undefined);
-  if (parsed.success && missing.length === 0) return parsed.data;
+  const database = refusalOfDatabase(environment);
+  if (parsed.success && missing.length === 0 && database === undefined) return parsed.data;
   const lines = [
     ...(parsed.error?.issues ?? []).map((issue) => `  ${issue.path.join('.') || 'settings'}: ${issue.message}`),
     ...missing.map(([name, needed]) => `  ${needed}: is needed with ${name}`),
+    ...(database === undefined ? [] : [`  ${database}`]),
   ];
   throw new InvalidSettings(
     `Heraut cannot start, these settings are wrong (see docs/configuration.md):\n${lines.join('\n')}`,

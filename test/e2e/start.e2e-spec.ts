@@ -80,6 +80,25 @@ describe('a program that cannot start', () => {
     await rm(directory, { recursive: true });
   });
 
+  it('names the settings of Open Notificaties that it does not read, once, also where there are several processes', () => {
+    const DATABASE_URL = 'postgres://heraut@127.0.0.1:1/heraut';
+    for (const PROCESSES of ['1', '2']) {
+      const { stdout } = run('main.js', { DATABASE_URL, PROCESSES, SECRET_KEY: 'of-open-notificaties', DB_HOST: 'db' });
+      const lines = stdout.split('\n').filter((line) => line.includes('settings.not-read'));
+      const names = ['DB_HOST (here DATABASE_URL)', 'SECRET_KEY (here SECRET_KEYS)'];
+      expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ level: 'warn', names }]);
+      expect(stdout).not.toContain('of-open-notificaties');
+    }
+  });
+
+  it('does not start on the embedded database where Open Notificaties had another one', () => {
+    const { status, stderr } = run('main.js', { DB_HOST: 'db', DB_NAME: 'opennotificaties', SECRET_KEY: 'x' });
+    expect(stderr).toMatch(
+      /^Heraut cannot start.*\n {2}DATABASE_URL: is needed where DB_HOST and DB_NAME are set.*\n$/,
+    );
+    expect(status).toBe(1);
+  });
+
   it('says that RabbitMQ is not there where it needs it', async () => {
     const prepared = await real.prepare();
     const { status, stderr } = run('dispatch-once.js', { ...prepared.settings, AMQP_URL: 'amqp://127.0.0.1:1' });
