@@ -68,13 +68,13 @@ export class SubscriptionPlan {
     this.stored = living(found);
   }
 
-  /** Undefined: something is wrong, and the planning knows what. */
+  /** Undefined: something is wrong, or it is postponed; the planning knows what and why. */
   async step(): Promise<SubscriptionStep | 'unchanged' | undefined> {
     const { planning, wanted, stored } = this;
     const troublesBefore = planning.problems.length;
     const before = stored ? stored.entity : this.newFields();
     const after = fieldsAfter(before, wanted);
-    this.checkFields(before, after);
+    const isPostponed = this.checkFields(before, after) === 'postponed';
     const secrets = this.readSecrets();
     const credentials = this.credentialsWanted(secrets);
     const keys = wantSigningKeys(planning, this.name, wanted.signingKeys, stored?.signingKeys ?? []);
@@ -88,7 +88,7 @@ export class SubscriptionPlan {
       if (isPaused) planning.options.postponed!.push({ ...refusal, reason: `It stays paused. ${reason}` });
       else planning.problems.push({ ...refusal, reason });
     }
-    if (planning.problems.length > troublesBefore || !credentials) return undefined;
+    if (isPostponed || planning.problems.length > troublesBefore || !credentials) return undefined;
 
     const shownBefore = stored && {
       ...showFields(before, stored.entity.pausedAt !== null, stored.override),
@@ -148,7 +148,7 @@ export class SubscriptionPlan {
   }
 
   /** Only what is to change: a start must not fail for what was accepted when other rules were in force. */
-  private checkFields(before: Fields, after: Fields): void {
+  private checkFields(before: Fields, after: Fields): 'postponed' | undefined {
     const { planning, name, wanted } = this;
     const differs = (field: keyof Fields) =>
       wanted[field] !== undefined && !isDeepStrictEqual(before[field], after[field]);
@@ -161,14 +161,30 @@ export class SubscriptionPlan {
     const { timeoutSeconds } = after;
     if (differs('timeoutSeconds') && timeoutSeconds !== null)
       planning.check(name, () => checkTimeout(timeoutSeconds, this.settings));
-    if (!differs('channels')) return;
+    if (!differs('channels')) return undefined;
+    let isPostponed = false;
     for (const [index, entry] of after.channels.entries()) {
       const refusal = refusalOfNames(entry, (channel) => planning.channels.get(channel));
-      if (refusal && !planning.isUnreadable('channels'))
-        planning.refuse(`${name}.channels.${index}.${refusal.of}`, refusal.code, upperFirst(refusal.reason));
+      const place = `${name}.channels.${index}`;
+      if (refusal?.of === 'channel' && this.waitsForChannels()) {
+        isPostponed = true;
+        const reason = `There is no channel ${entry.channel} yet. The subscription ${this.stored ? 'stays as it is' : 'is not made'}, until a publisher has made the channel and the file is applied again: by the next start, or heraut apply.`;
+        planning.options.postponed!.push({ name: `${place}.channel`, code: refusal.code, reason });
+      } else if (refusal && !planning.isUnreadable('channels'))
+        planning.refuse(`${place}.${refusal.of}`, refusal.code, upperFirst(refusal.reason));
       for (const filter of namesThatMeanTheSame(entry))
-        planning.refuse(`${name}.channels.${index}.filters.${filter}`, 'unique', 'Another name here means the same.');
+        planning.refuse(`${place}.filters.${filter}`, 'unique', 'Another name here means the same.');
     }
+    return isPostponed ? 'postponed' : undefined;
+  }
+
+  /**
+   * Whether channels that are not there are left to publishers: at a start, of a file that has none itself. They make
+   * theirs by the API, which answers only after the start.
+   */
+  private waitsForChannels(): boolean {
+    const { options, configuration } = this.planning;
+    return options.postponed !== undefined && configuration.channels === undefined;
   }
 
   private readSecrets(): Secrets {

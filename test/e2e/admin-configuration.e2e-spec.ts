@@ -849,6 +849,39 @@ describe('a configuration file', () => {
     expect(await subscribed().get(id)).toMatchObject({ pausedAt: null, ratePerSecond: 7 });
   });
 
+  it('of Open Notificaties without kanalen waits at a start for those that publishers make, and applies the rest', async () => {
+    const [first, second, naam, there] = [randomUUID(), randomUUID(), `late-${randomUUID()}`, `known-${randomUUID()}`];
+    await apply(jsonFile({ channels: [{ name: there }] }));
+    const abonnement = (uuid: string, kanaal: string) =>
+      `    - { uuid: ${uuid}, callback_url: 'https://r.example.org/', auth: x, kanalen: [{ naam: ${kanaal} }] }`;
+    const path = file(
+      'notifications_abonnementen_config_enable: true',
+      'notifications_abonnementen_config:',
+      '  items:',
+      abonnement(first, naam),
+      abonnement(second, there),
+    );
+    const warn = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
+    const place = /yaml:4:\d+ notifications_abonnementen_config\.items\.0\.kanalen\.0\.naam: There is no channel late-/;
+    const waiting = () => warn.mock.calls.filter(([line]) => place.test((line as { note?: string }).note ?? '')).length;
+    try {
+      await startWith(path).onModuleInit();
+      expect([waiting(), known(first)]).toEqual([1, undefined]);
+      expect(await subscribed().get(second)).toMatchObject({ channels: [{ channel: there }] });
+      // A request can be repeated, and a file that names channels should name all that it means.
+      expect((await heraut('plan', '-f', path)).exit).toBe(1);
+      const channels = [{ name: there }];
+      const entry = { id: first, channels: [{ channel: naam }], callbackUrl: 'https://r.example.org/' };
+      const own = jsonFile({ channels, subscriptions: [{ ...entry, authorization: { kind: 'verbatim', auth: 'x' } }] });
+      await expect(startWith(own).onModuleInit()).rejects.toThrow('subscriptions.0.channels.0.channel');
+      await apply(jsonFile({ channels: [{ name: naam }] }));
+      await startWith(path).onModuleInit();
+      expect([waiting(), await subscribed().get(first)]).toMatchObject([1, { channels: [{ channel: naam }] }]);
+    } finally {
+      warn.mockRestore();
+    }
+  });
+
   it('changes nothing when the last of its changes fails', async () => {
     const name = `channel-${randomUUID()}`;
     const fails = vi.spyOn(RetryPolicyChanges.prototype, 'replaceGeneral').mockRejectedValueOnce(new Error('no'));
