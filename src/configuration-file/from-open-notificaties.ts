@@ -180,7 +180,6 @@ class Conversion {
     };
     switch (item.auth_type) {
       case 'no_auth':
-        this.note(`${name}.auth_type`, 'its calls are made with an empty Authorization header');
         return { kind: 'verbatim', auth: '' };
       case 'api_key':
         need('auth');

@@ -48,13 +48,14 @@ export async function postAuthorized(
   if (waitedMs > freshMs && caller && !(await isStillWanted(caller, longestMs - waitedMs)))
     return postponedFor(unwanted);
   const tookMs = performance.now() - startedAt;
-  const authorized = {
+  const authorized: WebhookRequest = {
     ...request,
     headers: { ...headers, ...request.headers, authorization },
     tls,
     // Both together take no longer than the call may: the lease of the delivery counts on that.
     timeoutMs: Math.max(request.timeoutMs - tookMs, request.timeoutMs / 2),
   };
+  if (authorization === '') delete authorized.headers.authorization;
   const unsigned = sign(authorized, subscription, at + tookMs);
   if (unsigned) return unsigned;
   caller?.begun();

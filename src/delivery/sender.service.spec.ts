@@ -87,6 +87,14 @@ describe('a call to a receiver', () => {
     });
   });
 
+  it('has no Authorization where its subscription has none, rather than an empty one', async () => {
+    await send({ auth: '' });
+    authorization = '';
+    await send({ auth: '', credentials: credentialsOf({ ...noParts, headers: { 'x-api-key': 'k' } }) });
+    expect(requests[1]!.headers).toMatchObject({ 'x-api-key': 'k' });
+    expect(requests.map(({ headers }) => 'authorization' in headers)).toEqual([false, false]);
+  });
+
   it('is not made while no token can be had, and counts where the client is refused', async () => {
     const trouble: Unavailable = { reason: 'no token', isRefused: false, forMs: 5, againInMs: 7 };
     const credentials = credentialsOf({ ...noParts, headers: { a: 'b' } });

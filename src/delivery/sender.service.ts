@@ -54,6 +54,7 @@ export class Sender {
       mayRepeat: guarantee === 'at-least-once',
       mayBeOvertaken: guarantee === 'at-most-once' && subscription.ordering === 'per-object',
     };
+    if (subscription.auth === '') delete request.headers.authorization; // rare: the others pay nothing for it
     // A span of the receiver's becomes part of the trace.
     if (traceParent !== undefined) request.headers.traceparent = traceParent;
     const isPlain = subscription.credentials === verbatim && subscription.unreadable === null;

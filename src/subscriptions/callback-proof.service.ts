@@ -144,7 +144,7 @@ export class CallbackProof implements OnModuleDestroy {
       throw refused(wholeInput, 'invalid-callback-url', 'was not called: no token could be had for it');
     }
     const show = (shown: string) =>
-      this.post(time, url, { ...headers, ...this.sign(signingKeys), authorization: shown }, tls);
+      this.post(time, url, { ...headers, ...this.sign(signingKeys), ...(shown && { authorization: shown }) }, tls);
     let answer = await show(authorization);
     if (isUnauthorized(answer) && this.authorizations.refused(authorized, authorization)) {
       // The token was kept for the calls of others, and may have been revoked since: that is not the subscriber's

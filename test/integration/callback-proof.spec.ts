@@ -54,6 +54,17 @@ describe('a callback behind a firewall that refuses calls that do not say whose 
   });
 });
 
+describe('a callback whose abonnement has no authorization', () => {
+  it('is called without that header', async () => {
+    const receiver = await Receiver.start();
+    receiver.next(answer(401), answer(204));
+    const request = { callbackUrl: receiver.url, auth: '', credentials: verbatim, isUrlNew: true };
+    await new CallbackProof(config, outbound, authorizations, ledgersClock).prove(request);
+    expect(receiver.requests.map(({ headers }) => 'authorization' in headers)).toEqual([false, false]);
+    await receiver.stop();
+  });
+});
+
 describe('a callback that changes to another protocol', () => {
   it('is refused', async () => {
     const receiver = await Receiver.start();
