@@ -4,6 +4,7 @@ import {
   hostAndPort,
   hostName,
   isPercentEncoded,
+  logLevel,
   mailAddress,
   mailSender,
   origin,
@@ -103,7 +104,7 @@ export const outerSettings = {
     .pipe(z.array(hostAndPort))
     .default([])
     .describe(
-      'Hosts, comma-separated, that a request may name, and that URLs in answers are built from; without a port: any port; `*.example.org`: every name below it. A request for another host is answered 421, except for `/health` and `/metrics`, and by the address 127.0.0.1 or [::1] from the machine itself, through no proxy. Not set: any host, so let a proxy in front fix it.',
+      'Hosts, comma-separated, that a request may name, and that URLs in answers are built from; without a port: any port; `*.example.org`: every name below it; `.example.org`: that name too; `*`: any host. A request for another host is answered 421, except for `/health` and `/metrics`, and by the address 127.0.0.1 or [::1] from the machine itself, through no proxy. Not set: any host, so let a proxy in front fix it.',
     ),
   CORS_ALLOWED_ORIGINS: commaSeparated
     .pipe(z.array(origin))
@@ -134,8 +135,9 @@ export const outerSettings = {
     .max(1)
     .default(1)
     .describe('For `…traceidratio`: the part of the publications that is traced; 0.01 is one in a hundred.'),
-  LOG_LEVEL: z
-    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
+  LOG_LEVEL: logLevel
     .default('info')
-    .describe('Least severe log event written. Events are JSON, one a line, on standard output.'),
+    .describe(
+      'Least severe log event written: `fatal`, `error`, `warn`, `info`, `debug`, `trace`, or `silent` for none; in capitals or not, `warning` and `critical` as well. Events are JSON, one a line, on standard output.',
+    ),
 };

@@ -111,10 +111,20 @@ export const addressOrRange = z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6(
 /** Or one for all names below it: `*.example.org`, `.example.org`. */
 export const hostName = z.string().regex(/^(\*?\.)?[\w-]+(\.[\w-]+)*$/);
 
-/** A name, an IPv4 address or an IPv6 address in brackets; `*.` in front of a name; a port. */
-export const hostAndPort = z.string().regex(/^((\*\.)?[\w-]+(\.[\w-]+)*|\[[\da-f:.]+\])(:\d{1,5})?$/i, {
+/** A name, an IPv4 address or an IPv6 address in brackets; `*.` or `.` in front of a name; a port. Or `*` alone. */
+export const hostAndPort = z.string().regex(/^(\*|((\*?\.)?[\w-]+(\.[\w-]+)*|\[[\da-f:.]+\])(:\d{1,5})?)$/i, {
   error: 'must be host names, with a port or without',
 });
+
+const levels = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+/** As Python, and so Open Notificaties, calls them. */
+const levelsOfPython: Readonly<Record<string, string>> = { warning: 'warn', critical: 'fatal' };
+
+export const logLevel = z
+  .string()
+  .transform((text) => text.toLowerCase())
+  .transform((text) => levelsOfPython[text] ?? text)
+  .pipe(z.enum(levels));
 
 /** Of web pages. */
 export const origin = z

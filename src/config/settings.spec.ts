@@ -54,6 +54,13 @@ describe('settings', () => {
     expect(() => readSettings({ ALERT_MAIL_TO: 'a@b.nl\r\nc@d.nl' })).toThrow(/ALERT_MAIL_TO.*must be a mail address/);
   });
 
+  it('read the severity of the log as Open Notificaties writes it', () => {
+    const names = ['INFO', 'Debug', 'WARNING', 'CRITICAL', 'warn'];
+    const levels = names.map((LOG_LEVEL) => readSettings({ LOG_LEVEL }).LOG_LEVEL);
+    expect(levels).toEqual(['info', 'debug', 'warn', 'fatal', 'warn']);
+    expect(refusal({ LOG_LEVEL: 'LOUD' })).toContain('LOG_LEVEL: ');
+  });
+
   it('refuse the database of Open Notificaties, which is not the embedded one, without the URL of one for Heraut', () => {
     const theirs = { DB_HOST: 'db', DB_NAME: 'opennotificaties', DB_PASSWORD: 'of-their-database' };
     expect(refusal(theirs)).toMatch(/DATABASE_URL: is needed where DB_HOST and DB_NAME are set.*postgresql:\/\//);
@@ -249,7 +256,8 @@ describe('settings', () => {
     ['ADMIN_PORT', { PORT: '9000', ADMIN_PORT: '9000' }],
     ['ALLOWED_HOSTS', { ALLOWED_HOSTS: 'https://nrc.example.org' }],
     ['ALLOWED_HOSTS', { ALLOWED_HOSTS: 'nrc.example.org/path' }],
-    ['ALLOWED_HOSTS', { ALLOWED_HOSTS: '*' }],
+    ['ALLOWED_HOSTS', { ALLOWED_HOSTS: '*:8000' }],
+    ['ALLOWED_HOSTS', { ALLOWED_HOSTS: '..example.org' }],
     ['ALLOWED_HOSTS', { ALLOWED_HOSTS: '*.*.example.org' }],
     ['CORS_ALLOWED_ORIGINS', { CORS_ALLOWED_ORIGINS: 'app.example.org' }],
     ['CORS_ALLOWED_ORIGINS', { CORS_ALLOWED_ORIGINS: 'https://app.example.org/' }],
@@ -263,12 +271,20 @@ describe('settings', () => {
       readSettings({
         ADMIN_PORT: '0',
         PORT: '0',
-        ALLOWED_HOSTS: 'nrc.example.org, nrc.example.org:8443,*.intern.example,[::1]:8000,10.0.0.1',
+        ALLOWED_HOSTS: 'nrc.example.org, nrc.example.org:8443,*.intern.example,.example.nl,[::1]:8000,10.0.0.1,*',
         CORS_ALLOWED_ORIGINS: 'https://app.example.org, http://127.0.0.1:5173',
       }),
     ).toMatchObject({
       ADMIN_PORT: 0,
-      ALLOWED_HOSTS: ['nrc.example.org', 'nrc.example.org:8443', '*.intern.example', '[::1]:8000', '10.0.0.1'],
+      ALLOWED_HOSTS: [
+        'nrc.example.org',
+        'nrc.example.org:8443',
+        '*.intern.example',
+        '.example.nl',
+        '[::1]:8000',
+        '10.0.0.1',
+        '*',
+      ],
       CORS_ALLOWED_ORIGINS: ['https://app.example.org', 'http://127.0.0.1:5173'],
     });
   });

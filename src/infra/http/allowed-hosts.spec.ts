@@ -36,4 +36,15 @@ describe('allowed hosts', () => {
   it('are all where none is named', () => {
     expect(new AllowedHosts([]).has('anything')).toBe(true);
   });
+
+  it('are all where one is `*`, as Django has it', () => {
+    expect(new AllowedHosts(['nrc.example.org', '*']).has('anything')).toBe(true);
+  });
+
+  it('are a name and all names below it where it begins with a dot, as Django has it', () => {
+    const below = new AllowedHosts(['.Example.org']);
+    const asked = ['example.org', 'example.org:8000', 'a.b.example.org:80', 'evilexample.org', 'org'];
+    expect(asked.map((host) => below.has(host))).toEqual([true, true, true, false, false]);
+    expect(below.first).toBe('example.org');
+  });
 });

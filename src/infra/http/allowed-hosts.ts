@@ -4,21 +4,24 @@
  */
 export class AllowedHosts {
   private readonly exact: Set<string>;
+  readonly isAny: boolean;
   /** With the dot in front, so that `evil-example.org` is not below `example.org`. */
   private readonly suffixes: string[];
   /** The one to build URLs from where a request names none of them. */
   readonly first: string | undefined;
 
-  /** @param patterns `example.org` (any port), `example.org:8443`, `*.example.org`; none: any host is allowed */
+  /**
+   * @param patterns `example.org` (any port), `example.org:8443`, `*.example.org`, `.example.org` (both, as Django has
+   *   it); none, or `*`: any host is allowed
+   */
   constructor(patterns: readonly string[]) {
     const lower = patterns.map((pattern) => pattern.toLowerCase());
-    this.exact = new Set(lower.filter((pattern) => !pattern.startsWith('*')));
-    this.suffixes = lower.filter((pattern) => pattern.startsWith('*')).map((pattern) => pattern.slice(1));
+    this.isAny = lower.length === 0 || lower.includes('*');
+    this.exact = new Set(
+      lower.filter((pattern) => !pattern.startsWith('*')).map((pattern) => pattern.replace(/^\./, '')),
+    );
+    this.suffixes = lower.filter((pattern) => /^\*?\./.test(pattern)).map((pattern) => pattern.replace('*', ''));
     [this.first] = this.exact;
-  }
-
-  get isAny(): boolean {
-    return this.exact.size === 0 && this.suffixes.length === 0;
   }
 
   /** @param host as `Host` or `X-Forwarded-Host` has it, with its port */
