@@ -18,6 +18,8 @@ export class ProgressBar {
         // Ctrl-C is the command's own.
         gracefulExit: false,
         etaBuffer: 100,
+        // A count that was cut short may have found none.
+        emptyOnZero: true,
       },
       progress.Presets.shades_grey,
     );

@@ -82,13 +82,14 @@ async function startOnce(session: Session, wanted: Wanted): Promise<Replay | und
   const meant = await session.client.request<DryRun>('POST', '/admin/v1/replays/dry-run', {
     body: { kind, selection, ...missed },
   });
-  const { count, needsConfirm } = meant;
+  const { count, isComplete, needsConfirm } = meant;
   if (isDry) {
     session.show(meant, () => drawDryRun(session.terminal, meant));
     return undefined;
   }
   session.note(drawDryRun(session.terminal, meant));
-  if (count === 0) {
+  // A count that was cut short may not have come to those that are meant.
+  if (count === 0 && isComplete) {
     if (session.isJson) session.show(null, () => '');
     session.note('Nothing was done: there are none.');
     return undefined;

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { CommandLine } from '../support/fake-terminal.js';
 
 const id = '01a202e8-19f1-77e4-97e5-ca38e5405d46';
@@ -24,12 +25,17 @@ describe('the command line shows', () => {
   let server: Server;
   let heraut: CommandLine;
   let answers: Record<string, { status?: number; body: unknown }>;
+  /** The last body that was sent to each path. */
+  const asked: Record<string, string> = {};
 
   beforeAll(async () => {
-    server = createServer((request, response) => {
-      const { status = 200, body } = answers[request.url!.split('?')[0]!] ?? answers.other!;
+    const respond = async (request: IncomingMessage, response: ServerResponse) => {
+      const path = request.url!.split('?')[0]!;
+      asked[path] = await text(request);
+      const { status = 200, body } = answers[path] ?? answers.other!;
       response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
-    }).listen(0, '127.0.0.1');
+    };
+    server = createServer((request, response) => void respond(request, response)).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     heraut = new CommandLine({ HERAUT_URL: `http://127.0.0.1:${port}`, HERAUT_TOKEN: 'token', DATA_DIR: '/nowhere' });
@@ -121,6 +127,24 @@ describe('the command line shows', () => {
       notes: 'It works once, on this machine, for 10 minutes.\n',
     });
     expect(await heraut.json('console')).toEqual({ url, expiresAt });
+  });
+
+  it('that not all was counted, and begins it also where none was found until then', async () => {
+    const meant = { count: 0, isComplete: false, notifications: 0, bySubscription: [], needsConfirm: true };
+    const replay = { id, kind: 'close', state: 'done', stoppedBecause: null, skipped: {}, count: 0, found: 2, done: 2 };
+    const times = { searchedTo: '2026-11-22T10:57:47.140Z', createdAt: '2026-11-22T10:57:47.140Z' };
+    answers = {
+      '/admin/v1/replays/dry-run': { body: { ...meant, searchedTo: times.searchedTo } },
+      '/admin/v1/deliveries/close': { status: 201, body: { ...replay, ...times, isCountComplete: false } },
+    };
+    const { exit, out, notes } = await heraut.run(
+      `deliveries close-all --subscription ${id} --yes --note sent-by-hand`,
+    );
+    expect([exit, out]).toEqual([0, expect.stringMatching(/^done +2 of 0 or more$/m)]);
+    expect(notes).toMatch(
+      /^0 or more deliveries of 0 notifications are meant\. Looked only at what was accepted before /,
+    );
+    expect(JSON.parse(asked['/admin/v1/deliveries/close']!)).toMatchObject({ confirm: 0 });
   });
 
   it('where to look when Heraut itself has trouble', async () => {

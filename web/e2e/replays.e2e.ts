@@ -76,6 +76,27 @@ test('a selection of everything is confirmed by its count, typed', async ({ open
   await receiver.stop();
 });
 
+test('a count that was cut short before it came to any can be confirmed as it is', async ({ open, page }) => {
+  await open('replays/new?state=failed');
+  const cut = { count: 0, isComplete: false, searchedTo: '2026-01-01T00:00:00.000Z', notifications: 0 };
+  const none = { bySubscription: [], sample: [], needsConfirm: true, asOf: '2026-01-02T00:00:00.000Z' };
+  await page.route('**/admin/v1/replays/dry-run*', (route) => route.fulfill({ json: { ...cut, ...none } }));
+  const asked: unknown[] = [];
+  await page.route('**/admin/v1/replays', (route) => {
+    if (route.request().method() !== 'POST') return route.continue();
+    asked.push(route.request().postDataJSON());
+    return route.abort();
+  });
+  await page.getByRole('button', { name: 'Count what this means' }).click();
+  const result = page.getByRole('region', { name: 'Result of the count' });
+  await expect(result.getByText(/^At least 0 deliveries are meant\. Not all was counted/)).toBeVisible();
+  const send = result.getByRole('button', { name: 'Send 0 again' });
+  await expect(send).toBeDisabled();
+  await result.getByRole('textbox', { name: 'Type 0 to confirm' }).fill('0');
+  await send.click();
+  await expect.poll(() => asked).toEqual([expect.objectContaining({ confirm: 0 })]);
+});
+
 test('what was published by mistake is cancelled from the list that shows it, and what comes later is not', async ({
   open,
   heraut,

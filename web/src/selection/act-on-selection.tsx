@@ -142,11 +142,12 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
 
   if (dryRun.isError && !counted) return <ProblemAlert error={dryRun.error} onRetry={() => void dryRun.refetch()} />;
   const isTypedRight = !counted?.needsConfirm || typedCount.replaceAll(/\D/g, '') === String(counted.count);
+  // A count that was cut short may not have come to those that are meant.
+  const isAnyMeant = counted !== undefined && (counted.count > 0 || !counted.isComplete);
   // The field that keeps it from being sent is seen.
   const isMoreSeen = isMoreShown || times.isWrong;
   const isReady =
-    counted !== undefined &&
-    counted.count > 0 &&
+    isAnyMeant &&
     isTypedRight &&
     !times.isWrong &&
     (kind !== 'close' || note.trim() !== '') &&
@@ -233,7 +234,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
         ) : (
           <NoteField label={t('note')} description={t('noteHint')} value={note} onChange={setNote} />
         )}
-        {counted?.needsConfirm && counted.count > 0 && (
+        {counted?.needsConfirm && isAnyMeant && (
           <TextInput
             label={t('type', { count: format.number(counted.count) })}
             value={typedCount}
