@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { isPassing } from './admin-client.js';
+import { AdminRefusal, isPassing } from './admin-client.js';
 import { exits } from './exits.js';
 import { moment } from './layout.js';
 import { printable } from './printable.js';
@@ -19,13 +19,13 @@ const pathOf = ({ id }: { id: string }): string => `/admin/v1/replays/${id}`;
 export async function followReplay(session: Session, started: Replay): Promise<void> {
   if (started.state === 'scheduled' && started.startAt !== null)
     session.note(`It starts at ${moment(started.startAt)}.`);
+  session.note(`It is ${started.id}. Ctrl-C pauses it.`);
   const bar = await ProgressBar.start(session, started.count);
   const replay = await session.terminal
     .untilInterrupted((interrupted) => untilOver(session, started, bar, interrupted))
     .finally(() => bar.stop());
-  const { client } = session;
   if (!isOver(replay)) {
-    const paused = await client.request<Replay>('POST', `${pathOf(replay)}/pause`);
+    const paused = await pauseReplay(session, replay);
     session.show(paused, () => drawReplay(session.terminal, paused));
     session.terminal.note(
       `It is paused. \`heraut replay resume ${replay.id}\` goes on, \`heraut replay cancel ${replay.id}\` ends it.`,
@@ -36,6 +36,21 @@ export async function followReplay(session: Session, started: Replay): Promise<v
   session.show(replay, () => drawReplay(session.terminal, replay));
   if (replay.state === 'paused') session.note(`Somebody has paused it. \`heraut replay resume ${replay.id}\` goes on.`);
   if (replay.state !== 'done') session.exit = exits.failed;
+}
+
+async function pauseReplay(session: Session, replay: Replay): Promise<Replay> {
+  try {
+    return await session.client.request<Replay>('POST', `${pathOf(replay)}/pause`);
+  } catch (error) {
+    sayItGoesOn(session, replay, error);
+    throw error;
+  }
+}
+
+/** @param error why it is not looked at any more; of one that has ended, it says so itself */
+function sayItGoesOn({ terminal }: Session, { id }: Replay, error: unknown): void {
+  if (error instanceof AdminRefusal && (error.status === 404 || error.status === 409)) return;
+  terminal.note(`It may go on. \`heraut replay show ${id}\` shows it, \`heraut replay pause ${id}\` pauses it.`);
 }
 
 /** A server that is away for a while ends nothing: the replay goes on there, or when it is back. */
@@ -50,9 +65,13 @@ async function untilOver(
   while (!isOver(replay) && !interrupted.aborted) {
     await pause(lookEveryMs, undefined, { signal: interrupted }).catch(() => {});
     try {
-      replay = await session.client.request<Replay>('GET', pathOf(replay));
+      replay = await session.client.request<Replay>('GET', pathOf(replay), { signal: interrupted });
     } catch (error) {
-      if (!isPassing(error)) throw error;
+      if (interrupted.aborted) break;
+      if (!isPassing(error)) {
+        sayItGoesOn(session, replay, error);
+        throw error;
+      }
       if (!isAway) session.note(`${printable((error as Error).message)}\nThe replay goes on by itself; this waits.`);
       isAway = true;
       continue;

@@ -18,7 +18,7 @@ import { eventually } from '../support/eventually.js';
 import { CommandLine } from '../support/fake-terminal.js';
 import { lastPart } from '../support/last-part.js';
 import { notificatie } from '../support/notificatie.js';
-import { answer, Receiver, reset } from '../support/receiver.js';
+import { answer, hang, Receiver, reset } from '../support/receiver.js';
 import { TcpProxy } from '../support/tcp-proxy.js';
 import { testServers } from '../support/test-servers.js';
 
@@ -315,7 +315,7 @@ describe('the command line', () => {
       expect((await heraut.run(`replay resume ${replays[0]!.id}`)).notes).toContain('replay-ended');
     });
 
-    it('is followed past a server that cannot answer now', async () => {
+    describe('that is followed', () => {
       const replay = {
         id: absent,
         kind: 'replay',
@@ -331,19 +331,44 @@ describe('the command line', () => {
       };
       const json = (status: number, body: object) =>
         answer(status, { 'content-type': 'application/json' }, JSON.stringify(body));
-      const server = await Receiver.start();
-      server.next(
-        json(200, { ...replay, state: 'running' }),
-        json(503, { code: 'service-unavailable', detail: 'The database is out of reach.' }),
-        json(200, { ...replay, state: 'done' }),
-      );
-      const other = new CommandLine({ HERAUT_URL: server.url, HERAUT_TOKEN: 'any' });
-      expect(await other.run(`replay show ${absent} --follow`)).toMatchObject({
-        exit: 0,
-        out: expect.stringMatching(/^state +done$/m),
-        notes: expect.stringContaining('The database is out of reach.'),
+      const goesOn = `It may go on. \`heraut replay show ${absent}\` shows it, \`heraut replay pause ${absent}\` pauses it.`;
+      let server: Receiver;
+      let other: CommandLine;
+      beforeEach(async () => {
+        server = await Receiver.start();
+        server.next(json(200, { ...replay, state: 'running' }));
+        other = new CommandLine({ HERAUT_URL: server.url, HERAUT_TOKEN: 'any' });
       });
-      await server.stop();
+      afterEach(() => server.stop());
+
+      it('is so past a server that cannot answer now', async () => {
+        server.next(
+          json(503, { code: 'service-unavailable', detail: 'The database is out of reach.' }),
+          json(200, { ...replay, state: 'done' }),
+        );
+        expect(await other.run(`replay show ${absent} --follow`)).toMatchObject({
+          exit: 0,
+          out: expect.stringMatching(/^state +done$/m),
+          notes: expect.stringContaining('The database is out of reach.'),
+        });
+      });
+
+      it('is named at once, and where Ctrl-C cannot pause it, that is said', async () => {
+        server.next(hang, reset);
+        const following = other.run(`replay show ${absent} --follow`);
+        await eventually(() => server.requests.length === 2, 'a look that is not answered');
+        expect(other.notes).toBe(`It is ${absent}. Ctrl-C pauses it.\n`);
+        other.interrupt();
+        const { exit, notes } = await following;
+        expect([exit, notes]).toEqual([3, expect.stringContaining(goesOn)]);
+        expect(server.requests.map(({ method }) => method)).toEqual(['GET', 'GET', 'POST']);
+      });
+
+      it('goes on where the token has expired, and that is said', async () => {
+        server.next(json(401, { code: 'invalid-jwt-expired', detail: 'The token has expired.' }));
+        const { exit, notes } = await other.run(`replay show ${absent} --follow`);
+        expect([exit, notes]).toEqual([4, expect.stringContaining(goesOn)]);
+      });
     });
 
     describe('whose answer is lost', () => {
