@@ -99,12 +99,19 @@ export class AdminClient {
     throw refusalOf(response.status, body);
   }
 
-  /** The answer that any caller gets at a path: without a token, and whatever the status. */
-  async look<Body>(path: string): Promise<{ status: number; headers: Headers; body: Body }> {
+  /**
+   * The answer that any caller gets at a path: without a token, and whatever the status.
+   * @param isBody whether it is one of Heraut: another service may answer with JSON as well
+   */
+  async look<Body>(
+    path: string,
+    isBody: (body: unknown) => body is Body,
+  ): Promise<{ status: number; headers: Headers; body: Body }> {
     const signal = AbortSignal.timeout(lookTimeoutMs);
     const response = await this.send('GET', path, { signal }, {});
-    const body = this.parse(await this.textOf(response)) as Body | undefined;
+    const body = this.parse(await this.textOf(response));
     if (body === undefined) throw this.notHeraut(`GET ${path} was answered ${response.status}, not in JSON`);
+    if (!isBody(body)) throw this.notHeraut(`GET ${path} was answered ${response.status}, in other JSON than Heraut’s`);
     return { status: response.status, headers: response.headers, body };
   }
 

@@ -31,16 +31,21 @@ export function addDoctorCommand(program: Command, session: Session): void {
 /** The running Heraut, as a caller sees it. */
 async function examineServer(session: Session): Promise<Finding[]> {
   try {
-    const { status, headers, body } = await session.client.look<Health>('/health/ready');
+    const { status, headers, body } = await session.client.look('/health/ready', isHealth);
     const health = judgeHealth(session.url, status, headers.get('date'), body);
     return [health, ...compareSettings(session, body), await tryToken(session)];
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
     return [
-      { name: 'health', verdict: 'failed', found: `${session.url} does not answer`, advice: error.message },
+      { name: 'health', verdict: 'failed', found: `Heraut does not answer at ${session.url}`, advice: error.message },
       { name: 'admin-api', verdict: 'skipped', found: 'Heraut was not reached' },
     ];
   }
+}
+
+function isHealth(body: unknown): body is Health {
+  const { status, parts, down } = (body ?? {}) as Partial<Health>;
+  return typeof status === 'string' && typeof parts === 'object' && parts !== null && Array.isArray(down);
 }
 
 function judgeHealth(url: string, status: number, date: string | null, body: Health): Finding {

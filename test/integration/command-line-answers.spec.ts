@@ -166,6 +166,21 @@ describe('the command line shows', () => {
     expect(adviceOn('admin-api')).toContain('what is down');
   });
 
+  it.each([{ status: 'UP' }, { status: 'ready', parts: {} }, { status: 'ready', down: [] }, null])(
+    'all else that doctor finds where another service answers: %j',
+    async (body) => {
+      answers = { '/health/ready': { body } };
+      const { exit, out } = await heraut.run('doctor --json');
+      expect(exit).toBe(1);
+      const { findings } = JSON.parse(out) as { findings: { name: string; verdict: string; advice?: string }[] };
+      expect(findings.map(({ name }) => name)).toContain('settings');
+      expect(findings.find(({ name }) => name === 'health')).toMatchObject({
+        verdict: 'failed',
+        advice: expect.stringContaining('there is no admin API of Heraut'),
+      });
+    },
+  );
+
   it('by which name to ask, where doctor asks by another one than those of ALLOWED_HOSTS', async () => {
     const problem = { code: 'host-not-allowed', title: 'Another host.', detail: 'It is not served under this name.' };
     answers = {
