@@ -7,14 +7,11 @@ import type { Terminal } from './terminal.js';
 
 const path = '/admin/v1/subscriptions';
 
-const states = ['enabled', 'paused', 'disabled'] as const;
-type State = (typeof states)[number];
-
 interface ListOptions {
   channel?: string;
   owner?: string;
   endpoint?: string;
-  state?: State | 'parked';
+  state?: string;
 }
 
 /** Verb → what it does. */
@@ -34,16 +31,18 @@ export function addSubscriptionCommands(program: Command, session: Session): voi
     .option('--owner <client-id>', 'Of this application.')
     .option('--endpoint <address>', 'That lead to this endpoint, as `endpoints list` shows it.')
     .addOption(
-      new Option('--state <state>', 'In this state; parked: its endpoint is in trouble.').choices([
-        ...states,
+      new Option('--state <state>', 'In this state, and perhaps others; parked: its endpoint is in trouble.').choices([
+        'enabled',
+        'paused',
+        'disabled',
         'parked',
       ]),
     )
-    .action(async (options: ListOptions) => {
-      const { endpoint, state } = options;
-      const query = { endpoint, state: state === 'parked' ? state : undefined };
-      const answer = await session.client.request<{ subscriptions: Subscription[] }>('GET', path, { query });
-      const found = answer.subscriptions.filter((each) => fits(each, options));
+    .action(async ({ channel, owner, endpoint, state }: ListOptions) => {
+      const query = { channel, owner, endpoint, state };
+      const { subscriptions: found } = await session.client.request<{ subscriptions: Subscription[] }>('GET', path, {
+        query,
+      });
       session.show({ subscriptions: found }, () => drawList(session.terminal, found));
     });
 
@@ -84,13 +83,9 @@ export function addSubscriptionCommands(program: Command, session: Session): voi
     });
 }
 
-const fits = (subscription: Subscription, { channel, owner, state }: ListOptions): boolean =>
-  (channel === undefined || subscription.channels.some((each) => each.channel === channel)) &&
-  (owner === undefined || subscription.ownerClientId === owner) &&
-  (state === undefined || state === 'parked' || stateOf(subscription) === state);
-
-const stateOf = ({ disabledAt, pausedAt }: Subscription): State =>
-  disabledAt ? 'disabled' : pausedAt ? 'paused' : 'enabled';
+/** One that is disabled may be paused as well: enabled, its deliveries are still held. */
+const stateOf = ({ disabledAt, pausedAt }: Subscription): string =>
+  [disabledAt && 'disabled', pausedAt && 'paused'].filter(Boolean).join(', ') || 'enabled';
 
 const countOf = ({ count }: SubscriptionWithHeld['held']): string => (count >= 10_000 ? '10,000 or more' : `${count}`);
 
@@ -118,7 +113,7 @@ function draw(terminal: Terminal, subscription: SubscriptionWithHeld): string {
       owner: subscription.ownerClientId,
       callback: subscription.callbackUrl,
       state: stateOf(subscription),
-      since: moment(subscription.disabledAt ?? subscription.pausedAt) ?? undefined,
+      since: [moment(subscription.disabledAt), moment(subscription.pausedAt)].filter(Boolean).join(', ') || undefined,
       guarantee: subscription.effectiveGuarantee,
       order: subscription.ordering,
       'time limit': timeoutSeconds === null ? 'as configured' : `${timeoutSeconds} s`,

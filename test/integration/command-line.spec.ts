@@ -160,6 +160,26 @@ describe('the command line', () => {
 
   it('asks before it cancels what is held, and does nothing where nobody can answer', async () => {
     const { id, kind } = await pausedSubscription();
+  it('lists one that is paused and disabled as both, and says that it is', async () => {
+    const gone = await Receiver.start();
+    const kind = randomUUID();
+    const kanalen = [{ naam: 'orders', filters: { kind } }];
+    const { json } = await api.post('/abonnement', { callbackUrl: gone.url, auth: 'Bearer receiver', kanalen });
+    const id = lastPart(json.url);
+    gone.always(answer(410));
+    const listed = async (state: string) => {
+      const words = `subscriptions list --state ${state} --owner ${superuser.clientId} --channel orders`;
+      const { subscriptions } = await heraut.json<{ subscriptions: { id: string }[] }>(words);
+      return subscriptions.some((each) => each.id === id);
+    };
+    await publish('orders', kind);
+    await eventually(() => listed('disabled'), 'it to be disabled');
+    expect((await heraut.run(`subscriptions pause ${id}`)).out).toContain(`${id} is disabled, paused (`);
+    expect([await listed('enabled'), await listed('paused'), await listed('disabled')]).toEqual([false, true, true]);
+    expect((await heraut.run(`subscriptions show ${id}`)).out).toMatch(/^state +disabled, paused$/m);
+    await gone.stop();
+  });
+
     const notificationId = await publish('orders', kind);
     const words = `subscriptions drop-held ${id}`;
     expect(await heraut.run(words)).toMatchObject({ exit: 2, notes: expect.stringContaining('say --yes') });
