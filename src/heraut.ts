@@ -1,8 +1,11 @@
 import { runCommandLine } from './command-line/run.js';
 import { Terminal } from './command-line/terminal.js';
 
-// Where the reader of a pipe ends (`| head`), so does this.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
+  // Where the reader of a pipe ends (`| head`), so does this.
+  if (code === 'EPIPE') process.exit(0);
+  process.stderr.write(`heraut: standard output cannot be written: ${code ?? message}\n`, () => process.exit(1));
+});
 
 const terminal = new Terminal({
   stdin: process.stdin,

@@ -41,6 +41,14 @@ describe('heraut, as a program,', () => {
     expect(out).toMatch(/^complete .* heraut\nlist\tLists deliveries/);
   });
 
+  it('says that its result could not be written, and fails', async () => {
+    expect(await shell('heraut --version >/dev/full')).toEqual({
+      status: 1,
+      out: '',
+      notes: 'heraut: standard output cannot be written: ENOSPC\n',
+    });
+  });
+
   it('reads standard input to its end, also where its writer is slower', async () => {
     // Each part is more than a pipe holds: the next comes when the program has begun to read, and not at once.
     const writer = `{ for part in 1 2 3 4 5; do printf '%100000s'; bash -c :; done; echo no JSON; }`;
