@@ -38,6 +38,7 @@ export interface Channel {
   filters: string[];
   deduplication: { fields: string[]; withinSeconds: number } | null;
   maxAgeSeconds: number | null;
+  bodyRetentionDays: number | null;
 }
 
 export interface Subscription {

@@ -62,8 +62,8 @@ async function makeSureOfChannel({ client }: Session, channel: string): Promise<
   const found = await client.request<unknown[]>('GET', '/api/v1/kanaal', { query: { naam: channel } });
   if (found.length > 0) return;
   if (channel !== ownChannel) throw new CommandFailure(exits.notFound, `There is no channel ${channel}.`);
-  const documentatieLink = 'https://bench.heraut.example/';
-  await client.request('POST', '/api/v1/kanaal', { body: { naam: channel, documentatieLink, filters: [] } });
+  // Without a link to its documentation, which the server may demand to answer.
+  await client.request('POST', '/api/v1/kanaal', { body: { naam: channel, filters: [] } });
 }
 
 interface Summary {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { counted } from '../infra/counted.js';
 import type { Channel } from './answers.js';
 import { CommandFailure, exits } from './exits.js';
 import { fields, table } from './layout.js';
@@ -37,7 +38,7 @@ export function addChannelCommands(program: Command, session: Session): void {
     .argument('<name-or-id>')
     .action(async (nameOrId: string) => {
       const found = await findChannel(session, nameOrId);
-      const { deduplication, maxAgeSeconds } = found;
+      const { deduplication, maxAgeSeconds, bodyRetentionDays } = found;
       session.show(found, () =>
         fields(session.terminal, {
           name: found.name,
@@ -48,6 +49,7 @@ export function addChannelCommands(program: Command, session: Session): void {
             ? `the same ${deduplication.fields.join(', ')} within ${deduplication.withinSeconds} s`
             : 'none are recognised',
           'oldest sent': maxAgeSeconds === null ? 'any age' : `${maxAgeSeconds} s`,
+          'bodies kept': bodyRetentionDays === null ? 'as configured' : counted(bodyRetentionDays, 'day'),
         }),
       );
     });

@@ -66,7 +66,7 @@ export const deliverySettings = {
   CALLBACK_SCHEMES: commaSeparated
     .pipe(z.array(z.enum(['http', 'https'])).min(1))
     .default(['http', 'https'])
-    .describe('Schemes that callbacks may have; `https` refuses the others.'),
+    .describe('Schemes that callbacks may have, comma-separated: `http`, `https`. `https` alone refuses the others.'),
   CALLBACK_PORTS: ports
     .optional()
     .describe('Ports and ranges of ports, comma-separated, that callbacks may have: `443,8000-8999`. Not set: any.'),

@@ -86,7 +86,9 @@ export const outerSettings = {
   DOCUMENTATION_LINK_CHECK: z
     .enum(['off', 'warn', 'enforce'])
     .default('off')
-    .describe("Whether a channel's `documentatieLink` is fetched and must answer 200."),
+    .describe(
+      "`off`, `warn` or `enforce`: whether a channel's `documentatieLink` is fetched and must answer 200. `warn` only logs that it does not; `enforce` refuses the channel.",
+    ),
   TRUST_FORWARDED_HEADERS: z
     .stringbool()
     .default(false)
@@ -127,7 +129,7 @@ export const outerSettings = {
     ])
     .default('parentbased_always_on')
     .describe(
-      'Which publications are traced. `parentbased_…`: as the `traceparent` of their publisher says, and those without one by the rest of the name; the others ask no publisher.',
+      '`always_on`, `always_off`, `traceidratio`, `parentbased_always_on`, `parentbased_always_off` or `parentbased_traceidratio`: which publications are traced. `parentbased_…`: as the `traceparent` of their publisher says, and those without one by the rest of the name; the others ask no publisher.',
     ),
   OTEL_TRACES_SAMPLER_ARG: z.coerce
     .number()

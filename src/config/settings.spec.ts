@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
 import { InvalidSettings, readSettings, settingsSchema } from './settings.js';
 
 const withUrls = {
@@ -264,6 +265,16 @@ describe('settings', () => {
     ['CORS_ALLOWED_ORIGINS', { CORS_ALLOWED_ORIGINS: 'null' }],
   ])('refuse %s where it would let in more or less than it seems to: %j', (name, settings) => {
     expect(() => readSettings(settings)).toThrow(name);
+  });
+
+  it('that are a choice name every value in their description', () => {
+    const choices = Object.entries(settingsSchema.shape).map(([name, setting]) => {
+      const schema = JSON.stringify(z.toJSONSchema(setting, { unrepresentable: 'any' }));
+      const values = [...schema.matchAll(/"enum":(\[[^\]]*\])/g)].flatMap(([, list]) => JSON.parse(list!) as string[]);
+      return { name, values, missing: values.filter((value) => !setting.description!.includes(`\`${value}\``)) };
+    });
+    expect(choices.find(({ name }) => name === 'LOG_LEVEL')!.values).toContain('silent');
+    expect(choices.filter(({ missing }) => missing.length > 0)).toEqual([]);
   });
 
   it('take hosts and origins as they are written', () => {
