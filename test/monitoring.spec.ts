@@ -27,6 +27,13 @@ interface Panel {
   targets?: { expr: string; datasource: { uid: string } }[];
 }
 
+interface Dashboard {
+  uid: string;
+  title: string;
+  templating: { list: unknown[] };
+  panels: Panel[];
+}
+
 const sources = readdirSync(`${project}src`, { recursive: true, encoding: 'utf8' })
   .filter((name) => name.endsWith('.ts') && !name.endsWith('.spec.ts'))
   .map((name) => `src/${name}`);
@@ -35,7 +42,7 @@ const rules = groups.flatMap((group) => group.rules);
 const alerts = rules.filter((rule) => rule.alert !== undefined);
 const dashboards = readdirSync(`${project}docker/grafana/dashboards`).map((name) => ({
   name,
-  ...(JSON.parse(read(`docker/grafana/dashboards/${name}`)) as { uid: string; title: string; panels: Panel[] }),
+  ...(JSON.parse(read(`docker/grafana/dashboards/${name}`)) as Dashboard),
 }));
 const expressions = [
   ...rules.map(({ alert, record, expr }) => ({ where: alert ?? record!, expr })),
@@ -48,6 +55,8 @@ const reference = read('docs/metrics.md');
 /** Of the runbook, those of alerts. */
 const entries = runbook.split(/^#+ /m).flatMap((entry) => (entry.startsWith('<a id="alert-') ? entry.slice(7) : []));
 
+/** Labels of a target that rules and dashboards ask for, beside those of a metric. */
+const ofTargets = ['installation'];
 /** Metrics that Prometheus itself makes. */
 const ofPrometheus = ['up'];
 /** Of one metric, by its kind. */
@@ -116,11 +125,43 @@ describe('monitoring', () => {
       [...expr.matchAll(ofHeraut)].flatMap(([, name, matchers]) => {
         const labels = exported.get(name!)?.labels ?? [];
         return [...matchers!.matchAll(/(\w+)\s*[!=]/g)]
-          .filter(([, label]) => !labels.includes(label!))
+          .filter(([, label]) => ![...labels, ...ofTargets].includes(label!))
           .map(([, label]) => `${where}: ${name} has no ${label}`);
       }),
     );
     expect(wrong).toEqual([]);
+  });
+
+  it('rules look at each installation by itself', () => {
+    const together = rules.flatMap(({ alert, record, expr }) =>
+      textsIn(expr, 'AggregateExpr')
+        .filter((text) => !/^\w+ by \(installation\b/.test(text))
+        .map((text) => `${alert ?? record}: ${text}`),
+    );
+    expect(together).toEqual([]);
+  });
+
+  it('dashboards show the installations that were chosen, at first all', () => {
+    for (const { name, templating, panels } of dashboards) {
+      expect([name, templating.list]).toMatchObject([
+        name,
+        [{ name: 'installation', includeAll: true, allValue: '.*', current: { value: ['$__all'] } }],
+      ]);
+      const selectors = panels.flatMap(({ targets = [] }) =>
+        targets.flatMap(({ expr }) => textsIn(expr, 'VectorSelector')),
+      );
+      expect(selectors.filter((text) => !text.includes('{installation=~"$installation"'))).toEqual([]);
+    }
+  });
+
+  it('dashboards add up the counts of installations, and those of one that several dispatchers measure they do not', () => {
+    const mixed = dashboards.flatMap(({ panels }) =>
+      panels
+        .flatMap(({ targets = [] }) => targets.flatMap(({ expr }) => textsIn(expr, 'AggregateExpr')))
+        .filter((text) => /^max\b/.test(text) && !/_seconds\{|_estimated\{|_subscription_/.test(text))
+        .filter((text) => !/^max by \(installation\b/.test(text)),
+    );
+    expect(mixed).toEqual([]);
   });
 
   it('every alert, of Heraut and of Prometheus, leads to its entry in the runbook, and each entry is of one', () => {
@@ -190,4 +231,13 @@ function namesIn(expr: string): string[] | 'no PromQL' {
     },
   });
   return isBroken ? 'no PromQL' : names;
+}
+
+/** The parts of an expression that are such a node of its grammar. */
+function textsIn(expr: string, node: string): string[] {
+  const texts: string[] = [];
+  parser.parse(expr).iterate({
+    enter: ({ name, from, to }) => void (name === node && texts.push(expr.slice(from, to))),
+  });
+  return texts;
 }
