@@ -3,6 +3,9 @@ import { Counter, Gauge, Histogram, register, Registry } from 'prom-client';
 import { ageGauge } from '../infra/age-gauge.js';
 import { MetricTotals, type MetricSnapshot } from './metric-totals.js';
 
+/** Of the clock of the supervisor, in milliseconds. */
+let now = 0;
+
 /** The metrics of one process. */
 class OneProcess {
   private readonly registry = new Registry();
@@ -31,7 +34,7 @@ afterEach(() => vi.restoreAllMocks());
 
 describe('the metrics of several processes', () => {
   it('are summed by label, unless a metric says otherwise', async () => {
-    const [one, two, totals] = [new OneProcess(), new OneProcess(), new MetricTotals()];
+    const [one, two, totals] = [new OneProcess(), new OneProcess(), new MetricTotals(() => now)];
     one.done.inc({ way: 'a' }, 2);
     two.done.inc({ way: 'a' }, 3);
     two.done.inc({ way: 'b' });
@@ -59,14 +62,14 @@ describe('the metrics of several processes', () => {
 
   it('tell by two gauges of an age that one of them stands, and that not all do', async () => {
     const age = ageGauge('test_age', 'h', { label: 'task', least: { name: 'test_least_age', help: 'h' } });
-    const now = vi.spyOn(performance, 'now').mockReturnValue(0);
+    const clock = vi.spyOn(performance, 'now').mockReturnValue(0);
     const tell = async (seconds: number) => {
       age.renew('hand-out');
-      now.mockReturnValue(performance.now() + seconds * 1000);
+      clock.mockReturnValue(performance.now() + seconds * 1000);
       const all = (await register.getMetricsAsJSON()) as unknown as MetricSnapshot;
       return all.filter(({ name }) => name.startsWith('test_'));
     };
-    const totals = new MetricTotals();
+    const totals = new MetricTotals(() => now);
     totals.tell(1, 1, await tell(90));
     totals.tell(2, 1, await tell(0.5));
     for (const name of ['test_age', 'test_least_age']) register.removeSingleMetric(name);
@@ -77,7 +80,7 @@ describe('the metrics of several processes', () => {
   });
 
   it('keep what ended processes had counted, and nothing else of them', async () => {
-    const totals = new MetricTotals();
+    const totals = new MetricTotals(() => now);
     for (const id of [1, 2, 3]) {
       const process = new OneProcess();
       process.done.inc({ way: 'a' });
@@ -93,20 +96,24 @@ describe('the metrics of several processes', () => {
     expect(await samples(totals, 2)).toMatchObject({ 'done_total{way="a"}': 4, took_count: 3, open: 1, lag: 0 });
   });
 
-  it('count a process that has not answered with what it told last, without its gauges', async () => {
-    const [one, two, totals] = [new OneProcess(), new OneProcess(), new MetricTotals()];
+  it('count a process that does not answer with what it told last, after half a minute without its gauges', async () => {
+    const [one, two, totals] = [new OneProcess(), new OneProcess(), new MetricTotals(() => now)];
     for (const process of [one, two]) {
       process.done.inc({ way: 'a' });
       process.open.set(1);
     }
+    one.lag.set(5);
     totals.tell(1, 1, await one.tell());
     totals.tell(2, 1, await two.tell());
+    now += 30_000;
     totals.tell(2, 2, await two.tell());
-    expect(await samples(totals, 2)).toMatchObject({ 'done_total{way="a"}': 2, open: 1 });
+    expect(await samples(totals, 2)).toMatchObject({ 'done_total{way="a"}': 2, open: 2, lag: 5 });
+    now += 1;
+    expect(await samples(totals, 2)).toMatchObject({ 'done_total{way="a"}': 2, open: 1, lag: 0 });
   });
 
   it('are empty while no process has told any', async () => {
-    const totals = new MetricTotals();
+    const totals = new MetricTotals(() => now);
     totals.end(1);
     expect(await samples(totals, 1)).toEqual({});
   });

@@ -52,7 +52,7 @@ export class Supervisor {
   /** How often in a row a process has ended, by its number. */
   private readonly endings = new Map<number, number>();
   private readonly restarts = new Set<NodeJS.Timeout>();
-  private readonly totals = new MetricTotals();
+  private readonly totals = new MetricTotals(() => performance.now());
   private readonly metrics = supervisorMetrics();
   private scrape = 0;
   /** Questions for capacity so far, which decide whose turn it is. */
