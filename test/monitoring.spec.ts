@@ -7,6 +7,8 @@ import { register } from 'prom-client';
 import { parse } from 'yaml';
 import { ruleNames } from '../src/alerts/alert-rules.js';
 import { runbookOf } from '../src/alerts/describe-news.js';
+import { Measurements } from '../src/dispatching/measurements.service.js';
+import { Upkeep } from '../src/dispatching/upkeep.service.js';
 
 const project = fileURLToPath(new URL('..', import.meta.url));
 const read = (name: string) => readFileSync(`${project}${name}`, 'utf8');
@@ -162,6 +164,19 @@ describe('monitoring', () => {
         .filter((text) => !/^max by \(installation\b/.test(text)),
     );
     expect(mixed).toEqual([]);
+  });
+
+  it('the panel of ages shows the tasks that are done several times a minute, and no other one', () => {
+    const none = undefined as never;
+    const config = { settings: {} } as never;
+    const upkeep = new Upkeep(none, config, none, none, none, none, none, none, none, none, none, none, none);
+    const tasks = [...upkeep.tasks, ...new Measurements(none, none, { ledgerNow: none } as never).tasks];
+    const { expr } = dashboards.flatMap(({ panels }) => panels).find(({ title }) => title === 'Age of the rounds')!
+      .targets![0]!;
+    const excluded = new RegExp(`^(?:${/task!~"([^"]*)"/.exec(expr)![1]})$`);
+    const seldom = tasks.filter(({ everyMs }) => everyMs >= 60_000).map(({ name }) => name);
+    expect(seldom.length).toBeGreaterThan(15);
+    expect(tasks.map(({ name }) => name).filter((name) => excluded.test(name))).toEqual(seldom);
   });
 
   it('every alert, of Heraut and of Prometheus, leads to its entry in the runbook, and each entry is of one', () => {
