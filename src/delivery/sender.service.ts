@@ -5,7 +5,7 @@ import { verbatim } from '../credentials/credentials.js';
 import { userAgent } from '../infra/user-agent.js';
 import { callTimeoutMs } from '../subscriptions/call-timeout.js';
 import type { DeliveryGuarantee, Subscription } from '../subscriptions/subscription.js';
-import { Tracing } from '../telemetry/tracing.js';
+import { Tracing, type OpenSpan } from '../telemetry/tracing.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
 import { beginAttempt, endAttempt } from './attempt-span.js';
 import { postAuthorized, sign, type Caller } from './authorized-call.js';
@@ -33,8 +33,8 @@ export class Sender {
     guarantee: DeliveryGuarantee,
     caller: Caller,
   ): Promise<WebhookResponse> {
-    const span = this.tracing.tracer && beginAttempt(this.tracing.tracer, delivery, subscription);
-    if (span) this.reporter.traced(delivery, span.logFields);
+    const span = this.beginSpan(delivery, subscription);
+    const beganAt = span && Date.now();
     const traceParent = span ? span.traceParent : delivery.traceParent;
     const number = delivery.attempts + 1;
     const timeoutMs = callTimeoutMs(subscription, this.config.settings);
@@ -64,6 +64,16 @@ export class Sender {
       if (!unsigned) caller.begun();
       response = unsigned ? Promise.resolve(unsigned) : this.webhooks.post(request);
     } else response = postAuthorized(this.webhooks, this.authorizations, subscription, request, startedAt, caller);
-    return span ? endAttempt(span, response) : response;
+    if (!span) return response;
+    const begunAnew = delivery.attempts > 0 ? undefined : () => this.beginSpan(delivery, subscription, beganAt);
+    return endAttempt(span, response, guarantee, begunAnew);
+  }
+
+  /** Lines of the log that follow name it. */
+  private beginSpan(delivery: Loaded, subscription: Subscription, usedUpNone?: number): OpenSpan | undefined {
+    const { tracer } = this.tracing;
+    const span = tracer && beginAttempt(tracer, delivery, subscription, usedUpNone);
+    if (span) this.reporter.traced(delivery, span.logFields);
+    return span;
   }
 }

@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { LoggerService } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { readSettings } from '../../src/config/settings.js';
+import { postponedFor } from '../../src/delivery/not-called.js';
+import { WebhookClient } from '../../src/delivery/webhook-client.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { startTracing } from '../../src/telemetry/start-tracing.js';
 import { firstAttemptSpanId } from '../../src/telemetry/trace-parent.js';
@@ -140,6 +142,53 @@ describe('a trace', () => {
       ['notification.accepted', publisher.traceId, accepted!.spanId],
       ['delivery.attempted', publisher.traceId, first!.spanId],
       ['delivery.attempted', publisher.traceId, second!.spanId],
+    ]);
+  });
+
+  it('has one span of each id: a first call that used up no attempt leaves that of the first attempt to the one that does', async () => {
+    const publisher = newTrace('01');
+    const postponed = postponedFor({ reason: 'no way through the proxy', forMs: 0, againInMs: 0 });
+    const abandoned = { ...postponed, kind: 'abandoned', wasSent: true } as const;
+    const client = api.app.get(WebhookClient);
+    const real = client.post.bind(client);
+    const post = vi
+      .spyOn(client, 'post')
+      .mockResolvedValueOnce(abandoned)
+      .mockResolvedValueOnce(postponed)
+      .mockImplementationOnce(real)
+      .mockResolvedValueOnce(abandoned);
+    receiver.next(answer(503));
+    const id = await publish({ traceparent: publisher.header });
+    await received(id, 2);
+    const told = post.mock.calls.map(([{ headers }]) => headers.traceparent);
+    post.mockRestore();
+    const spans = await collected(publisher.traceId, 12);
+    expect(new Set(spans.map(({ spanId }) => spanId)).size).toBe(spans.length);
+    const first = firstAttemptSpanId(id, subscriptionId);
+    const link = [{ traceId: publisher.traceId, spanId: first }];
+    const calls = spans.filter(({ name }) => name === 'POST');
+    expect(
+      calls.map(({ attributes, links }) => [attributes['error.type'], attributes['heraut.attempt'], links]),
+    ).toMatchObject([
+      ['abandoned', '1', link],
+      ['postponed', '1', link],
+      ['503', '1', []],
+      ['abandoned', '2', link],
+      [undefined, '2', link],
+    ]);
+    const ids = calls.map(({ spanId }) => spanId);
+    const exported = [first, first, first, ids[3], ids[4]];
+    expect(told).toEqual(exported.map((spanId) => `00-${publisher.traceId}-${spanId}-01`));
+    const lines = api.logged.filter(
+      ({ notificationId, event }) =>
+        notificationId === id && /^delivery\.(?:abandoned|not-called|attempted)/.test(`${event}`),
+    );
+    expect(lines.map(({ event, span_id }) => [event, span_id])).toEqual([
+      ['delivery.abandoned', ids[0]],
+      ['delivery.not-called', ids[1]],
+      ['delivery.attempted', first],
+      ['delivery.abandoned', ids[3]],
+      ['delivery.attempted', ids[4]],
     ]);
   });
 
