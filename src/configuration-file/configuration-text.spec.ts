@@ -153,6 +153,37 @@ describe('a configuration file', () => {
     });
   });
 
+  it.each([
+    ['an alias', '*bron'],
+    ['the default of a reference', '{ value_from: { env: NONE, default: 002220647 } }'],
+    ['an alias in the default of a reference', '{ value_from: { env: NONE, default: *bron } }'],
+    ['an alias of a reference', '*reference'],
+  ])('keeps the digits of a number that is given by %s', (_, number) => {
+    const anchors = [
+      'channels:',
+      '  - name: &bron 002220647',
+      '  - name: &reference { value_from: { file: none, default: 002220647 } }',
+    ];
+    const filters = { bronorganisatie: '002220647' };
+    const own = ['subscriptions:', `  - { channels: [{ channel: x, filters: { bronorganisatie: ${number} } }] }`];
+    expect(read([...anchors, ...own]).configuration).toMatchObject({
+      channels: [{ name: '002220647' }, { name: '002220647' }],
+      subscriptions: [{ channels: [{ filters }] }],
+    });
+    const theirs = [
+      'anchors: [&bron 002220647, &reference { value_from: { file: none, default: 002220647 } }]',
+      'notifications_kanalen_config_enable: true',
+      `notifications_kanalen_config: { items: [{ naam: ${number} }] }`,
+    ];
+    expect(read(theirs).configuration).toMatchObject({ channels: [{ name: '002220647' }] });
+  });
+
+  it('takes the text of a variable, not the default beside it', () => {
+    const from = sources({ BRON: '7' });
+    const { configuration } = read(['channels: [{ name: { value_from: { env: BRON, default: 007 } } }]'], from);
+    expect(configuration).toMatchObject({ channels: [{ name: '7' }] });
+  });
+
   it('places what the server finds: at the value, at the key of what is unknown, at what is around what is missing', () => {
     const { linesOf } = read([
       'channels:',

@@ -128,10 +128,18 @@ export class YamlText {
     return this.at(node?.range?.[0] ?? 0);
   }
 
-  /** A value that is no text, as it is written: `007` is the number 7, and `1.10` is 1.1. */
+  /**
+   * A value that is no text, as it is written: `007` is the number 7, and `1.10` is 1.1. Of a reference it is that of
+   * its default, which alone may be no text.
+   */
   sourceOf(name: string): string | undefined {
+    return this.scalarAt(name)?.source ?? this.scalarAt(`${name}.value_from.default`)?.source;
+  }
+
+  private scalarAt(name: string): Scalar | undefined {
     const { value, isExact } = this.find(name);
-    return isExact && isScalar(value) ? value.source : undefined;
+    const written = isExact && isAlias(value) ? value.resolve(this.document) : value;
+    return isExact && isScalar(written) ? written : undefined;
   }
 
   private repeatedKeys(): Trouble[] {
