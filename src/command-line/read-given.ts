@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { textOf } from '../infra/utf8-text.js';
 import { CommandFailure, exits } from './exits.js';
 import type { Session } from './session.js';
 
@@ -8,7 +9,7 @@ import type { Session } from './session.js';
  */
 export async function readGiven({ terminal }: Session, file: string): Promise<string> {
   try {
-    return file === '-' ? await terminal.readAll() : await readFile(file, 'utf8');
+    return textOf(file === '-' ? await terminal.readAll() : await readFile(file));
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     throw new CommandFailure(exits.wrongUse, `${file} cannot be read: ${code ?? message}.`);

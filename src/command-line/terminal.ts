@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
-import { text } from 'node:stream/consumers';
+import { buffer } from 'node:stream/consumers';
 
 type Output = Writable & { isTTY?: boolean; columns?: number };
 
@@ -40,8 +40,8 @@ export class Terminal {
    * Standard input to its end. Only as a stream: `process.stdin` has made its descriptor one that does not wait, so
    * that a call that reads a file fails with EAGAIN wherever the writer of the pipe is slower.
    */
-  readAll(): Promise<string> {
-    return text(this.streams.stdin);
+  readAll(): Promise<Uint8Array> {
+    return buffer(this.streams.stdin);
   }
 
   /** The result. */

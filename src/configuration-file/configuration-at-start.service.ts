@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Config } from '../config/config.module.js';
 import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
 import { isLockTimeout } from '../infra/postgres/postgres-errors.js';
+import { textOf } from '../infra/utf8-text.js';
 import { ConfigurationRefused } from './configuration-refused.js';
 import { ConfigurationService } from './configuration.service.js';
 import { asLine, type Remark } from './configuration-text.js';
@@ -81,7 +82,7 @@ const refused = (lines: readonly string[]): ConfigurationRefused =>
 
 function readText(file: string): string {
   try {
-    return readFileSync(file, 'utf8');
+    return textOf(readFileSync(file));
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     throw refused([`${file} cannot be read: ${code ?? message}`]);

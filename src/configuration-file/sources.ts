@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { env } from 'node:process';
+import { textOf } from '../infra/utf8-text.js';
 import type { Sources } from './resolve-references.js';
 
 /** The variables of this process, and files as a configuration file names them: from its own directory. */
 export const sourcesBeside = (file: string): Sources => ({
   variable: (name) => env[name],
-  file: (path) => readFileSync(resolve(dirname(file), path), 'utf8'),
+  file: (path) => textOf(readFileSync(resolve(dirname(file), path))),
 });
 
 /** Values that a request gives: of variables, by their names, and of files, by their paths. */

@@ -220,6 +220,30 @@ describe('the command line', () => {
     });
   });
 
+  it('refuses a file that is not UTF-8, and drops a mark in front', async () => {
+    const directory = mkdtempSync(join(tmpdir(), 'heraut-bytes-'));
+    const file = join(directory, 'heraut.yaml');
+    const secret = join(directory, 'secret');
+    const wanted = (text: string) =>
+      `\ufeffapplications: [{ clientId: ${text}, secret: { value_from: { file: secret } }, scopes: [notificaties.publiceren] }]\n`;
+    writeFileSync(file, wanted('bytes'));
+    writeFileSync(secret, `\ufeff${'s'.repeat(32)}\r\n`);
+    expect(await heraut.run(`apply --file ${file} --yes`)).toMatchObject({ exit: 0 });
+    writeFileSync(secret, 's'.repeat(32));
+    expect((await heraut.run(`plan --file ${file}`)).out).toMatch(/^Nothing to change/m);
+    writeFileSync(secret, Buffer.from('9fc3a2f0', 'hex'));
+    expect(await heraut.run(`plan --file ${file}`)).toMatchObject({
+      exit: 1,
+      notes: expect.stringContaining('The file secret cannot be read: it is not UTF-8.'),
+    });
+    writeFileSync(file, Buffer.from(wanted('één'), 'latin1'));
+    expect(await heraut.run(`plan --file ${file}`)).toMatchObject({
+      exit: 2,
+      notes: expect.stringContaining('heraut.yaml cannot be read: it is not UTF-8.'),
+    });
+    rmSync(directory, { recursive: true });
+  });
+
   it('makes a token that the admin API accepts', async () => {
     const { out } = await heraut.run('token --valid 60');
     expect((await api.get(`${api.origin}/admin/v1/channels`, { token: out.trim() })).status).toBe(200);
