@@ -82,9 +82,8 @@ export class KnownRooms {
 }
 
 function keyFor(subscription: CalledSubscription): string {
-  const { id, callbackUrl, maxConcurrency, credentials } = subscription;
-  // Nearly all have no identity of their own, and their address need not be made each time.
-  const called = credentials.tls === undefined ? callbackUrl : addressOf(subscription);
+  const { id, maxConcurrency } = subscription;
+  const called = addressOf(subscription);
   return maxConcurrency === null ? called : `${id} ${called}`;
 }
 

@@ -29,6 +29,33 @@ describe('the endpoints that a callback leads to', () => {
     ]);
   });
 
+  it('are the same for a URL that is spelt in another way', () => {
+    const spellings = [
+      'https://a.example/hook/%C3%A9?a=b',
+      'HTTPS://A.example/hook/%C3%A9?a=b',
+      'https://a.example:443/hook/é?a=b',
+      'https://a.example/x/../hook/é?a=b#part',
+    ];
+    for (const credentials of [{}, tls('identity')]) {
+      const endpoints = spellings.map((callbackUrl) => endpointsOf({ callbackUrl, credentials }).join(' '));
+      expect(new Set(endpoints).size).toBe(1);
+    }
+    const others = [
+      'https://a.example/hook',
+      'https://a.example/Hook',
+      'https://a.example/hook/',
+      'http://a.example/hook',
+    ];
+    expect(new Set(others.map((callbackUrl) => addressOf({ callbackUrl, credentials: {} }))).size).toBe(4);
+  });
+
+  it('have addresses that fit an index, also where letters would become escapes', () => {
+    const callbackUrl = `https://a.example/${'é'.repeat(1000)}`;
+    expect(addressOf({ callbackUrl, credentials: {} })).toBe(callbackUrl);
+    const short = `https://a.example/${'é'.repeat(300)}`;
+    expect(addressOf({ callbackUrl: short, credentials: {} })).toBe(new URL(short).href);
+  });
+
   it('have the origin that their address tells', () => {
     for (const callbackUrl of ['https://a.example:8443', 'https://a.example:8443/hook?a=b'])
       expect(originOf(addressOf({ callbackUrl, credentials: tls('identity') }))).toBe('https://a.example:8443');

@@ -48,6 +48,11 @@ describe('rooms', () => {
     });
   });
 
+  it('are one for a URL, in however many ways it is spelt', () => {
+    const spellings = ['http://a/', 'http://A:80', 'http://a/#part', 'http://a/x/..'];
+    expect(openOf(spellings.flatMap((url) => askMany(url, 4)))).toBe(8);
+  });
+
   describe('of a URL that is called with several TLS identities', () => {
     const others = ['http://a/', 'http://a/other'];
     const broken = { tls: { id: 'broken' } };
