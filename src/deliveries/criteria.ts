@@ -1,8 +1,9 @@
-import { outgoingName, canonicalName } from '../channels/filter-names.js';
+import { canonicalName, outgoingName } from '../channels/filter-names.js';
 import { mayHave } from '../digests/mark-filter.js';
 import { characteristicKind, markOf, type MarkKind } from '../digests/marks.js';
 import type { Values } from '../infra/postgres/statement.js';
 import type { DeliveryState } from '../ledger/delivery.js';
+import { canonicalNameInSql, lettersOf, withoutFinalSigma } from './canonical-name-in-sql.js';
 import { errorClassCondition, type ErrorClass } from './error-class.js';
 
 /** All of those that are given must be met. */
@@ -71,9 +72,13 @@ export function notificationConditions(criteria: AboutNotification): Conditions 
   characteristics.forEach(({ name, value }, nr) => {
     const value_ = `value_${nr}`;
     values[`${value_}_written`] = `:${JSON.stringify(value)}`;
-    values[`names_${nr}`] = namesInBody(name);
+    const names = namesInBody(name);
+    const { upper, lower } = lettersOf(names);
+    values[`names_${nr}`] = names.map(withoutFinalSigma);
+    values[`upper_${nr}`] = upper;
+    values[`lower_${nr}`] = lower;
     const isOne = `SELECT FROM json_each_text(n.body::json -> 'kenmerken') AS k (name, value)
-      WHERE k.value = $${value_} AND ${canonicalNameInSql('k.name')} = ANY ($names_${nr}::text[])`;
+      WHERE k.value = $${value_} AND ${canonicalNameInSql('k.name', `$upper_${nr}`, `$lower_${nr}`)} = ANY ($names_${nr}::text[])`;
     add(value_, value, written(value_, `EXISTS (${isOne})`));
   });
   if (isUnmatched) texts.push('NOT EXISTS (SELECT FROM delivery d WHERE d.notification_id = n.id)');
@@ -89,11 +94,6 @@ const namesInBody = (name: string): string[] => [...new Set([name, outgoingName(
 /** A text is read as JSON only where it contains the value as Heraut writes it. */
 const written = (name: string, condition: string): string =>
   `CASE WHEN position($${name}_written IN n.body) > 0 THEN ${condition} ELSE false END`;
-
-/** `canonicalName`, step by step. */
-export const canonicalNameInSql = (name: string): string =>
-  String.raw`regexp_replace(regexp_replace(lower(regexp_replace(regexp_replace(${name},
-    '([a-z0-9])([A-Z])', '\1_\2', 'g'), '([A-Z])([A-Z][a-z])', '\1_\2', 'g')), '_{2,}', '_', 'g'), '_(?=\d)|(?<=\d)_', '', 'g')`;
 
 /** Over a row of `delivery`, without an alias. */
 export function deliveryConditions(criteria: AboutDelivery): Conditions {

@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { canonicalName } from '../../src/channels/filter-names.js';
-import { canonicalNameInSql, digestCondition, type Criteria } from '../../src/deliveries/criteria.js';
+import { canonicalNameInSql, lettersOf, withoutFinalSigma } from '../../src/deliveries/canonical-name-in-sql.js';
+import { digestCondition, type Criteria } from '../../src/deliveries/criteria.js';
 import type { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { DeliveryReader } from '../../src/deliveries/delivery-reader.service.js';
 import { errorClassCondition, errorClasses } from '../../src/deliveries/error-class.js';
@@ -43,6 +44,12 @@ const names = [
   '_a_',
   'AB_CD',
   'naam 2_b',
+  'ÉénId',
+  'INITIALEN',
+  'ΟΔΟΣ',
+  'Straẞe',
+  'ß',
+  '\u212aelvin',
 ];
 
 interface Model {
@@ -476,13 +483,19 @@ describe('finding notifications and deliveries', () => {
     );
   });
 
-  it('compares names of characteristics in Postgres as it does where they are matched', async () => {
-    const rows = await test.sql<{ name: string; canonical: string }>(
-      `SELECT name, ${canonicalNameInSql('name')} AS canonical FROM unnest($1::text[]) AS n (name)`,
-      [names],
-    );
-    expect(rows.map(({ canonical }) => canonical)).toEqual(rows.map(({ name }) => canonicalName(name)));
-  });
+  it.each(['', 'COLLATE "C"', 'COLLATE "tr-TR-x-icu"'])(
+    'compares names of characteristics in Postgres as it does where they are matched %s',
+    async (collation) => {
+      const wanted = names.map(canonicalName);
+      const { upper, lower } = lettersOf(wanted);
+      const rows = await test.sql<{ name: string; canonical: string }>(
+        `SELECT name, ${canonicalNameInSql('name', '$2', '$3')} AS canonical
+       FROM (SELECT given ${collation} AS name FROM unnest($1::text[]) AS n (given)) AS n`,
+        [names, upper, lower],
+      );
+      expect(rows.map(({ canonical }) => canonical)).toEqual(wanted.map(withoutFinalSigma));
+    },
+  );
 
   it('knows the same error classes in Postgres as elsewhere', async () => {
     const given = classified.map(([, last_status, last_error, state = 'waiting']) => ({
