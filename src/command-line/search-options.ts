@@ -44,7 +44,7 @@ export const addSearchOptions = (command: Command): Command =>
     .option('--since <time>', `Accepted not before then: ${times}.`, timeInPast)
     .option('--until <time>', 'Accepted before then.', timeInPast)
     .option('--min-attempts <count>', 'Tried at least so often.', wholeNumber(0, 1_000_000))
-    .option('--status <code>', 'Last answered with this HTTP status.', wholeNumber(100, 599))
+    .option('--status <code>', 'Last answered with this HTTP status.', wholeNumber(100, 999))
     .option('--error-class <class>', 'Last failed in this way: timeout, connection, tls, status-5xx and so on.')
     .option('--replay <id>', 'Last sent again, cancelled or closed by this replay.', id)
     .option('--main-object <url>', 'About this hoofdObject.')

@@ -290,6 +290,11 @@ describe('the command line', () => {
     expect(one.explanations).toMatchObject([{ subscriptionId, isMatched: true }]);
   });
 
+  it('finds deliveries by any status that a receiver can answer with', async () => {
+    expect(await heraut.json('deliveries list --status 999')).toMatchObject({ deliveries: [] });
+    expect((await heraut.run('deliveries list --status 1000')).exit).toBe(2);
+  });
+
   it('says who would get a notification that was not sent', async () => {
     const directory = mkdtempSync(join(tmpdir(), 'heraut-explain-'));
     const file = join(directory, 'notification.json');
