@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { setImmediate as immediate } from 'node:timers/promises';
+import { MessageChannel } from 'node:worker_threads';
 import { describe, expect, it } from 'vitest';
 import type { Role } from '../config/server-settings.js';
 import { checkHealth, PartDown, type HealthCheck } from './check-health.js';
@@ -51,6 +54,25 @@ describe('health', () => {
       status: 'unavailable',
       parts: { postgres: { status: 'down', error: 'no answer within 0.02 s' } },
     });
+  });
+
+  it('does not count as down a part whose answer came while this process stood still', async () => {
+    const { port1: ours, port2: theirs } = new MessageChannel();
+    const answers: HealthCheck = {
+      name: 'redis',
+      stops: [],
+      check: async () => {
+        const answer = once(ours, 'message');
+        theirs.postMessage('here');
+        await immediate();
+        const since = performance.now();
+        while (performance.now() - since < 200);
+        await answer;
+      },
+    };
+    const { status } = await checkHealth([answers], everyRole, 100, ignore);
+    ours.close();
+    expect(status).toBe('ready');
   });
 
   it.each([

@@ -58,16 +58,22 @@ export async function checkHealth(
 }
 
 async function failureOf(check: HealthCheck, timeoutMs: number): Promise<{ cause: unknown } | undefined> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<{ cause: unknown }>((resolve) => {
-    timer = setTimeout(() => resolve({ cause: new PartDown(`no answer within ${timeoutMs / 1000} s`) }), timeoutMs);
-  });
-  const outcome = check.check().then(
+  return answerWithin(timeoutMs, check.check()).then(
     () => undefined,
     (cause: unknown) => ({ cause }),
   );
+}
+
+/** @throws {PartDown} when there is no answer in this time */
+export async function answerWithin(timeoutMs: number, answer: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_resolve, reject) => {
+    const giveUp = () => reject(new PartDown(`no answer within ${timeoutMs / 1000} s`));
+    // An answer that came while this process stood still is read before it is missed.
+    timer = setTimeout(() => setImmediate(giveUp), timeoutMs);
+  });
   try {
-    return await Promise.race([outcome, timeout]);
+    await Promise.race([answer, timeout]);
   } finally {
     clearTimeout(timer);
   }

@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
 import { checkHealth, PartDown, type Health, type HealthCheck } from './check-health.js';
 
-/** Longer than a busy database needs, shorter than the timeout of an orchestrator's probe. */
+/** Longer than a busy database needs. A part that takes so long stops something, or is asked for less time. */
 const timeoutMs = 2000;
 
 /** Checks every part that this process depends on. */

@@ -8,7 +8,7 @@ import { refusalOf } from '../infra/rabbitmq/connection-advice.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { DeliveryQueue } from '../queue/delivery-queue.js';
 import { LaneSilent } from '../queue/lane-silent.js';
-import { PartDown, type HealthCheck } from './check-health.js';
+import { answerWithin, PartDown, type HealthCheck } from './check-health.js';
 
 /**
  * After something did not fit. A process that dispatches writes what it measures every ten seconds, and one that gets
@@ -64,6 +64,12 @@ export function rabbitMqWorks(queue: DeliveryQueue): HealthCheck {
 }
 
 /**
+ * A probe of Kubernetes waits for one second unless it is told otherwise, and a frozen Redis must not be what takes
+ * every api process out of service: it stops none of them.
+ */
+const redisAnswersWithinMs = 500;
+
+/**
  * Without Redis, deliveries are locked in Postgres: it costs speed, and stops nothing for longer than the change takes.
  */
 export function redisIsInUse(redis: Redis, postgres: Postgres): HealthCheck {
@@ -71,7 +77,7 @@ export function redisIsInUse(redis: Redis, postgres: Postgres): HealthCheck {
     name: 'redis',
     stops: [],
     check: async () => {
-      await redis.ping();
+      await answerWithin(redisAnswersWithinMs, redis.ping());
       const isGivenUp = await isRedisGivenUp(postgres).catch(() => false); // that Postgres is down, its own check says
       if (isGivenUp) {
         throw new PartDown('a worker could not use it: deliveries are locked in Postgres until all workers can again');
