@@ -121,6 +121,33 @@ describe('the lock of the data directory', () => {
     );
   });
 
+  it('is free after its holder was killed in another container of this machine', async () => {
+    const { child } = await lockElsewhere();
+    await seeFromElsewhere({ pid: 2 ** 22 + 1, host: 'another-container' });
+    await end(child);
+    await lockDirectory(directory);
+    expect(readFileSync(lockFile, 'utf8')).toContain(`"pid":${process.pid}`);
+    expect(readdirSync(directory)).toEqual(['heraut.lock', aSocket]);
+  });
+
+  it.each([
+    { on: 'on another machine', boot: '00000000-0000-4000-8000-000000000000' },
+    { on: 'by a version that does not say on which machine', boot: undefined },
+  ])('stays with a holder of another host name that answers no more $on', async ({ boot }) => {
+    const { child } = await lockElsewhere();
+    await seeFromElsewhere({ pid: 2 ** 22 + 1, host: 'another-host', boot });
+    await end(child);
+    await expect(lockDirectory(directory)).rejects.toThrow('If that host is gone for good, delete');
+    expect(readFileSync(lockFile, 'utf8')).toContain('another-host');
+  });
+
+  it('stays with a holder in another container whose socket somebody has deleted', async () => {
+    await lockElsewhere();
+    await seeFromElsewhere({ pid: 2 ** 22 + 1, host: 'another-container' });
+    for (const name of readdirSync(directory)) if (name.includes('socket')) await rm(join(directory, name));
+    await expect(lockDirectory(directory)).rejects.toThrow('If that host is gone for good, delete');
+  });
+
   it('is refused in the same way in a directory whose path is too long for the address of a socket', async () => {
     directory = join(parent, 'd'.repeat(120));
     lockFile = join(directory, 'heraut.lock');

@@ -1,4 +1,13 @@
-import { linkSync, readdirSync, readFileSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
@@ -25,9 +34,9 @@ const held = new Map<string, { text: string; endSocket?: () => void }>();
  * Locks `DATA_DIR` for this process: PGlite itself lets two processes open one directory. The lock is a file that names
  * a socket on which its holder listens beside it, so that a lock left by a killed process does not block the next
  * start. Where there is no socket, its holder's pid and start time have to do, which say nothing of the processes of
- * another container. A new container has another host name, and cannot tell one that was killed from one on another
- * machine: a process that ends by itself, in whatever way, leaves none. The embedded database runs in its only thread,
- * and has written its last by then.
+ * another container. A new container has another host name: it tells one that was killed from one on another machine by
+ * the boot that both belong to, where the system names it. A process that ends by itself, in whatever way, leaves no
+ * lock. The embedded database runs in its only thread, and has written its last by then.
  * @returns releases the lock
  * @throws {DataDirectoryInUse}
  */
@@ -43,7 +52,13 @@ export async function lockDirectory(directory: string): Promise<() => void> {
   let isLocked = false;
   try {
     const socket = endSocket && name;
-    const text = JSON.stringify({ pid: process.pid, startedAt: startOf(process.pid), host: hostname(), socket });
+    const text = JSON.stringify({
+      pid: process.pid,
+      startedAt: startOf(process.pid),
+      host: hostname(),
+      boot: thisBoot(),
+      socket,
+    });
     writeFileSync(mine, text, { mode: 0o600 });
     for (;;) {
       try {
@@ -87,8 +102,11 @@ async function removeIfStale(lock: string, directory: string): Promise<void> {
       `Start as the user that it runs as. If it has ended, delete ${lock} and start again.`,
     );
   };
-  const answers = holder?.socket !== undefined && (await isAnswered(directory, holder.socket).catch(refuse));
-  if (holder && !answers && holder.host !== hostname()) {
+  const answer = holder?.socket === undefined ? undefined : await isAnswered(directory, holder.socket).catch(refuse);
+  const answers = answer === true;
+  const isFromElsewhere =
+    holder && holder.host !== hostname() && !(answer === false && isOfThisBoot(holder, directory));
+  if (holder && !answers && isFromElsewhere) {
     throw new DataDirectoryInUse(
       `${directory} is in use by process ${holder.pid} on host ${holder.host}`,
       `If that host is gone for good, delete ${lock} and start again.`,
@@ -147,6 +165,8 @@ interface Holder {
   pid: number;
   startedAt: string | undefined;
   host: string;
+  /** Of the kernel that it runs on. None where it cannot be read, or by a version that did not. */
+  boot?: string;
   /** The name of one in the same directory. None where none could be made, or by a version that made none. */
   socket?: string;
 }
@@ -166,6 +186,14 @@ function parse(text: string): Holder | undefined {
   return undefined; // not written by Heraut: stale
 }
 
+/**
+ * Then the kernel that refused its socket would have answered for it, whatever the container. A socket that is gone
+ * proves nothing: somebody may have deleted it, while its process lives.
+ */
+function isOfThisBoot({ boot, socket }: Holder, directory: string): boolean {
+  return boot !== undefined && boot === thisBoot() && existsSync(join(directory, socket!));
+}
+
 function isAlive(holder: Holder): boolean {
   try {
     process.kill(holder.pid, 0);
@@ -182,6 +210,15 @@ function startOf(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+  } catch {
+    return undefined;
+  }
+}
+
+/** Of two machines that share a file system each has its own; the containers of one have the same. */
+function thisBoot(): string | undefined {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim() || undefined;
   } catch {
     return undefined;
   }
