@@ -31,6 +31,7 @@ import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { QueueModule } from './queue/queue.module.js';
 import { ReplayRunner } from './replays/replay-runner.service.js';
 import { SessionsModule } from './sessions/sessions.module.js';
+import { endBySignal, StopSignals } from './stop-signals.js';
 import { noSiblings } from './supervision/siblings.js';
 import { startTracing } from './telemetry/start-tracing.js';
 import type { Tracer } from './telemetry/tracing.js';
@@ -61,7 +62,11 @@ const betweenLooksMs = 20;
 /** Beyond the time that one call may take: its outcome is written to the ledger, and the next look comes after that. */
 const patienceMs = 5000;
 
+/** A terminal and npm both pass one on: what comes so soon is the same one. */
+const sameSignalMs = 3000;
+
 async function main(): Promise<void> {
+  const signals = new StopSignals(endBySignal); // nothing has begun
   const words = process.argv.slice(2);
   if (words.length !== 1 || words[0] !== '--once') {
     throw new InvalidSettings(
@@ -83,7 +88,12 @@ async function main(): Promise<void> {
   const dispatcher = app.get(Dispatcher);
   const queue = app.get(DeliveryQueue);
   const stopping = new AbortController();
-  for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, () => stopping.abort());
+  let firstSignalAt = Infinity;
+  signals.mean((signal) => {
+    if (performance.now() - firstSignalAt > sameSignalMs) endBySignal(signal);
+    firstSignalAt = Math.min(firstSignalAt, performance.now());
+    stopping.abort();
+  });
   try {
     const { trouble } = queue;
     if (trouble !== undefined) throw new CannotConnect('RabbitMQ', trouble, connectionAdvice(trouble));

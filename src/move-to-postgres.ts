@@ -5,6 +5,7 @@ import { CannotConnect } from './infra/cannot-connect.js';
 import { move, MoveInDoubt, nameOf, type Moved } from './moving/move.js';
 import { MoveRefused } from './moving/why-not.js';
 import { KeyRingRefused } from './secrets/key-ring.js';
+import { endBySignal, StopSignals } from './stop-signals.js';
 
 /** Between two lines about the same table. */
 const quietMs = 2000;
@@ -14,6 +15,7 @@ const quietMs = 2000;
  * for the person who runs it.
  */
 async function main(): Promise<void> {
+  new StopSignals(endBySignal); // a server undoes what was not committed
   if (process.argv.length > 2)
     throw new InvalidSettings(
       'Usage: npm run move-to-postgres\nCopies everything from the embedded database in DATA_DIR to the Postgres of DATABASE_URL. It takes settings, and no words.',

@@ -12,9 +12,11 @@ import { KeyRingRefused } from './secrets/key-ring.js';
 import { openCipher } from './secrets/open-secrets.js';
 import { UnreadableSecret } from './secrets/secret-cipher.service.js';
 import { plain, rewriteSecrets, sampleByKey } from './secrets/stored-secrets.js';
+import { endBySignal, StopSignals } from './stop-signals.js';
 
 /** Encrypts every stored secret with the first key of the ring, so that the other keys can be removed from it. */
 async function main(): Promise<void> {
+  new StopSignals(endBySignal); // a server undoes what was not committed
   if (process.argv.length > 2)
     throw new InvalidSettings(
       'Usage: npm run rotate-keys\nEncrypts every stored secret with the first of the SECRET_KEYS. It takes settings, and no words.',

@@ -1,3 +1,5 @@
+import { constants } from 'node:os';
+
 type Stop = (reason: string) => void;
 
 /**
@@ -24,4 +26,9 @@ export class StopSignals {
     if (this.stop) this.stop(signal);
     else this.came = signal;
   }
+}
+
+/** With the status that a shell reports for a program that this signal ended: 143 for SIGTERM, 130 for SIGINT. */
+export function endBySignal(signal: string): never {
+  process.exit(128 + constants.signals[signal as NodeJS.Signals]);
 }
