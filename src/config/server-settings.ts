@@ -36,7 +36,7 @@ export const serverSettings = {
     .union([z.literal('auto'), wholeNumber(1, 256)], { error: 'must be `auto` or a whole number from 1 to 256' })
     .default(1)
     .describe(
-      'Processes that share the port and have these roles, started and restarted by the one that was started; with RabbitMQ only the first of them has the role `dispatcher`. `auto`: one for each core and 512 MB of memory, at most 13 unless `DATABASE_POOL_SIZE` is set, and one on the embedded database. `npm start` sets `auto`.',
+      'Processes that share the port and have these roles, started and restarted by the one that was started; with RabbitMQ only the first of them has the role `dispatcher`. `auto`: one for each core and 512 MB of memory (less 150 MB), at most 13 unless `DATABASE_POOL_SIZE` is set, and one on the embedded database. `npm start` sets `auto`.',
     ),
   SHUTDOWN_DELAY_SEC: z.coerce
     .number()

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { readSettings } from '../config/settings.js';
-import { countProcesses, environmentOf, thisMachine } from './process-plan.js';
+import { countProcesses, environmentOf, heapOptions, thisMachine } from './process-plan.js';
 
 const gigabyte = 1024 ** 3;
-const machine = { cores: 8, memoryBytes: 16 * gigabyte };
+const machine = { cores: 8, memoryBytes: 16 * gigabyte, isLimited: false };
 const servers = { DATABASE_URL: 'postgres://heraut@db.example/heraut', AMQP_URL: 'amqp://rabbit.example' };
 const count = (settings: Record<string, string>, on = machine) => countProcesses(readSettings(settings), settings, on);
 const environment = (settings: Record<string, string>, number: number, of: number, isFirstStart = true) =>
@@ -20,14 +20,16 @@ describe('how many processes', () => {
     expect(count({ ...servers, PROCESSES: 'auto' }, { ...machine, cores: 1 })).toBe(1);
   });
 
-  it('is less with auto where there is less memory than 512 MB for each', () => {
-    expect(count({ ...servers, PROCESSES: 'auto' }, { ...machine, memoryBytes: 2 * gigabyte })).toBe(4);
+  it('is less with auto where there is less memory than 512 MB for each, and 150 MB beside them', () => {
+    expect(count({ ...servers, PROCESSES: 'auto' }, { ...machine, memoryBytes: 2 * gigabyte })).toBe(3);
+    expect(count({ ...servers, PROCESSES: 'auto' }, { ...machine, memoryBytes: 2.15 * gigabyte })).toBe(4);
+    expect(count({ ...servers, PROCESSES: 'auto' }, { ...machine, memoryBytes: gigabyte })).toBe(1);
     expect(count({ ...servers, PROCESSES: 'auto' }, { ...machine, memoryBytes: gigabyte / 4 })).toBe(1);
     expect(count({ ...servers, PROCESSES: '8' }, { ...machine, memoryBytes: gigabyte })).toBe(8);
   });
 
   it('is with auto no more than a usual Postgres has connections for, unless their number was set', () => {
-    const large = { cores: 128, memoryBytes: 1024 * gigabyte };
+    const large = { ...machine, cores: 128, memoryBytes: 1024 * gigabyte };
     expect(count({ ...servers, PROCESSES: 'auto' }, large)).toBe(13);
     expect(count({ ...servers, PROCESSES: 'auto', DATABASE_POOL_SIZE: '' }, large)).toBe(13);
     expect(count({ ...servers, PROCESSES: 'auto', DATABASE_POOL_SIZE: '5' }, large)).toBe(128);
@@ -44,6 +46,22 @@ describe('how many processes', () => {
     expect(cores).toBeGreaterThanOrEqual(1);
     expect(memoryBytes).toBeGreaterThan(gigabyte / 16);
     expect(Number.isFinite(memoryBytes)).toBe(true);
+  });
+});
+
+describe('the heap of one of several processes', () => {
+  const limited = { cores: 4, memoryBytes: 2 * gigabyte, isLimited: true };
+
+  it('has its share of a limit of a container, with room for the rest of the process', () => {
+    expect(heapOptions(3, limited, '--min-semi-space-size=32')).toEqual(['--max-old-space-size=474']);
+    expect(heapOptions(8, limited, '')).toEqual(['--max-old-space-size=384']);
+  });
+
+  it('is left to V8 without such a limit, where its share is more than V8 takes, and where its size was set', () => {
+    expect(heapOptions(3, { ...limited, isLimited: false }, '')).toEqual([]);
+    expect(heapOptions(2, { ...limited, memoryBytes: 1024 * gigabyte }, '')).toEqual([]);
+    for (const set of ['--max-old-space-size=700', '--max_old_space_size=700', '--max-heap-size=700'])
+      expect(heapOptions(3, limited, `--heap-growing-percent=100 ${set}`)).toEqual([]);
   });
 });
 
@@ -95,7 +113,7 @@ describe('the settings of one of several processes', () => {
 
   it('keep to the connections of a usual Postgres with whatever number auto finds', () => {
     for (let cores = 1; cores <= 128; cores++) {
-      const of = count({ ...servers, PROCESSES: 'auto' }, { cores, memoryBytes: 1024 * gigabyte });
+      const of = count({ ...servers, PROCESSES: 'auto' }, { ...machine, cores, memoryBytes: 1024 * gigabyte });
       const pool = Number(environment({}, 1, of).DATABASE_POOL_SIZE);
       expect(of * (2 * pool + 3)).toBeLessThanOrEqual(97);
     }

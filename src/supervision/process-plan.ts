@@ -1,9 +1,14 @@
 import { availableParallelism, totalmem } from 'node:os';
+import { getHeapStatistics } from 'node:v8';
 import type { Role } from '../config/server-settings.js';
 import type { Settings } from '../config/settings.js';
 
 /** Of one process under load; with less each, the system would end processes for want of memory. */
 const bytesPerProcess = 512 * 1024 * 1024;
+/** The supervisor takes some 90 MB of the same limit, and the Node of a health check in a container 50 for a moment. */
+const bytesBeside = 150 * 1024 * 1024;
+/** The rest is its young objects, code, buffers and threads. */
+const oldSpaceShare = 0.75;
 /** Postgres' default: a `max_connections` of 100, of which 3 are for its superuser. */
 const connections = 97;
 /**
@@ -16,13 +21,15 @@ const mostProcesses = Math.floor(connections / (2 * smallestPool + otherConnecti
 export interface Machine {
   cores: number;
   memoryBytes: number;
+  /** Whether a control group sets the limit: the system ends a process for going beyond it. */
+  isLimited: boolean;
 }
 
 /** As much of it as this process may use. */
 export function thisMachine(): Machine {
   // 0, or a number beyond the machine's memory, where a control group sets no limit.
   const limit = process.constrainedMemory() || Infinity;
-  return { cores: availableParallelism(), memoryBytes: Math.min(totalmem(), limit) };
+  return { cores: availableParallelism(), memoryBytes: Math.min(totalmem(), limit), isLimited: limit < totalmem() };
 }
 
 type Planned = Pick<
@@ -48,7 +55,18 @@ export function countProcesses(
   if (!settings.DATABASE_URL || rolesOf(settings, 2).length === 0) return 1;
   if (settings.PROCESSES !== 'auto') return settings.PROCESSES;
   const most = environment.DATABASE_POOL_SIZE ? Infinity : mostProcesses;
-  return Math.max(1, Math.min(cores, most, Math.floor(memoryBytes / bytesPerProcess)));
+  return Math.max(1, Math.min(cores, most, Math.floor((memoryBytes - bytesBeside) / bytesPerProcess)));
+}
+
+/**
+ * The options of V8 for each of `count` processes: left to itself each would let its garbage grow as if the whole limit
+ * were its own, and the system would end one of them. Never more than V8 would take, nor less than `auto` counts with.
+ */
+export function heapOptions(count: number, { memoryBytes, isLimited }: Machine, options: string): string[] {
+  if (!isLimited || /max[-_](old[-_]space|heap)[-_]size/.test(options)) return [];
+  const share = Math.max(bytesPerProcess, (memoryBytes - bytesBeside) / count) * oldSpaceShare;
+  if (share >= getHeapStatistics().heap_size_limit) return [];
+  return [`--max-old-space-size=${Math.floor(share / 1024 / 1024)}`];
 }
 
 /**

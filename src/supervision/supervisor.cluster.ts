@@ -5,7 +5,7 @@ import type { Settings } from '../config/settings.js';
 import { forwardLines, type LineWriter } from './forward-lines.js';
 import type { ToProcess, ToSupervisor } from './messages.js';
 import { MetricTotals, type MetricSnapshot } from './metric-totals.js';
-import { environmentOf } from './process-plan.js';
+import { environmentOf, heapOptions, thisMachine } from './process-plan.js';
 import { longLifeMs, restartDelayMs } from './restart-delay.js';
 import { supervisorMetrics } from './supervisor.metrics.js';
 
@@ -73,9 +73,10 @@ export class Supervisor {
 
   /** @returns the exit status, when all processes have ended */
   async run(): Promise<number> {
+    const given = [...process.execArgv, this.environment.NODE_OPTIONS].join(' ');
     cluster.setupPrimary({
       // Options of Node and V8 that this process was started with are those of all.
-      execArgv: process.execArgv,
+      execArgv: [...process.execArgv, ...heapOptions(this.count, thisMachine(), given)],
       stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
       serialization: 'advanced', // JSON has no NaN, and metrics do
     });
