@@ -2,6 +2,7 @@ import { availableParallelism, totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 import type { Role } from '../config/server-settings.js';
 import type { Settings } from '../config/settings.js';
+import { cpuQuota } from './cpu-quota.js';
 
 /** Of one process under load; with less each, the system would end processes for want of memory. */
 const bytesPerProcess = 512 * 1024 * 1024;
@@ -29,7 +30,8 @@ export interface Machine {
 export function thisMachine(): Machine {
   // 0, or a number beyond the machine's memory, where a control group sets no limit.
   const limit = process.constrainedMemory() || Infinity;
-  return { cores: availableParallelism(), memoryBytes: Math.min(totalmem(), limit), isLimited: limit < totalmem() };
+  const cores = Math.max(1, Math.floor(Math.min(availableParallelism(), cpuQuota())));
+  return { cores, memoryBytes: Math.min(totalmem(), limit), isLimited: limit < totalmem() };
 }
 
 type Planned = Pick<
