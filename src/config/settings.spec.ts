@@ -30,6 +30,18 @@ describe('settings', () => {
     expect(readSettings({ PORT: '', DATABASE_URL: '', ROLES: '', LOG_LEVEL: '' })).toEqual(readSettings({}));
   });
 
+  it.each([
+    ['ADMIN_PORT', ' '],
+    ['DATABASE_URL', 'postgres://heraut:hidden@db.example/heraut '],
+    ['SUPERUSER_SECRET', 'hidden-hidden-hidden-hidden-hidden-hidden\n'],
+    ['LOG_LEVEL', '\tinfo'],
+  ])('are refused by name, and once, where white space begins or ends a value: %s', (name, value) => {
+    const refused = () => readSettings({ [name]: value });
+    expect(refused).toThrow(InvalidSettings);
+    expect(refused).toThrow(new RegExp(`\\n  ${name}: must not begin or end with white space$`));
+    expect(refused).not.toThrow('hidden');
+  });
+
   it('read who mail comes from, with a name or without, and nothing that would end its line', () => {
     const mail = (DEFAULT_FROM_EMAIL: string) => readSettings({ EMAIL_HOST: 'smtp.example', DEFAULT_FROM_EMAIL });
     const address = 'heraut@example.org';
@@ -85,7 +97,7 @@ describe('settings', () => {
       ...withUrls,
       PORT: '9000',
       PROCESSES: '4',
-      ROLES: ' api , worker,',
+      ROLES: 'api , worker,',
       NOTIFICATION_REQUESTS_TIMEOUT: '2.5',
       TEST_CALLBACK_AUTH: 'false',
       TRUST_FORWARDED_HEADERS: 'true',
@@ -220,7 +232,7 @@ describe('settings', () => {
   it('say how long the outcomes of each customer are remembered, and which customers get at least once', () => {
     const { TTL_IDEMPOTENCY_PER_CUSTOMER_SEC, AT_LEAST_ONCE_SENDING_CUSTOMERS } = readSettings({
       TTL_IDEMPOTENCY_PER_CUSTOMER_SEC: '{"cases": 604800, "*": 2592000}',
-      AT_LEAST_ONCE_SENDING_CUSTOMERS: ' cases , archive,,',
+      AT_LEAST_ONCE_SENDING_CUSTOMERS: 'cases , archive,,',
     });
     expect(TTL_IDEMPOTENCY_PER_CUSTOMER_SEC).toEqual({ cases: 604_800, '*': 2_592_000 });
     expect(AT_LEAST_ONCE_SENDING_CUSTOMERS).toEqual(['cases', 'archive']);

@@ -8,7 +8,8 @@ import { checkTogether, needs } from './settings-together.js';
 
 /**
  * Every setting Heraut reads, in the order in which an operator needs them. `docs/configuration.md` is generated from
- * the descriptions, so each says unit and consequence. An empty value counts as not set.
+ * the descriptions, so each says unit and consequence. An empty value counts as not set; white space around one is
+ * refused.
  */
 export const settingsSchema = z
   .object({ ...serverSettings, ...accessSettings, ...deliverySettings, ...outerSettings })
@@ -26,15 +27,20 @@ export function readSettings(environment: Record<string, string | undefined>): S
   const set = Object.fromEntries(
     Object.entries(environment).filter(([name, value]) => name in settingsSchema.shape && value !== ''),
   );
+  // Nobody sees it: a blank would be the number 0, and the line break of a secret a part of it.
+  const padded = Object.keys(set).filter((name) => set[name] !== set[name]?.trim());
   const parsed = settingsSchema.safeParse(set);
   const missing = needs.filter(([name, needed]) => set[name] !== undefined && set[needed] === undefined);
   const database = refusalOfDatabase(environment);
-  if (parsed.success && missing.length === 0 && database === undefined) return parsed.data;
   const lines = [
-    ...(parsed.error?.issues ?? []).map((issue) => `  ${issue.path.join('.') || 'settings'}: ${issue.message}`),
+    ...padded.map((name) => `  ${name}: must not begin or end with white space`),
+    ...(parsed.error?.issues ?? [])
+      .filter(({ path }) => !padded.includes(String(path[0])))
+      .map((issue) => `  ${issue.path.join('.') || 'settings'}: ${issue.message}`),
     ...missing.map(([name, needed]) => `  ${needed}: is needed with ${name}`),
     ...(database === undefined ? [] : [`  ${database}`]),
   ];
+  if (parsed.success && lines.length === 0) return parsed.data;
   throw new InvalidSettings(
     `Heraut cannot start, these settings are wrong (see docs/configuration.md):\n${lines.join('\n')}`,
   );
