@@ -13,7 +13,9 @@ export const serverSettings = {
   HOST: z
     .string()
     .default('127.0.0.1')
-    .describe('Address to listen on. `0.0.0.0` in a container; `localhost` is 127.0.0.1 alone.'),
+    .describe(
+      'Address to listen on. In a container `0.0.0.0`, or `::` for IPv6 and IPv4; `localhost` is 127.0.0.1 alone.',
+    ),
   PORT: wholeNumber(0, 65535).default(8000).describe('Port to listen on; 0 for any free one.'),
   ADMIN_PORT: wholeNumber(0, 65535)
     .optional()

@@ -35,7 +35,7 @@ function remedyFor(code: string | undefined, { host, port }: ListeningSettings):
       return `This user may not listen there: set ${port} to a port above 1023.`;
     case 'EADDRNOTAVAIL':
     case 'ENOTFOUND':
-      return `That is no address of this machine: set ${host} to one that is, or to 0.0.0.0 for all.`;
+      return `That is no address of this machine: set ${host} to one that is, or to 0.0.0.0 for all, :: where there is IPv6.`;
     default:
       return undefined;
   }
