@@ -5,6 +5,7 @@ import { reasonOf } from '../infra/cannot-connect.js';
 import { connectionAdvice, generalAdvice } from '../infra/postgres/connection-advice.js';
 import { remedyOfNewer } from '../infra/postgres/migrated-by-newer.js';
 import { migrationNames } from '../infra/postgres/migration-names.js';
+import { encodingUnfit, type Ask } from '../infra/postgres/unfit.js';
 import { examineEmbeddedKeys } from './embedded-secrets.js';
 import { inMegabytes } from './here.js';
 import { examineLockTable } from './lock-table.pg.js';
@@ -101,6 +102,8 @@ async function server(client: pg.Client, tookMs: number): Promise<Finding> {
       `${found}; its transactions are read-only`,
       'Nothing is accepted or sent. Switch default_transaction_read_only off, for the server, the database and the role.',
     );
+  const encoding = await encodingUnfit(askOf(client));
+  if (encoding) return failed('postgres', `${found}; ${encoding.found}`, encoding.advice);
   if (row.version < 150_000) return failed('postgres', found, 'Heraut needs PostgreSQL 15 or newer.');
   return ok('postgres', found);
 }
@@ -249,6 +252,11 @@ async function processes(client: pg.Client): Promise<Finding> {
 /** Whether it was found that a worker is, whatever other role is missing. */
 export const isWorkerAlive = (findings: readonly Finding[]): boolean =>
   findings.some(({ name, found }) => name === 'processes' && /\b[1-9]\d* × worker\b/.test(found));
+
+const askOf =
+  (client: pg.Client): Ask =>
+  async <Row>(text: string) =>
+    (await client.query(text)).rows as Row[];
 
 async function only<Row extends pg.QueryResultRow>(client: pg.Client, text: string): Promise<Row> {
   return (await client.query<Row>(text)).rows[0]!;

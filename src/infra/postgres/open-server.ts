@@ -7,6 +7,7 @@ import { countPools } from './postgres.metrics.js';
 import { asOnHotPath, ordinarySettings, withoutJit } from './session-settings.js';
 import { asConnectionOptions, upkeepLimits, type TimeLimits } from './time-limits.js';
 import { TimedOutLogger } from './timed-out.js';
+import { encodingUnfit, refuseUnfit } from './unfit.js';
 
 /** One migrates or makes partitions, and one waits for its turn. */
 const upkeepConnections = 2;
@@ -57,7 +58,17 @@ export async function openServer(
   const dataSource = dataSourceWith(limits, max);
   const checks = dataSourceWith(limits, 1, stayingOpen, [], limits.statement > 2000 ? endChecksSoon : '');
   const all = [dataSource, upkeep, checks];
-  await orSayWhyNot(Promise.all(all.map((source) => source.initialize())));
+  const end = async () => {
+    await Promise.all(all.filter((source) => source.isInitialized).map((source) => source.destroy()));
+    await pool.end();
+  };
+  try {
+    await orSayWhyNot(Promise.all(all.map((source) => source.initialize())));
+    await orSayWhyNot(refuseUnfit(encodingUnfit((text) => upkeep.query(text))));
+  } catch (error) {
+    await end();
+    throw error;
+  }
   const uncount = countPools({ hot: pool, rest: poolOf(dataSource), upkeep: poolOf(upkeep), checks: poolOf(checks) });
   return {
     dataSource,
@@ -68,8 +79,7 @@ export async function openServer(
     explain: explainPostgres,
     close: async () => {
       uncount();
-      await Promise.all([upkeep.destroy(), checks.destroy()]);
-      await pool.end();
+      await end();
     },
   };
 }
