@@ -11,6 +11,7 @@ import { inMegabytes } from './here.js';
 import { examineLockTable } from './lock-table.pg.js';
 import { examineSecretKeys } from './secret-keys.pg.js';
 import { failed, ok, skipped, warning, type Finding } from './finding.js';
+import { examineSessions } from './sessions.pg.js';
 
 const connectMs = 5000;
 /** Asked of the server for this connection, to see whether it arrives: a proxy in between may leave it out. */
@@ -21,6 +22,7 @@ const names = [
   'postgres-time-limits',
   'postgres-durability',
   'postgres-connections',
+  'postgres-sessions',
   'postgres-locks',
   'postgres-permissions',
   'clock',
@@ -68,6 +70,7 @@ async function examineWith(client: pg.Client, settings: Settings): Promise<Findi
     'postgres-time-limits': () => timeLimits(client),
     'postgres-durability': () => durability(client),
     'postgres-connections': () => connections(client),
+    'postgres-sessions': () => examineSessions(askOf(client)),
     'postgres-locks': () => examineLockTable(client, settings),
     'postgres-permissions': () => permissions(client),
     clock: () => clock(client),

@@ -6,11 +6,14 @@ import { lowestIdAt } from './partitions.js';
 const slackMs = 1000;
 
 // Transactions of this installation alone: a backup, or a console that somebody left open, commits no notification. All
-// of its processes have one name, which DATABASE_URL may not change (src/config/setting-types.ts). Of other users than
-// its own it does not see when they began.
+// of its processes have one name, which DATABASE_URL may not change (src/config/setting-types.ts). Where Postgres keeps
+// from this user when one of them began, or does not note it, it may have begun at any time: nothing is passed until it
+// has gone (src/infra/postgres/unfit.ts).
 const oldestBeginning = statement(
   'oldest-transaction',
-  `SELECT (extract(epoch FROM LEAST(clock_timestamp(), min(xact_start))) * 1000)::float8 AS ms FROM pg_stat_activity
+  `SELECT CASE WHEN bool_or(state = 'disabled' OR query = '<insufficient privilege>') THEN 0
+               ELSE (extract(epoch FROM LEAST(clock_timestamp(), min(xact_start))) * 1000)::float8 END AS ms
+   FROM pg_stat_activity
    WHERE datname = current_database() AND application_name = current_setting('application_name') AND pid <> pg_backend_pid()`,
 );
 
@@ -27,5 +30,5 @@ export async function readHorizon(
   limits: { turnWithinMs: number; beginWithinMs: number },
 ): Promise<string> {
   const [row] = await connection.query<{ ms: number }>(oldestBeginning);
-  return lowestIdAt(Math.floor(row!.ms - limits.turnWithinMs - limits.beginWithinMs - slackMs));
+  return lowestIdAt(Math.max(0, Math.floor(row!.ms - limits.turnWithinMs - limits.beginWithinMs - slackMs)));
 }

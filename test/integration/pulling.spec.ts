@@ -4,10 +4,11 @@ import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { mostNotifications, writeDigests } from '../../src/digests/write-digests.js';
 import { systemClock } from '../../src/infra/clock.js';
+import type { Query } from '../../src/infra/postgres/postgres.js';
 import { readDays } from '../../src/ledger/days.js';
 import { outdateDigests } from '../../src/ledger/digests.js';
 import { endFetched, fetchedBySubscriber } from '../../src/ledger/end-fetched.js';
-import { lowestIdAt } from '../../src/ledger/partitions.js';
+import { lowestId, lowestIdAt } from '../../src/ledger/partitions.js';
 import { publishingLimits } from '../../src/publishing/publishing-limits.js';
 import { page } from '../../src/pulling/find-fetched.js';
 import { Arrivals } from '../../src/pulling/arrivals.service.js';
@@ -332,5 +333,45 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
       const then = await fetchAll(next);
       expect(then.ids).toEqual([early]);
       expect((await fetchAll(then.next)).ids).toEqual([]);
+    });
+
+  if (stack.name === 'real')
+    it('passes nothing while it is not seen when a transaction of another process began', async () => {
+      const url = prepared.settings.DATABASE_URL!;
+      const other = new pg.Client({ connectionString: url, application_name: 'heraut' });
+      await other.connect();
+      try {
+        await other.query('SET track_activities = off');
+        const horizon = () => readHorizon(test.postgres, publishingLimits(100));
+        expect(await horizon()).toBe(lowestId);
+        const id = ago(20);
+        await insert([id]);
+        const { ids, next } = await fetchAll();
+        expect(ids).toEqual([id]); // it is given all the same, once
+        expect((await fetchAll(next)).ids).toEqual([]);
+        await other.query('SET track_activities = on');
+        await eventually(async () => (await horizon()) > lowestId, 'the horizon to move on');
+      } finally {
+        await other.end();
+      }
+    });
+
+  if (stack.name === 'real')
+    it('passes nothing for a role that may not see when transactions of the others began', async () => {
+      const role = `seeing_${randomUUID().slice(0, 8)}`;
+      const { href } = Object.assign(new URL(prepared.settings.DATABASE_URL!), { username: role });
+      const client = new pg.Client({ connectionString: href, application_name: 'heraut' });
+      await test.sql(`CREATE ROLE ${role} LOGIN IN ROLE pg_read_all_stats`);
+      try {
+        await client.connect();
+        const query: Query = async <R>({ text }: { text: string }) => (await client.query(text)).rows as R[];
+        const horizon = () => readHorizon({ query }, publishingLimits(100));
+        expect(await horizon()).not.toBe(lowestId);
+        await test.sql(`REVOKE pg_read_all_stats FROM ${role}`);
+        expect(await horizon()).toBe(lowestId);
+      } finally {
+        await client.end();
+        await test.sql(`DROP ROLE ${role}`);
+      }
     });
 });

@@ -41,6 +41,31 @@ describe('a Postgres that Heraut cannot work with is refused at the start, and f
   });
   afterEach(() => sql(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
 
+  it('one that keeps from its role when the transactions of the sessions began, as it does after SET ROLE', async () => {
+    const [login, owner] = [`login_${name}`, `owner_${name}`];
+    await sql(`CREATE ROLE ${owner}; CREATE ROLE ${login} LOGIN IN ROLE ${owner}`);
+    try {
+      await create(`OWNER ${owner}`);
+      await sql(`ALTER ROLE ${login} SET role = ${owner}`);
+      const asLogin = Object.assign(new URL(url), { username: login }).href;
+      expect(await refusal(asLogin)).toContain(`GRANT pg_read_all_stats TO ${owner}`);
+      expect(await finding(asLogin, 'postgres-sessions')).toMatchObject({ verdict: 'failed' });
+      await sql(`GRANT pg_read_all_stats TO ${owner}`);
+      expect(await refusal(asLogin)).toBeUndefined();
+      expect(await finding(asLogin, 'postgres-sessions')).toMatchObject({ verdict: 'ok' });
+    } finally {
+      await sql(`DROP DATABASE ${name} WITH (FORCE)`);
+      await sql(`DROP ROLE ${login}; DROP ROLE ${owner}`);
+    }
+  });
+
+  it('one that does not note when transactions begin', async () => {
+    await create();
+    await sql(`ALTER DATABASE ${name} SET track_activities = off`);
+    expect(await refusal(url)).toContain('track_activities is off');
+    expect(await finding(url, 'postgres-sessions')).toMatchObject({ verdict: 'failed' });
+  });
+
   it('one whose encoding has no room for every character', async () => {
     await create("TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'");
     expect(await refusal(url)).toMatch(/^Postgres cannot be used: its database has the encoding LATIN1\. .*UTF8/);

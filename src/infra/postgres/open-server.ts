@@ -7,7 +7,7 @@ import { countPools } from './postgres.metrics.js';
 import { asOnHotPath, ordinarySettings, withoutJit } from './session-settings.js';
 import { asConnectionOptions, upkeepLimits, type TimeLimits } from './time-limits.js';
 import { TimedOutLogger } from './timed-out.js';
-import { encodingUnfit, refuseUnfit } from './unfit.js';
+import { encodingUnfit, refuseUnfit, visibilityUnfit, type Ask } from './unfit.js';
 
 /** One migrates or makes partitions, and one waits for its turn. */
 const upkeepConnections = 2;
@@ -64,7 +64,9 @@ export async function openServer(
   };
   try {
     await orSayWhyNot(Promise.all(all.map((source) => source.initialize())));
-    await orSayWhyNot(refuseUnfit(encodingUnfit((text) => upkeep.query(text))));
+    const ask: Ask = (text) => upkeep.query(text);
+    await orSayWhyNot(refuseUnfit(encodingUnfit(ask)));
+    await orSayWhyNot(refuseUnfit(visibilityUnfit(ask)));
   } catch (error) {
     await end();
     throw error;

@@ -28,3 +28,27 @@ export async function encodingUnfit(ask: Ask): Promise<Unfit | undefined> {
       'Heraut needs UTF8, and a database keeps the encoding that it was made with: createdb --encoding=UTF8 --template=template0, and restore a pg_dump of this one into it.',
   };
 }
+
+/**
+ * How far a subscriber that fetches may read is told by the beginnings of open transactions (src/ledger/horizon.ts).
+ * Postgres shows those of a session to members of the role that signed in, which after SET ROLE may not be this one.
+ */
+export async function visibilityUnfit(ask: Ask): Promise<Unfit | undefined> {
+  const [row] = await ask<{ session: string; role: string; is_noted: boolean; is_seen: boolean }>(
+    `SELECT quote_ident(session_user) AS session, quote_ident(current_user) AS role,
+            current_setting('track_activities')::boolean AS is_noted,
+            pg_has_role(session_user, 'USAGE') OR pg_has_role('pg_read_all_stats', 'USAGE') AS is_seen`,
+  );
+  const { session, role, is_noted, is_seen } = row!;
+  if (!is_noted)
+    return {
+      found: 'it does not note when transactions began: track_activities is off',
+      advice:
+        'Set track_activities on, for the server, the database and the role. A subscriber that fetches would never get a notification whose commit took long.',
+    };
+  if (is_seen) return undefined;
+  return {
+    found: `the role ${role} does not see when transactions of ${session} began, as which it signs in`,
+    advice: `GRANT pg_read_all_stats TO ${role}. Without it a subscriber that fetches would never get a notification whose commit took long.`,
+  };
+}
