@@ -31,6 +31,7 @@ import { FindLongSubjects1763625600044 } from './1763625600044-find-long-subject
 import { FindOwned1763625600046 } from './1763625600046-find-owned.js';
 import { DateDrops1763625600047 } from './1763625600047-date-drops.js';
 import { MeasureEntries1763625600048 } from './1763625600048-measure-entries.js';
+import { KeyLiveListener1763625600049 } from './1763625600049-key-live-listener.js';
 
 /**
  * In the order they run: TypeORM goes by the time in their names, whatever the order here. Plain SQL; a released one is
@@ -70,4 +71,5 @@ export const migrations = [
   FindOwned1763625600046,
   DateDrops1763625600047,
   MeasureEntries1763625600048,
+  KeyLiveListener1763625600049,
 ];

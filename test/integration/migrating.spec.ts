@@ -72,6 +72,18 @@ describe('a process that migrates', () => {
     expect(await failure).toMatch(/Postgres cannot be used: .*terminat/);
   });
 
+  it('gives each table a primary key: without one Postgres changes no row of a table that is published', async () => {
+    await other.query('CREATE PUBLICATION everything FOR ALL TABLES');
+    const { rows } = await other.query<{ relname: string }>(
+      `SELECT relname FROM pg_class
+       WHERE relkind IN ('r', 'p') AND relpersistence = 'p' AND relnamespace = current_schema()::regnamespace
+         AND NOT EXISTS (SELECT FROM pg_index WHERE indrelid = pg_class.oid AND indisprimary)`,
+    );
+    expect(rows).toEqual([]);
+    const listened = await other.query('UPDATE live_listener SET expires_at = now()');
+    expect(listened.rowCount).toBe(1);
+  });
+
   it('advises to give the tables to its user, where they are those of another, whatever it may do with them', async () => {
     const role = `restored_${randomUUID().slice(0, 8)}`;
     await other.query(`CREATE ROLE ${role} LOGIN`);
