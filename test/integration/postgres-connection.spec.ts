@@ -92,19 +92,20 @@ describe('the connection to Postgres', () => {
     }
   });
 
-  it('has the style of dates and the isolation that the statements are written for, whatever the database was given', async () => {
+  it('has the style of dates and of texts and the isolation that the statements are written for, whatever the database was given', async () => {
     const name = new URL(database.url).pathname.slice(1);
     await queryOnce(database.url, `ALTER DATABASE ${name} SET datestyle = 'German'`);
     await queryOnce(database.url, `ALTER DATABASE ${name} SET default_transaction_isolation = 'serializable'`);
+    await queryOnce(database.url, `ALTER DATABASE ${name} SET standard_conforming_strings = off`);
     const own = await Postgres.open(readSettings({ DATABASE_URL: database.url }), []);
-    const text = "SELECT 'epoch'::timestamptz AS epoch, current_setting('transaction_isolation') AS isolation";
+    const text = String.raw`SELECT 'epoch'::timestamptz AS epoch, current_setting('transaction_isolation') AS isolation, 'a\b' AS path`;
     const found = [
       await own.query(statement('settings', text)),
       await own.dataSource.query(text),
       await own.upkeep.query(text),
     ];
     await own.close();
-    const expected = [{ epoch: new Date(0), isolation: 'read committed' }];
+    const expected = [{ epoch: new Date(0), isolation: 'read committed', path: String.raw`a\b` }];
     expect(found).toEqual([expected, expected, expected]);
   });
 });

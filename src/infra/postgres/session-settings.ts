@@ -1,9 +1,10 @@
 /**
  * The settings that the statements are written for, where the role, the database or the server has others.
  * node-postgres reads dates in no style but ISO: in any other each would be null. Under a stricter isolation two
- * processes that write the same row would fail (40001).
+ * processes that write the same row would fail (40001). A backslash in a text is one, and begins no escape.
  */
-export const ordinarySettings = "SET datestyle = ISO; SET default_transaction_isolation = 'read committed'";
+export const ordinarySettings =
+  "SET datestyle = ISO; SET default_transaction_isolation = 'read committed'; SET standard_conforming_strings = on";
 
 /**
  * A search has a plan for each of many partitions, and costs more by the planner's reckoning than compiling it is worth
