@@ -5,7 +5,7 @@ import { reasonOf } from '../infra/cannot-connect.js';
 import { connectionAdvice, generalAdvice } from '../infra/postgres/connection-advice.js';
 import { remedyOfNewer } from '../infra/postgres/migrated-by-newer.js';
 import { migrationNames } from '../infra/postgres/migration-names.js';
-import { encodingUnfit, type Ask } from '../infra/postgres/unfit.js';
+import { encodingUnfit, tablesElsewhere, type Ask } from '../infra/postgres/unfit.js';
 import { examineEmbeddedKeys } from './embedded-secrets.js';
 import { inMegabytes } from './here.js';
 import { examineLockTable } from './lock-table.pg.js';
@@ -215,6 +215,8 @@ const isThere = async (client: pg.Client, table: string): Promise<boolean> =>
   (await only<{ there: boolean }>(client, `SELECT to_regclass('${table}') IS NOT NULL AS there`)).there;
 
 async function migrated(client: pg.Client): Promise<Finding> {
+  const elsewhere = await tablesElsewhere(askOf(client));
+  if (elsewhere) return failed('migrations', elsewhere.found, elsewhere.advice);
   if (!(await isThere(client, 'migrations')))
     return warning('migrations', 'the database is empty', 'Start Heraut: the first process makes its tables.');
   const { rows } = await client.query<{ name: string }>('SELECT name FROM migrations');

@@ -66,6 +66,45 @@ describe('a Postgres that Heraut cannot work with is refused at the start, and f
     expect(await finding(url, 'postgres-sessions')).toMatchObject({ verdict: 'failed' });
   });
 
+  it('one whose tables are in a schema that its role does not look into, unless it was told where to look', async () => {
+    const role = `restored_${name}`;
+    await create();
+    await sql(`CREATE ROLE ${role} LOGIN`);
+    const asRole = Object.assign(new URL(url), { username: role });
+    const schemas = () =>
+      sql(`SELECT relnamespace::regnamespace::text AS schema FROM pg_class WHERE relname = 'catalogue'`, url);
+    try {
+      await sql(`CREATE SCHEMA heraut; GRANT ALL ON SCHEMA heraut, public TO ${role}`, url);
+      expect(await refusal(`${url}?options=-c%20search_path%3Dheraut`)).toBeUndefined();
+      expect(await refusal(asRole.href)).toContain(`ALTER ROLE ${role} SET search_path = heraut`);
+      expect(await finding(asRole.href, 'migrations')).toMatchObject({ verdict: 'failed' });
+      expect(await schemas()).toEqual([{ schema: 'heraut' }]);
+      const beside = `${asRole.href}?options=-c%20search_path%3Dpublic`;
+      expect(await refusal(beside)).toBeUndefined();
+      expect(await schemas()).toHaveLength(2);
+    } finally {
+      await sql(`DROP DATABASE ${name} WITH (FORCE)`);
+      await sql(`DROP ROLE ${role}`);
+    }
+  });
+
+  it('one whose tables belong to its role, in another schema than that of its name', async () => {
+    const role = `own_${name}`;
+    await sql(`CREATE ROLE ${role} LOGIN`);
+    try {
+      await create(`OWNER ${role}`);
+      const asRole = Object.assign(new URL(url), { username: role }).href;
+      expect(await refusal(asRole)).toBeUndefined();
+      await sql(`CREATE SCHEMA ${role} AUTHORIZATION ${role}`, url);
+      expect(await refusal(asRole)).toContain('tables are in the schema public');
+      await sql(`ALTER ROLE ${role} SET search_path = public`);
+      expect(await refusal(asRole)).toBeUndefined();
+    } finally {
+      await sql(`DROP DATABASE ${name} WITH (FORCE)`);
+      await sql(`DROP ROLE ${role}`);
+    }
+  });
+
   it('one whose encoding has no room for every character', async () => {
     await create("TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'");
     expect(await refusal(url)).toMatch(/^Postgres cannot be used: its database has the encoding LATIN1\. .*UTF8/);

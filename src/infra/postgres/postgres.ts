@@ -18,6 +18,7 @@ import { valuesOf, type Statement, type Values } from './statement.js';
 import { asOnHotPath } from './session-settings.js';
 import { limitsOf, type TimeLimits } from './time-limits.js';
 import { reportTimedOut } from './timed-out.js';
+import { refuseUnfit, tablesElsewhere } from './unfit.js';
 
 /** Between two tries to migrate. */
 const lockPauseMs = 1000;
@@ -90,10 +91,12 @@ export class Postgres {
 
   /**
    * Runs the migrations that have not run yet. Several processes may call it at once: one migrates, the others wait.
+   * @throws {CannotConnect} where its tables are found in another schema, among others
    */
   async migrate(): Promise<string[]> {
     if (this.isEmbedded) return this.runMigrations(); // no other process can open this database
     const migrated = inMigrationTurn(this.upkeep, async () => {
+      await refuseUnfit(tablesElsewhere((text) => this.upkeep.query(text)));
       const ran = await this.runMigrations();
       await this.tryWriting(this.upkeep); // nothing else may have been written so far
       return ran;

@@ -52,3 +52,26 @@ export async function visibilityUnfit(ask: Ask): Promise<Unfit | undefined> {
     advice: `GRANT pg_read_all_stats TO ${role}. Without it a subscriber that fetches would never get a notification whose commit took long.`,
   };
 }
+
+/**
+ * After a restore by another role, the tables may lie in a schema that its search_path does not lead to: a second
+ * installation, empty and ready, would be made beside them. One that is meant to be there has a search_path of its own,
+ * or the schema of its role with tables that are no concern of this one.
+ */
+export async function tablesElsewhere(ask: Ask): Promise<Unfit | undefined> {
+  const [row] = await ask<{ role: string; elsewhere: string; here: string }>(
+    `SELECT quote_ident(session_user) AS role, quote_ident(nspname) AS elsewhere, quote_ident(current_schema()) AS here
+     FROM pg_namespace schema
+     WHERE to_regclass(quote_ident(current_schema()) || '.migrations') IS NULL AND nspname <> current_schema()
+       AND (SELECT source FROM pg_settings WHERE name = 'search_path') NOT IN ('database', 'user', 'database user', 'client', 'session')
+       AND (SELECT count(*) FROM pg_class WHERE relnamespace = schema.oid AND relname IN ('migrations', 'catalogue', 'delivery')
+              AND (current_schema() <> current_user OR pg_has_role(relowner, 'USAGE'))) = 3
+     ORDER BY nspname LIMIT 1`,
+  );
+  if (!row) return undefined;
+  const { role, elsewhere, here } = row;
+  return {
+    found: `Heraut’s tables are in the schema ${elsewhere}, and ${role} would make new ones in ${here}`,
+    advice: `ALTER ROLE ${role} SET search_path = ${elsewhere}, and give that role the rights to it. If another installation is meant to be beside that one: ALTER ROLE ${role} SET search_path = ${here}.`,
+  };
+}
