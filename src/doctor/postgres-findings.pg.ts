@@ -5,6 +5,7 @@ import { reasonOf } from '../infra/cannot-connect.js';
 import { connectionAdvice, generalAdvice } from '../infra/postgres/connection-advice.js';
 import { remedyOfNewer } from '../infra/postgres/migrated-by-newer.js';
 import { migrationNames } from '../infra/postgres/migration-names.js';
+import { poolingUnfit } from '../infra/postgres/pooled-by-transaction.js';
 import { encodingUnfit, tablesElsewhere, type Ask } from '../infra/postgres/unfit.js';
 import { examineEmbeddedKeys } from './embedded-secrets.js';
 import { inMegabytes } from './here.js';
@@ -20,6 +21,7 @@ const statementMs = 7000;
 const names = [
   'postgres',
   'postgres-time-limits',
+  'postgres-pooler',
   'postgres-durability',
   'postgres-connections',
   'postgres-sessions',
@@ -38,14 +40,7 @@ export async function examinePostgres(settings: Settings): Promise<Finding[]> {
       ok('postgres', 'the embedded database; only the process that has it open can look into it'),
       examineEmbeddedKeys(settings),
     ];
-  const client = new pg.Client({
-    connectionString: DATABASE_URL,
-    connectionTimeoutMillis: connectMs,
-    query_timeout: statementMs,
-    statement_timeout: statementMs,
-    application_name: 'heraut doctor',
-  });
-  client.on('error', () => {}); // its queries fail with it
+  const client = clientOf(DATABASE_URL);
   try {
     await client.connect();
     return await examineWith(client, settings);
@@ -61,6 +56,18 @@ export async function examinePostgres(settings: Settings): Promise<Finding[]> {
   }
 }
 
+function clientOf(url: string): pg.Client {
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: connectMs,
+    query_timeout: statementMs,
+    statement_timeout: statementMs,
+    application_name: 'heraut doctor',
+  });
+  client.on('error', () => {}); // its queries fail with it
+  return client;
+}
+
 async function examineWith(client: pg.Client, settings: Settings): Promise<Finding[]> {
   const startedAt = performance.now();
   await client.query('SELECT 1');
@@ -68,6 +75,7 @@ async function examineWith(client: pg.Client, settings: Settings): Promise<Findi
   const looks: Record<string, () => Promise<Finding>> = {
     postgres: () => server(client, tookMs),
     'postgres-time-limits': () => timeLimits(client),
+    'postgres-pooler': () => pooler(client, clientOf(settings.DATABASE_URL!)),
     'postgres-durability': () => durability(client),
     'postgres-connections': () => connections(client),
     'postgres-sessions': () => examineSessions(askOf(client)),
@@ -123,6 +131,17 @@ async function timeLimits(client: pg.Client): Promise<Finding> {
     `statement_timeout is ${limit} ms instead of the ${statementMs} ms that were asked for`,
     'A proxy in front of Postgres leaves connection parameters out: let statement_timeout, lock_timeout and idle_in_transaction_session_timeout through.',
   );
+}
+
+async function pooler(client: pg.Client, other: pg.Client): Promise<Finding> {
+  const name = 'postgres-pooler';
+  try {
+    await other.connect();
+    const unfit = await poolingUnfit(askOf(client), askOf(other));
+    return unfit ? failed(name, unfit.found, unfit.advice) : ok(name, 'a connection stays the same');
+  } finally {
+    await other.end().catch(() => {});
+  }
 }
 
 /** The promise of a 201 depends on these. */

@@ -1,8 +1,6 @@
 import { CannotConnect } from '../cannot-connect.js';
+import { pooledByTransaction } from './pooled-by-transaction.js';
 import { isNotConnected, isTlsError, isUnavailable, sqlState } from './postgres-errors.js';
-
-const pooledByTransaction =
-  'A pooler such as PgBouncer gives each transaction another connection, and Heraut prepares its statements on one: set pool_mode = session, or point DATABASE_URL at Postgres itself.';
 
 /** After a restore by another user. */
 const ownTables =

@@ -4,10 +4,11 @@ import { ClosingClient } from './closing-client.js';
 import { explainPostgres, orSayWhyNot } from './connection-advice.js';
 import { poolOf, type CommonOptions, type OpenDatabase } from './open-database.js';
 import { countPools } from './postgres.metrics.js';
+import { poolingUnfit } from './pooled-by-transaction.js';
 import { asOnHotPath, ordinarySettings, withoutJit } from './session-settings.js';
 import { asConnectionOptions, upkeepLimits, type TimeLimits } from './time-limits.js';
 import { TimedOutLogger } from './timed-out.js';
-import { encodingUnfit, refuseUnfit, visibilityUnfit, type Ask } from './unfit.js';
+import { encodingUnfit, refuseUnfit, visibilityUnfit, type Ask, type Unfit } from './unfit.js';
 
 /** One migrates or makes partitions, and one waits for its turn. */
 const upkeepConnections = 2;
@@ -67,6 +68,7 @@ export async function openServer(
     const ask: Ask = (text) => upkeep.query(text);
     await orSayWhyNot(refuseUnfit(encodingUnfit(ask)));
     await orSayWhyNot(refuseUnfit(visibilityUnfit(ask)));
+    await orSayWhyNot(refuseUnfit(poolingBetween(checks, upkeep)));
   } catch (error) {
     await end();
     throw error;
@@ -84,4 +86,17 @@ export async function openServer(
       await end();
     },
   };
+}
+
+/** On a connection of each. */
+async function poolingBetween(one: DataSource, other: DataSource): Promise<Unfit | undefined> {
+  const [idle, busy] = [one.createQueryRunner(), other.createQueryRunner()];
+  try {
+    return await poolingUnfit(
+      (text) => idle.query(text),
+      (text) => busy.query(text),
+    );
+  } finally {
+    await Promise.all([idle.release(), busy.release()]);
+  }
 }
