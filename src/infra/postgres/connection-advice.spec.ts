@@ -16,3 +16,10 @@ it.each(['42P05', '26000'])('a pooler that changes connections within a session 
   const error = Object.assign(new Error('prepared statement "catalogue-version" is not as expected'), { code });
   expect((explainPostgres(error) as Error).message).toContain('set pool_mode = session');
 });
+
+it.each([
+  ['28000', 'docs/running.md#tls'], // its pg_hba.conf has hostssl alone
+])('an advice names each cause that there may be (%s)', (code, cause) => {
+  const error = Object.assign(new Error('refused'), { code });
+  expect((explainPostgres(error) as Error).message).toContain(cause);
+});

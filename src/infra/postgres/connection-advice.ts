@@ -14,7 +14,8 @@ const advices: Record<string, string> = {
     'It can only be read: it is a standby, or default_transaction_read_only is on. Point DATABASE_URL at the primary, or switch that off.',
   '26000': pooledByTransaction,
   '28P01': 'The password in DATABASE_URL is wrong.',
-  '28000': 'Postgres does not let this user in from here: look at pg_hba.conf.',
+  '28000':
+    'Postgres does not let this user in from here: look at pg_hba.conf. Or it wants TLS, or a certificate of the client: docs/running.md#tls.',
   '3D000': 'The database is not there: CREATE DATABASE … OWNER …, or correct DATABASE_URL.',
   '42P05': pooledByTransaction,
   // Tables on which a user has no rights at all are hidden from it in information_schema, so they seem to be missing.
