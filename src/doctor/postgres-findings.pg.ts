@@ -8,6 +8,7 @@ import { migrationNames } from '../infra/postgres/migration-names.js';
 import { poolingUnfit } from '../infra/postgres/pooled-by-transaction.js';
 import { encodingUnfit, tablesElsewhere, type Ask } from '../infra/postgres/unfit.js';
 import { examineEmbeddedKeys } from './embedded-secrets.js';
+import { examineConnections } from './connections.pg.js';
 import { inMegabytes } from './here.js';
 import { examineLockTable } from './lock-table.pg.js';
 import { examineSecretKeys } from './secret-keys.pg.js';
@@ -77,7 +78,7 @@ async function examineWith(client: pg.Client, settings: Settings): Promise<Findi
     'postgres-time-limits': () => timeLimits(client),
     'postgres-pooler': () => pooler(client, clientOf(settings.DATABASE_URL!)),
     'postgres-durability': () => durability(client),
-    'postgres-connections': () => connections(client),
+    'postgres-connections': () => examineConnections(askOf(client)),
     'postgres-sessions': () => examineSessions(askOf(client)),
     'postgres-locks': () => examineLockTable(client, settings),
     'postgres-permissions': () => permissions(client),
@@ -156,25 +157,6 @@ async function durability(client: pg.Client): Promise<Finding> {
     name,
     `${off.join(', ')} ${off.length === 1 ? 'is' : 'are'} off`,
     'A crash of that machine loses notifications that were answered 201. Set them on, unless all of it is for tests.',
-  );
-}
-
-/** Of a session of another role, one without pg_read_all_stats sees its database and its user, and not its kind. */
-async function connections(client: pg.Client): Promise<Finding> {
-  const row = await only<{ most: number; used: number; heraut: number }>(
-    client,
-    `SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int AS most,
-            count(*)::int AS used, (count(*) FILTER (WHERE application_name = 'heraut'))::int AS heraut
-     FROM pg_stat_activity
-     WHERE backend_type = 'client backend' OR backend_type IS NULL AND datid IS NOT NULL AND usesysid IS NOT NULL`,
-  );
-  const found = `${row.used} of ${row.most} in use, ${row.heraut} of them by Heraut`;
-  const name = 'postgres-connections';
-  if (row.used < row.most * 0.9) return ok(name, found);
-  return warning(
-    name,
-    found,
-    'Raise max_connections, or lower DATABASE_POOL_SIZE or PROCESSES: a process that gets none does nothing.',
   );
 }
 

@@ -112,3 +112,23 @@ describe('a Postgres that Heraut cannot work with is refused at the start, and f
     expect(found).toMatchObject({ verdict: 'failed', found: expect.stringMatching(/encoding LATIN1$/) });
   });
 });
+
+it('the doctor compares the connections in use with the least that a role or a database may have', async () => {
+  const name = `limited_${randomUUID().replaceAll('-', '')}`;
+  const url = Object.assign(new URL(testServers.databaseUrl()), { pathname: `/${name}`, username: name }).href;
+  const connections = () => finding(url, 'postgres-connections');
+  await sql(`CREATE ROLE ${name} LOGIN CONNECTION LIMIT 9`);
+  try {
+    await sql(`CREATE DATABASE ${name} OWNER ${name}`);
+    const ofRole = expect.stringMatching(
+      new RegExp(`^[1-9] of 9 in use \\(the CONNECTION LIMIT of the role ${name}\\)`),
+    );
+    expect((await connections())!.found).toEqual(ofRole);
+    await sql(`ALTER ROLE ${name} CONNECTION LIMIT -1; ALTER DATABASE ${name} CONNECTION LIMIT 9`);
+    const ofDatabase = expect.stringMatching(/^[1-9] of 9 in use \(the CONNECTION LIMIT of the database\)/);
+    expect((await connections())!.found).toEqual(ofDatabase);
+  } finally {
+    await sql(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    await sql(`DROP ROLE ${name}`);
+  }
+});

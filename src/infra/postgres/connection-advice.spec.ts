@@ -19,6 +19,7 @@ it.each(['42P05', '26000'])('a pooler that changes connections within a session 
 
 it.each([
   ['28000', 'docs/running.md#tls'], // its pg_hba.conf has hostssl alone
+  ['53300', 'CONNECTION LIMIT'],
 ])('an advice names each cause that there may be (%s)', (code, cause) => {
   const error = Object.assign(new Error('refused'), { code });
   expect((explainPostgres(error) as Error).message).toContain(cause);

@@ -22,7 +22,8 @@ const advices: Record<string, string> = {
   '42P07': `It is there already. If it is another program’s, give Heraut a database of its own. ${ownTables}`,
   '42501': `This user may not: GRANT CONNECT ON DATABASE … TO it and GRANT USAGE, CREATE ON SCHEMA … TO it, or make it the owner. ${ownTables}`,
   '53100': 'Its disk is full: make room there, and start again.',
-  '53300': 'Postgres has no connection left: raise max_connections, or lower DATABASE_POOL_SIZE or PROCESSES.',
+  '53300':
+    'Postgres has no connection left: raise max_connections, or the CONNECTION LIMIT of the role or the database where it has one, or lower DATABASE_POOL_SIZE or PROCESSES.',
   '57P03': 'It is starting or stopping: try again in a moment.',
 };
 
