@@ -12,6 +12,8 @@ export interface LongList<Item> {
   after: string;
 }
 
+type ListMaker<Item> = () => LongList<Item> | Promise<LongList<Item>>;
+
 /** Of one edition: callers use one base URL, as a rule, and one of the two APIs. */
 const mostKept = 4;
 const keptUnusedMs = 10_000;
@@ -59,7 +61,7 @@ export class KeptLists implements OnModuleDestroy {
    * @param key of the list, and of all that it depends on beside the catalogue
    * @throws {UnavailableProblem} while too many others are to be made, or have not been taken
    */
-  async answer<Item>(key: string, reply: FastifyReply, list: () => LongList<Item>): Promise<Buffer> {
+  async answer<Item>(key: string, reply: FastifyReply, list: ListMaker<Item>): Promise<Buffer> {
     await this.catalogue.refresh();
     const body = await this.find(key, list);
     try {
@@ -71,7 +73,7 @@ export class KeptLists implements OnModuleDestroy {
     return body;
   }
 
-  private find<Item>(key: string, list: () => LongList<Item>): Promise<Buffer> {
+  private find<Item>(key: string, list: ListMaker<Item>): Promise<Buffer> {
     const { edition } = this.catalogue;
     this.keepAWhile();
     const known = this.kept.get(key);
@@ -84,7 +86,7 @@ export class KeptLists implements OnModuleDestroy {
     this.inLine++;
     const making: Kept = {
       edition,
-      body: this.lastMade.then(() => made(list())).finally(() => this.inLine--),
+      body: this.lastMade.then(async () => made(await list())).finally(() => this.inLine--),
     };
     this.kept.set(key, making);
     this.lastMade = making.body.then(

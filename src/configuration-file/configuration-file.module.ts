@@ -11,6 +11,7 @@ import { ConfigurationTextController } from './configuration-text.controller.js'
 import { ConfigurationController } from './configuration.controller.js';
 import { ConfigurationService } from './configuration.service.js';
 import { Export } from './export.service.js';
+import { KeptExports } from './kept-exports.service.js';
 import { SubscriptionsSection } from './subscriptions.section.js';
 
 /** The audit module goes before it at the start: it makes the partition that what is changed then is noted in. */
@@ -24,6 +25,7 @@ import { SubscriptionsSection } from './subscriptions.section.js';
     ConfigurationAtStart,
     ConfigurationService,
     Export,
+    KeptExports,
     SubscriptionsSection,
   ],
 })

@@ -15,17 +15,16 @@ import {
 } from './configuration-text-io.js';
 import type { Remark } from './configuration-text.js';
 import { ConfigurationService } from './configuration.service.js';
-import { Export } from './export.service.js';
+import { KeptExports } from './kept-exports.service.js';
 import type { Plan } from './planning.js';
 import { readConfigurationAside, type TextReadAside } from './read-aside.js';
-import { toYamlInParts } from './yaml-text.js';
 
 /** For those who edit the text of a configuration where it is not kept. */
 @AdminController('configuration', 'configuration/text')
 export class ConfigurationTextController {
   constructor(
     private readonly configuration: ConfigurationService,
-    private readonly exported: Export,
+    private readonly exports: KeptExports,
   ) {}
 
   @Get()
@@ -36,8 +35,8 @@ export class ConfigurationTextController {
     status: 200,
     answer: exportedTextOutput,
   })
-  async read(): Promise<z.output<typeof exportedTextOutput>> {
-    return { text: await toYamlInParts(await this.exported.read()) };
+  read(@Res({ passthrough: true }) reply: FastifyReply): Promise<Buffer> {
+    return this.exports.text(reply);
   }
 
   /**

@@ -1,4 +1,5 @@
-import { Body, Get, Post, Query } from '@nestjs/common';
+import { Body, Get, Post, Query, Res } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
 import * as z from 'zod';
 import { AdminController } from '../auth/auth.decorators.js';
 import { checkInput } from '../infra/http/check-input.js';
@@ -6,14 +7,14 @@ import { AdminOperation } from '../openapi/admin-operation.js';
 import { applyQuery, planOutput, pruneQuery } from './configuration-io.js';
 import { configurationSchema } from './configuration-schema.js';
 import { ConfigurationService } from './configuration.service.js';
-import { Export } from './export.service.js';
+import { KeptExports } from './kept-exports.service.js';
 import type { Plan } from './planning.js';
 
 @AdminController('configuration', 'configuration')
 export class ConfigurationController {
   constructor(
     private readonly configuration: ConfigurationService,
-    private readonly exported: Export,
+    private readonly exports: KeptExports,
   ) {}
 
   @Get()
@@ -25,8 +26,8 @@ export class ConfigurationController {
     status: 200,
     answer: z.looseObject({}).meta({ id: 'ExportedConfiguration' }),
   })
-  async read(): Promise<object> {
-    return this.exported.read();
+  read(@Res({ passthrough: true }) reply: FastifyReply): Promise<Buffer> {
+    return this.exports.json(reply);
   }
 
   @Post('plan')

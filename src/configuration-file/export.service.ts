@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { readAlertRules } from '../alerts/alert-rules-rows.js';
+import type { AlertRules } from '../alerts/alert-rules.js';
 import { ApplicationsService, type ShownApplication } from '../auth/applications.service.js';
 import type { Channel } from '../channels/channel.js';
 import { ChannelsService } from '../channels/channels.service.js';
@@ -13,6 +14,9 @@ import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { SecretNames, type SecretReference } from './secret-names.js';
+
+export type Exported = Record<'applications' | 'channels' | 'subscriptions', object[]> &
+  Record<'retryPolicy' | 'alertRules', object>;
 
 /**
  * The present state, as a file: with references in the places of secrets, and without fields that have their default.
@@ -28,7 +32,12 @@ export class Export {
     private readonly config: Config,
   ) {}
 
-  async read(): Promise<object> {
+  /** They are not of the catalogue: its edition stays where they are changed. */
+  alertRules(): Promise<AlertRules> {
+    return readAlertRules(queryOf(this.postgres.dataSource.manager));
+  }
+
+  async read(alertRules: AlertRules): Promise<Exported> {
     const names = new SecretNames();
     const applications = await this.applications.list();
     const channels = await this.channels.list();
@@ -47,7 +56,7 @@ export class Export {
       channels: channels.map(exportChannel),
       subscriptions,
       retryPolicy: { ...this.policies.general },
-      alertRules: await readAlertRules(queryOf(this.postgres.dataSource.manager)),
+      alertRules,
     };
   }
 }

@@ -1,0 +1,50 @@
+import { Injectable } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import type { AlertRules } from '../alerts/alert-rules.js';
+import { Catalogue } from '../catalogue/catalogue.service.js';
+import { KeptLists, type LongList } from '../catalogue/kept-lists.service.js';
+import { Export } from './export.service.js';
+import { toYamlInParts } from './yaml-text.js';
+
+/**
+ * The configuration, made once for all who ask for it while nothing changes. In a line of its own: the text of a large
+ * one takes 20 s, and lists do not wait for that.
+ */
+@Injectable()
+export class KeptExports extends KeptLists {
+  constructor(
+    catalogue: Catalogue,
+    private readonly exported: Export,
+  ) {
+    super(catalogue);
+  }
+
+  json(reply: FastifyReply): Promise<Buffer> {
+    return this.export('json', reply, async (rules) => {
+      const { applications, channels, subscriptions, ...others } = await this.exported.read(rules);
+      return {
+        before: `${JSON.stringify({ applications, channels }).slice(0, -1)},"subscriptions":[`,
+        items: subscriptions,
+        present: (subscription) => subscription,
+        after: `],${JSON.stringify(others).slice(1)}`,
+      };
+    });
+  }
+
+  /** `{"text": …}`, in YAML. */
+  text(reply: FastifyReply): Promise<Buffer> {
+    return this.export('text', reply, async (rules) => {
+      const text = await toYamlInParts(await this.exported.read(rules));
+      return { before: JSON.stringify({ text }), items: [], present: (none) => none, after: '' };
+    });
+  }
+
+  private async export(
+    form: string,
+    reply: FastifyReply,
+    list: (rules: AlertRules) => Promise<LongList<object>>,
+  ): Promise<Buffer> {
+    const rules = await this.exported.alertRules();
+    return this.answer(`${form} ${JSON.stringify(rules)}`, reply, () => list(rules));
+  }
+}
