@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { UnavailableProblem } from '../infra/http/problem.js';
+import { TooManyRequestsProblem, UnavailableProblem } from '../infra/http/problem.js';
 import { LongWork } from '../infra/long-work.js';
 import { Catalogue } from './catalogue.service.js';
 
@@ -22,6 +22,8 @@ const keptUnusedMs = 10_000;
  * half a second.
  */
 const mostInLine = 8;
+/** Of one caller: the places of others are left to others. */
+const mostOfOne = 2;
 const retryAfterSeconds = 5;
 /** Presented in one go. */
 const together = 20;
@@ -43,11 +45,12 @@ export class KeptLists implements OnModuleDestroy {
   readonly mostBytesLent = 256 * 1024 * 1024;
   /** Of lists that are kept in case somebody asks again, and that nobody is being sent. */
   readonly mostBytesKept = 64 * 1024 * 1024;
-  /** By what the list depends on beside the catalogue, the latest at the end. */
+  /** By what the list depends on beside the catalogue, the one asked for last at the end. */
   private readonly kept = new Map<string, Kept>();
   private readonly lent = new Map<Buffer, number>();
   private lastMade: Promise<unknown> = Promise.resolve();
-  private inLine = 0;
+  /** By the caller who asked first. */
+  private readonly inLine: string[] = [];
   private unused: NodeJS.Timeout | undefined;
 
   constructor(private readonly catalogue: Catalogue) {}
@@ -59,11 +62,13 @@ export class KeptLists implements OnModuleDestroy {
   /**
    * The body of the answer, with every change that was committed before the call.
    * @param key of the list, and of all that it depends on beside the catalogue
+   * @param caller its id
+   * @throws {TooManyRequestsProblem} while too many that this caller asked for are to be made
    * @throws {UnavailableProblem} while too many others are to be made, or have not been taken
    */
-  async answer<Item>(key: string, reply: FastifyReply, list: ListMaker<Item>): Promise<Buffer> {
+  async answer<Item>(key: string, caller: string, reply: FastifyReply, list: ListMaker<Item>): Promise<Buffer> {
     await this.catalogue.refresh();
-    const body = await this.find(key, list);
+    const body = await this.find(key, caller, list);
     try {
       this.lend(body, reply);
     } finally {
@@ -73,20 +78,28 @@ export class KeptLists implements OnModuleDestroy {
     return body;
   }
 
-  private find<Item>(key: string, list: ListMaker<Item>): Promise<Buffer> {
+  private find<Item>(key: string, caller: string, list: ListMaker<Item>): Promise<Buffer> {
     const { edition } = this.catalogue;
     this.keepAWhile();
     const known = this.kept.get(key);
-    if (known?.edition === edition) return known.body;
-    if (this.inLine >= mostInLine)
+    if (known?.edition === edition) {
+      this.kept.delete(key);
+      this.kept.set(key, known);
+      return known.body;
+    }
+    if (this.inLine.filter((each) => each === caller).length >= mostOfOne)
+      throw new TooManyRequestsProblem(retryAfterSeconds);
+    if (this.inLine.length >= mostInLine)
       throw new UnavailableProblem('Lists that others asked for have not been made yet.', retryAfterSeconds);
     for (const [old, { edition: its }] of this.kept) if (its !== edition) this.kept.delete(old);
     const [oldest] = this.kept.keys();
     if (this.kept.size >= mostKept) this.kept.delete(oldest!);
-    this.inLine++;
+    this.inLine.push(caller);
     const making: Kept = {
       edition,
-      body: this.lastMade.then(async () => made(await list())).finally(() => this.inLine--),
+      body: this.lastMade
+        .then(async () => made(await list()))
+        .finally(() => this.inLine.splice(this.inLine.indexOf(caller), 1)),
     };
     this.kept.set(key, making);
     this.lastMade = making.body.then(
@@ -103,7 +116,10 @@ export class KeptLists implements OnModuleDestroy {
     this.unused = setTimeout(() => this.kept.clear(), keptUnusedMs).unref();
   }
 
-  /** The oldest go first. Those that are being sent cost nothing more, and are there for the next who asks. */
+  /**
+   * Those go first that nobody asked for the longest. Those that are being sent cost nothing more, and are there for
+   * the next who asks.
+   */
   private keepNoMore(): void {
     const idle = [...this.kept].filter(([, { bytes }]) => bytes && !this.lent.has(bytes));
     let sum = idle.reduce((total, [, { bytes }]) => total + bytes!.length, 0);

@@ -46,7 +46,8 @@ describe('a long list', () => {
     },
     after: ']}',
   });
-  const ask = (key = 'all', reply = new Reply()) => lists.answer(key, reply as unknown as FastifyReply, list);
+  const ask = (key = 'all', reply = new Reply(), caller = 'caller') =>
+    lists.answer(key, caller, reply as unknown as FastifyReply, list);
 
   it('has the JSON that it would have as a whole, whatever its length', async () => {
     for (const length of [0, 1, 20, 21, 55]) {
@@ -75,7 +76,8 @@ describe('a long list', () => {
   it('is made one after the other where it depends on more than the catalogue', async () => {
     const order: string[] = [];
     const follow = (key: string): LongList<object> => ({ ...list(), present: (item) => (order.push(key), item) });
-    const answer = (key: string) => lists.answer(key, new Reply() as unknown as FastifyReply, () => follow(key));
+    const answer = (key: string) =>
+      lists.answer(key, 'caller', new Reply() as unknown as FastifyReply, () => follow(key));
     // Each part takes longer than one may keep the event loop.
     let now = 0;
     vi.spyOn(performance, 'now').mockImplementation(() => (now += 20));
@@ -84,11 +86,30 @@ describe('a long list', () => {
   });
 
   it('is refused while eight others are to be made, as by callers that name this server differently each time', async () => {
-    const outcomes = await Promise.allSettled(Array.from({ length: 100 }, (_, nr) => ask(`list of host ${nr}`)));
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 100 }, (_, nr) => ask(`list of host ${nr}`, new Reply(), `caller ${nr}`)),
+    );
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).toHaveLength(8);
     expect(presented).toBe(8 * 55);
     expect(outcomes.at(-1)).toMatchObject({ reason: { status: 503, extra: { headers: { 'retry-after': '5' } } } });
     expect((await ask('list of host 100')).toString()).toBe(JSON.stringify({ items }));
+  });
+
+  it('is refused to a caller of whom two others are to be made, and made for everybody else', async () => {
+    const outcomes = Promise.allSettled(Array.from({ length: 100 }, (_, nr) => ask(`list of host ${nr}`)));
+    expect((await ask('all', new Reply(), 'another')).toString()).toBe(JSON.stringify({ items }));
+    const refused = (await outcomes).filter(({ status }) => status === 'rejected');
+    expect(refused).toHaveLength(98);
+    expect(refused[0]).toMatchObject({ reason: { status: 429, extra: { headers: { 'retry-after': '5' } } } });
+    await ask('list of host 100');
+  });
+
+  it('is made once however many others are asked for, as long as somebody goes on to ask for it', async () => {
+    const first = await ask();
+    for (let nr = 0; nr < 10; nr++) {
+      await ask(`list of host ${nr}`, new Reply(), 'another');
+      expect(await ask()).toBe(first);
+    }
   });
 
   it('leaves the event loop to others between its parts', async () => {
@@ -133,7 +154,7 @@ describe('a long list', () => {
     await ask('three');
   });
 
-  it('is kept for the next who asks as far as there is room for it, the oldest the shortest', async () => {
+  it('is kept for the next who asks as far as there is room for it, the one that was asked for last the longest', async () => {
     Object.assign(lists, { mostBytesKept: 256 });
     items = [{ text: 'x'.repeat(90) }];
     const taken = async (key: string) => {
@@ -145,8 +166,8 @@ describe('a long list', () => {
     const [one, two] = [await taken('one'), await taken('two')];
     expect(await taken('one')).toBe(one);
     await taken('three');
-    expect(await taken('two')).toBe(two);
-    expect(await taken('one')).not.toBe(one);
+    expect(await taken('one')).toBe(one);
+    expect(await taken('two')).not.toBe(two);
   });
 
   it('is kept as long as somebody is sent it, however long it is', async () => {

@@ -58,13 +58,14 @@ export class KanaalController {
   })
   async list(
     @Query(new KnownQuery('naam')) query: { naam?: string },
+    @CurrentApplication() application: Application,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Kanaal[] | Buffer> {
     const base = baseUrlOf(request); // now: the socket of a caller that has left has no address
     // An empty value does not filter.
     if (query.naam) return (await this.channels.list(query.naam)).map((channel) => present(channel, base));
-    return this.lists.answer(`kanaal of ${base}`, reply, () => ({
+    return this.lists.answer(`kanaal of ${base}`, application.id, reply, () => ({
       before: '[',
       items: this.channels.listKnown(),
       present: (channel) => present(channel, base),

@@ -1,7 +1,8 @@
 import { Body, Get, Headers, Post, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type * as z from 'zod';
-import { AdminController } from '../auth/auth.decorators.js';
+import type { Application } from '../auth/application.js';
+import { AdminController, CurrentApplication } from '../auth/auth.decorators.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { entityTagOf, requireMatch } from '../infra/http/if-match.js';
 import { ValidationProblem } from '../infra/http/problem.js';
@@ -35,8 +36,8 @@ export class ConfigurationTextController {
     status: 200,
     answer: exportedTextOutput,
   })
-  read(@Res({ passthrough: true }) reply: FastifyReply): Promise<Buffer> {
-    return this.exports.text(reply);
+  read(@CurrentApplication() { id }: Application, @Res({ passthrough: true }) reply: FastifyReply): Promise<Buffer> {
+    return this.exports.text(id, reply);
   }
 
   /**

@@ -1,7 +1,8 @@
 import { Body, Get, Post, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import * as z from 'zod';
-import { AdminController } from '../auth/auth.decorators.js';
+import type { Application } from '../auth/application.js';
+import { AdminController, CurrentApplication } from '../auth/auth.decorators.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { applyQuery, planOutput, pruneQuery } from './configuration-io.js';
@@ -26,8 +27,8 @@ export class ConfigurationController {
     status: 200,
     answer: z.looseObject({}).meta({ id: 'ExportedConfiguration' }),
   })
-  read(@Res({ passthrough: true }) reply: FastifyReply): Promise<Buffer> {
-    return this.exports.json(reply);
+  read(@CurrentApplication() { id }: Application, @Res({ passthrough: true }) reply: FastifyReply): Promise<Buffer> {
+    return this.exports.json(id, reply);
   }
 
   @Post('plan')

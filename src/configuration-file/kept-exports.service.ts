@@ -19,8 +19,8 @@ export class KeptExports extends KeptLists {
     super(catalogue);
   }
 
-  json(reply: FastifyReply): Promise<Buffer> {
-    return this.export('json', reply, async (rules) => {
+  json(caller: string, reply: FastifyReply): Promise<Buffer> {
+    return this.export('json', caller, reply, async (rules) => {
       const { applications, channels, subscriptions, ...others } = await this.exported.read(rules);
       return {
         before: `${JSON.stringify({ applications, channels }).slice(0, -1)},"subscriptions":[`,
@@ -32,8 +32,8 @@ export class KeptExports extends KeptLists {
   }
 
   /** `{"text": …}`, in YAML. */
-  text(reply: FastifyReply): Promise<Buffer> {
-    return this.export('text', reply, async (rules) => {
+  text(caller: string, reply: FastifyReply): Promise<Buffer> {
+    return this.export('text', caller, reply, async (rules) => {
       const text = await toYamlInParts(await this.exported.read(rules));
       return { before: JSON.stringify({ text }), items: [], present: (none) => none, after: '' };
     });
@@ -41,10 +41,11 @@ export class KeptExports extends KeptLists {
 
   private async export(
     form: string,
+    caller: string,
     reply: FastifyReply,
     list: (rules: AlertRules) => Promise<LongList<object>>,
   ): Promise<Buffer> {
     const rules = await this.exported.alertRules();
-    return this.answer(`${form} ${JSON.stringify(rules)}`, reply, () => list(rules));
+    return this.answer(`${form} ${JSON.stringify(rules)}`, caller, reply, () => list(rules));
   }
 }

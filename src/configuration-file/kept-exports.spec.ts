@@ -43,8 +43,8 @@ describe('the configuration that is read', () => {
 
   const newReply = () =>
     ({ raw: Object.assign(new EventEmitter(), { destroyed: false }), type: () => {} }) as unknown as FastifyReply;
-  const json = () => exports.json(newReply());
-  const text = () => exports.text(newReply());
+  const json = () => exports.json('caller', newReply());
+  const text = () => exports.text('caller', newReply());
 
   it('has all of it, as JSON and as the text of a file', async () => {
     expect((await json()).toString()).toBe(JSON.stringify(whole()));

@@ -1,7 +1,8 @@
 import { Get, Query, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type * as z from 'zod';
-import { AdminController } from '../auth/auth.decorators.js';
+import type { Application } from '../auth/application.js';
+import { AdminController, CurrentApplication } from '../auth/auth.decorators.js';
 import { KeptLists } from '../catalogue/kept-lists.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
@@ -33,6 +34,7 @@ export class SubscriptionListController {
   })
   async list(
     @Query() query: Record<string, string>,
+    @CurrentApplication() application: Application,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<z.output<typeof subscriptionListOutput> | Buffer> {
     const asked = checkInput(subscriptionListQuery, query);
@@ -46,7 +48,7 @@ export class SubscriptionListController {
     }
     // Which endpoints are open is not of the catalogue, by whose edition a list is kept.
     const key = `subscriptions ${JSON.stringify([asked, ...(isOfParked ? open.keys() : [])])}`;
-    return this.lists.answer(key, reply, () => {
+    return this.lists.answer(key, application.id, reply, () => {
       const { subscriptions, count, nextCursor } = pageOfSubscriptions(this.directory.list(), isParked, asked);
       return {
         before: `{"count":${count},"nextCursor":${JSON.stringify(nextCursor)},"subscriptions":[`,

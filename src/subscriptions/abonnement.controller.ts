@@ -81,11 +81,12 @@ export class AbonnementController {
   })
   list(
     @Query(new KnownQuery()) _: object,
+    @CurrentApplication() application: Application,
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Buffer> {
     const base = baseUrlOf(request); // now: the socket of a caller that has left has no address
-    return this.lists.answer(`abonnement of ${base}`, reply, () => ({
+    return this.lists.answer(`abonnement of ${base}`, application.id, reply, () => ({
       before: '[',
       items: this.directory.list(),
       present: (subscription) => present(subscription, base),

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { randomUUID } from 'node:crypto';
+import type { Application } from '../../src/auth/application.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { KanaalController } from '../../src/channels/kanaal.controller.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
@@ -445,7 +446,8 @@ describe('a list', () => {
     const server = { allowedHosts: { has: () => false }, pathPrefix: '' };
     const request = { protocol: 'http', host: 'other.example', socket, server } as unknown as FastifyRequest;
     const reply = { raw: { destroyed: true }, type: () => {} } as unknown as FastifyReply;
-    const listed = api.app.get<KanaalController | AbonnementController>(of).list({}, request, reply);
+    const caller = { id: randomUUID() } as Application;
+    const listed = api.app.get<KanaalController | AbonnementController>(of).list({}, caller, request, reply);
     delete socket.localAddress;
     delete socket.localPort;
     const all = JSON.parse(((await listed) as Buffer).toString()) as { url: string }[];
