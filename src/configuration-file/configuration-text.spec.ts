@@ -60,6 +60,60 @@ describe('a configuration file', () => {
     ]);
   });
 
+  it.each([
+    '>s3cret',
+    '|s3cret',
+    '>\ts3cret',
+    '>- s3cret',
+    '|9s3cret',
+    '}s3cret',
+    ']s3cret',
+    ', s3cret',
+    '- s3cret',
+    '? s3cret',
+    '%s3cret',
+    '@s3cret',
+    '`s3cret',
+    '"s3cret',
+    '"a" s3cret',
+    '"\\s3cret"',
+    '"\\xs3cret"',
+    "'s3cret",
+    "'a's3cret",
+    '[s3cret',
+    '{s3cret',
+    '[a]s3cret',
+    '!!s3cret x',
+    '!<s3cret> x',
+    '!s3cret! x',
+    '!!map s3cret',
+    '!!int s3cret',
+    '!!binary s3cret',
+    '&s3cret &s3cret x',
+    '*s3cret',
+    's3cret: s3cret',
+  ])('whose text cannot be read is told by its line, and never quoted: %s', (secret) => {
+    for (const lines of [
+      ['a: 1', `auth: ${secret}`],
+      ['a: 1', `auth: {b: ${secret}}`],
+      ['a:', `  - ${secret}`, 'b: 1'],
+      [`${secret}`, '---', 'b: 1'],
+    ]) {
+      const { problems } = read(lines);
+      // A key that is none is named by its path, as any other is.
+      expect(problems.filter((line) => !/^f\.yaml:\d+:\d+ s3cret/.test(line)).join('\n')).not.toMatch(/[s]?3cret/);
+    }
+    expect(read(['a: 1', `auth: {b: ${secret}`]).problems).not.toEqual([]);
+  });
+
+  it('that has a text which needs quotes says so', () => {
+    for (const secret of ['>s3cret', '|s3cret', '}s3cret', ']s3cret']) {
+      expect(read(['a: 1', `auth: ${secret}`]).problems).toContainEqual(
+        expect.stringMatching(/^f\.yaml:2:\d+ .*A text that begins with > \| } ] or , needs quotes\.$/),
+      );
+    }
+  });
+
   it('has no key but those that it may have, whatever objects have by themselves', async () => {
     const { configuration, problems, notes } = read(['constructor: 1', 'channels: []']);
     expect([problems, notes]).toEqual([[], []]);

@@ -9,6 +9,7 @@ import {
   parseDocument,
   Scalar,
   visit,
+  type ErrorCode,
   type Node,
   type Pair,
   type YAMLError,
@@ -250,8 +251,33 @@ function isOfSize(whole: unknown): boolean {
   return fits(whole, deepest);
 }
 
-/** Without what is written there: a secret that begins with ! is read as a tag. */
-const reasonOf = ({ code, message }: YAMLError): string =>
-  code === 'TAG_RESOLVE_FAILED'
-    ? 'There is no such tag here. A text that begins with ! needs quotes.'
-    : message.split('\n', 1)[0]!;
+const noSuchTag = 'There is no such tag here. A text that begins with ! needs quotes.';
+/** In the place of messages that quote the text: it may be a secret, such as one that begins with ! or >. */
+const ownReasons: Partial<Record<ErrorCode, string>> = {
+  BAD_COLLECTION_TYPE: noSuchTag,
+  BAD_DIRECTIVE: 'There is no such directive. A text that begins with % needs quotes.',
+  BAD_DQ_ESCAPE: 'There is no such escape: in double quotes, a backslash is written twice.',
+  TAG_RESOLVE_FAILED: noSuchTag,
+};
+/** Of these the message says the same, or the first character, whatever is written there. */
+const quotesNothing: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'ALIAS_PROPS',
+  'BAD_ALIAS',
+  'BAD_INDENT',
+  'BAD_PROP_ORDER',
+  'BAD_SCALAR_START',
+  'BLOCK_AS_IMPLICIT_KEY',
+  'BLOCK_IN_FLOW',
+  'KEY_OVER_1024_CHARS',
+  'MISSING_CHAR',
+  'MULTILINE_IMPLICIT_KEY',
+  'MULTIPLE_ANCHORS',
+  'MULTIPLE_DOCS',
+  'MULTIPLE_TAGS',
+  'TAB_AS_INDENT',
+]);
+
+function reasonOf({ code, message }: YAMLError): string {
+  if (quotesNothing.has(code)) return message.split('\n', 1)[0]!;
+  return ownReasons[code] ?? 'Cannot be read as YAML from here. A text that begins with > | } ] or , needs quotes.';
+}
