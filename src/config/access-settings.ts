@@ -63,6 +63,12 @@ export const accessSettings = {
   ),
   OIDC_CLIENT_ID: z.string().optional().describe('Client id of Heraut at this provider. Needed with `OIDC_ISSUER`.'),
   OIDC_CLIENT_SECRET: z.string().optional().describe('Secret of that client. Needed with `OIDC_ISSUER`.'),
+  OIDC_CLIENT_AUTH: z
+    .enum(['auto', 'basic', 'post'])
+    .default('auto')
+    .describe(
+      'How the secret is sent to the provider: in `Authorization` (`basic`), or in the body (`post`). `auto`: as the provider says, and `post` where it takes both; some take for each client only the one that is set there.',
+    ),
   OIDC_SCOPES: z
     .string()
     .regex(/^(.* )?openid( .*)?$/, { error: 'must have `openid` among the scopes' })

@@ -16,6 +16,7 @@ const shownTexts: ReadonlySet<string> = new Set<keyof Settings>([
   'CONSOLE_URL',
   'OIDC_ISSUER',
   'OIDC_CLIENT_ID',
+  'OIDC_CLIENT_AUTH',
   'OIDC_SCOPES',
   'OIDC_ROLE_CLAIM',
   'OIDC_ROLES',

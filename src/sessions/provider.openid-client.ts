@@ -108,14 +108,14 @@ export class Provider {
   }
 
   private discover(): Promise<client.Configuration> {
-    const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET } = this.settings;
+    const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_CLIENT_AUTH } = this.settings;
     const issuer = new URL(OIDC_ISSUER!);
     const call = (url: string, options: object) => fetch(url, { ...options, dispatcher: this.agent });
     return client.discovery(
       issuer,
       OIDC_CLIENT_ID!,
       { client_secret: OIDC_CLIENT_SECRET!, [client.clockTolerance]: differenceSeconds },
-      undefined,
+      (server, ...rest) => authenticationAt(server, OIDC_CLIENT_AUTH)(server, ...rest),
       {
         timeout: timeoutSeconds,
         // The types of undici are stricter than those of the browser's fetch.
@@ -125,6 +125,19 @@ export class Provider {
       },
     );
   }
+}
+
+/** The way in which the secret is sent to the provider. */
+function authenticationAt(
+  { token_endpoint_auth_methods_supported: known }: client.ServerMetadata,
+  wanted: Settings['OIDC_CLIENT_AUTH'],
+): client.ClientAuth {
+  // By the standard, one that says nothing takes Basic. Of both, post works also with a secret that one reads otherwise
+  // in Basic than it was meant.
+  const isBasic =
+    known === undefined || (known.includes('client_secret_basic') && !known.includes('client_secret_post'));
+  const way = wanted === 'auto' ? (isBasic ? 'basic' : 'post') : wanted;
+  return way === 'basic' ? client.ClientSecretBasic() : client.ClientSecretPost();
 }
 
 function reasonOf(error: unknown): SignInFailed['reason'] {

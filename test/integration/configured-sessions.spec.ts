@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
+import { readSettings } from '../../src/config/settings.js';
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import { Provider } from '../../src/sessions/provider.openid-client.js';
 import { AdminApi } from '../support/admin-api.js';
 import { Browser } from '../support/browser.js';
 import { IdentityProvider } from '../support/identity-provider.js';
@@ -70,5 +72,35 @@ describe('where scopes, the claim with the roles and the length of sessions are 
     }
     later = 301 * secondMs;
     expect(await lists(browser)).toBe(401);
+  });
+});
+
+describe('the secret of Heraut is sent to a provider of OpenID Connect', () => {
+  const [basic, post] = ['client_secret_basic', 'client_secret_post'];
+  const redirectUri = 'http://localhost:1/console/callback';
+
+  it.each([
+    ['as the standard has it, where that says nothing of it', { method: basic }, {}],
+    ['as that says', { methods: ['private_key_jwt', basic], method: basic }, {}],
+    ['as that says', { methods: [post], method: post }, {}],
+    ['in the body, where that takes both', { methods: [basic, post], method: post }, {}],
+    ['as the settings say', { methods: [basic, post], method: basic }, { OIDC_CLIENT_AUTH: 'basic' }],
+    ['as the settings say', { method: post }, { OIDC_CLIENT_AUTH: 'post' }],
+  ])('%s: %j %j', async (_, authentication, settings) => {
+    const server = await IdentityProvider.start(() => [redirectUri], authentication);
+    server.person = { sub: 'jan', name: 'Jan', roles: ['viewer'] };
+    const provider = new Provider(readSettings({ ...server.settings, ...settings }), () => 0);
+    try {
+      const { url, begun } = await provider.begin(redirectUri, false);
+      const browser = new Browser();
+      let at = url;
+      while (at.origin === server.issuer) {
+        const { headers } = await browser.fetch('GET', at);
+        at = new URL(headers.get('location')!, at);
+      }
+      expect(await provider.finish(at, begun)).toMatchObject({ sub: 'jan' });
+    } finally {
+      await Promise.all([provider.close(), server.stop()]);
+    }
   });
 });

@@ -45,13 +45,25 @@ export class IdentityProvider {
     readonly issuer: string,
   ) {}
 
-  /** @param redirectUris that Heraut may have browsers led back to; given once they are known */
-  static async start(redirectUris: () => string[]): Promise<IdentityProvider> {
+  /**
+   * @param redirectUris that Heraut may have browsers led back to; given once they are known
+   * @param authentication by `method`, and no other way, of Heraut; its metadata say `methods`, or nothing of it
+   */
+  static async start(
+    redirectUris: () => string[],
+    authentication: { methods?: string[]; method: string } = {
+      methods: ['client_secret_basic', 'client_secret_post'],
+      method: 'client_secret_post',
+    },
+  ): Promise<IdentityProvider> {
     const server = createServer();
     await once(server.listen(0, 'localhost'), 'listening');
     const provider = new IdentityProvider(server, `http://localhost:${(server.address() as AddressInfo).port}`);
     let handle: ((request: IncomingMessage, response: ServerResponse) => Promise<void>) | undefined;
-    server.on('request', (request, response) => void (handle ??= provider.serve(redirectUris()))(request, response));
+    server.on(
+      'request',
+      (request, response) => void (handle ??= provider.serve(redirectUris(), authentication))(request, response),
+    );
     return provider;
   }
 
@@ -65,7 +77,10 @@ export class IdentityProvider {
     return new Promise((resolve) => this.server.close(() => resolve()));
   }
 
-  private serve(redirectUris: string[]): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
+  private serve(
+    redirectUris: string[],
+    { methods, method }: { methods?: string[]; method: string },
+  ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const provider = new Provider(this.issuer, {
       clients: [
@@ -73,7 +88,7 @@ export class IdentityProvider {
           client_id: client.id,
           client_secret: client.secret,
           redirect_uris: redirectUris,
-          token_endpoint_auth_method: 'client_secret_post',
+          token_endpoint_auth_method: method,
           id_token_signed_response_alg: 'ES256',
         },
       ],
@@ -96,10 +111,18 @@ export class IdentityProvider {
         return grant;
       },
     });
+    provider.use(async (context, next) => {
+      await next();
+      if (context.path === '/.well-known/openid-configuration')
+        Object.assign(context.body, { token_endpoint_auth_methods_supported: methods });
+    });
     const callback = provider.callback();
     return async (request, response) => {
       if (request.url === '/token') this.codes++;
       if (this.isAway) return void response.writeHead(503).end('away');
+      // The package takes either of both, whatever the client has.
+      if (request.url === '/token' && 'authorization' in request.headers !== (method === 'client_secret_basic'))
+        return void response.writeHead(401, { 'content-type': 'application/json' }).end('{"error":"invalid_client"}');
       if (!request.url!.startsWith('/interaction/')) return callback(request, response);
       const { params } = await provider.interactionDetails(request, response);
       this.prompts.push(params.prompt);

@@ -9,6 +9,7 @@ declare module 'oidc-provider' {
 
   export default class Provider {
     constructor(issuer: string, configuration: object);
+    use(middleware: (context: { path: string; body: object }, next: () => Promise<void>) => Promise<void>): void;
     callback(): (request: IncomingMessage, response: ServerResponse) => Promise<void>;
     interactionDetails(request: IncomingMessage, response: ServerResponse): Promise<Details>;
     interactionFinished(request: IncomingMessage, response: ServerResponse, result: object): Promise<void>;
