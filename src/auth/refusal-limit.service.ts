@@ -46,9 +46,17 @@ export class RefusalLimit {
     return isUsedUp ? this.counts.secondsLeft : undefined;
   }
 
-  /** The seconds to wait where so many of this address were refused that no ticket is even looked up for it. */
-  waitAsStranger({ ip }: Caller): number | undefined {
-    return this.waitOf(() => addressKeyOf(ip));
+  /**
+   * Counts a ticket that was looked up in vain. By themselves: tickets are the way in while the provider is away, and a
+   * faulty client on the same machine, or behind the same proxy, does not shut it.
+   */
+  addTicket({ ip }: Caller): void {
+    this.counts.add([ticketKeyOf(ip)]);
+  }
+
+  /** The seconds to wait where so many tickets of this address were looked up in vain that the next one is not. */
+  waitWithTicket({ ip }: Caller): number | undefined {
+    return this.waitOf(() => ticketKeyOf(ip));
   }
 
   /**
@@ -94,5 +102,6 @@ export class RefusalLimit {
 
 const addressKeyOf = (ip: string): string => `address ${addressKey(ip)}`;
 const cookieKeyOf = (ip: string): string => `cookie ${addressKey(ip)}`;
+const ticketKeyOf = (ip: string): string => `ticket ${addressKey(ip)}`;
 const signInKeyOf = (ip: string): string => `sign-in ${addressKey(ip)}`;
 const guessKey = (address: string, { id }: Application): string => `guess ${address} ${id}`;

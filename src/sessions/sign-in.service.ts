@@ -102,7 +102,7 @@ export class SignIn implements OnModuleDestroy {
     const begun = this.hasProvider ? this.readBegun(request) : undefined;
     try {
       // Also where the browser began another sign-in since: only the last one counts, and the cookie of that one stays.
-      if (!begun || new URLSearchParams(query).get('state') !== begun.state) throw this.refuse(request, 'begin-again');
+      if (!begun || new URLSearchParams(query).get('state') !== begun.state) throw new SignInFailed('begin-again');
       this.sessions.cookies.remove(request, reply, 'sign_in');
       await this.signInWith(begun, new URL(`${this.redirectUri(request)}?${query}`), request, reply);
       return begun.to;
@@ -204,25 +204,26 @@ export class SignIn implements OnModuleDestroy {
    * @throws {SignInFailed}
    */
   async withTicket(ticket: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    if (!isToken(ticket) || !isFromHere(request)) throw this.refuse(request, 'ticket-refused');
-    if (this.limit.waitAsStranger(request) !== undefined) throw new SignInFailed('throttled');
+    if (!isToken(ticket) || !isFromHere(request)) throw new SignInFailed('ticket-refused');
+    if (this.limit.waitWithTicket(request) !== undefined) throw new SignInFailed('throttled');
     const now = new Date(this.heartbeat.ledgerNow()).toISOString();
     const [[taken]] = await this.postgres.dataSource.query<
       [{ client_id: string; signature: string; is_good: boolean }[], number]
     >(takeTicket.text, valuesOf(takeTicket, { token_hash: hashOf(ticket), now }));
-    if (!taken?.is_good) throw this.refuse(request, 'ticket-refused');
+    if (!taken?.is_good) throw this.refuseTicket(request);
     await this.catalogue.refresh();
     const application = this.applications.find(taken.client_id);
     if (!application?.isSuperuser || !application.key || !isSignedBy(taken.signature, ticket, application.key)) {
-      throw this.refuse(request, 'ticket-refused');
+      throw this.refuseTicket(request);
     }
     const { clientId } = application;
     const user = { id: idOfClient(clientId), name: clientId, role: 'administrator', via: 'ticket' } as const;
     await this.sessions.begin(user, application, request, reply);
   }
 
-  private refuse(request: FastifyRequest, reason: SignInFailed['reason']): SignInFailed {
-    return new SignInFailed(this.limit.add(request, undefined, false) === undefined ? reason : 'throttled');
+  private refuseTicket(request: FastifyRequest): SignInFailed {
+    this.limit.addTicket(request);
+    return new SignInFailed('ticket-refused');
   }
 
   private redirectUri(request: FastifyRequest): string {

@@ -329,6 +329,8 @@ describe('where a provider of OpenID Connect is configured', () => {
         const callback = await callbackFor(user);
         // A faulty client beside them keeps nobody from signing in.
         for (let call = 0; call < 40; call++) await lists(new Browser(from));
+        const nothing = await new Browser(from).get(`${origin}/console/callback?code=x&state=s`);
+        expect(nothing.url.searchParams.get('error')).toBe('begin-again');
         const before = provider.codes;
         provider.isAway = isAway;
         const failures = await Promise.all(Array.from({ length: 50 }, failure));
@@ -786,6 +788,30 @@ describe('where no provider is configured', () => {
     const [browsers, value] = [[1, 2, 3].map(() => new Browser()), await ticket()];
     await Promise.all(browsers.map((browser) => browser.get(`${origin}/console/enter?ticket=${value}`)));
     expect((await Promise.all(browsers.map(isIn))).filter(Boolean)).toHaveLength(1);
+  });
+
+  it('a ticket signs in whoever sends wrong tokens and tickets through a proxy on this machine, and too many are not looked up', async () => {
+    const time = admin.api.app.get(Clock);
+    const minute = vi.spyOn(time, 'now').mockReturnValue(Math.floor(time.now() / 60_000) * 60_000);
+    const failure = async (value: string, headers?: Record<string, string>) =>
+      (await new Browser(headers).get(`${origin}/console/enter?ticket=${value}`)).url.searchParams.get('error');
+    try {
+      const value = await ticket();
+      for (let call = 0; call < 25; call++) {
+        await admin.api.get(`${origin}/admin/v1/channels`, { token: 'wrong' });
+        // A proxy on this machine that says nothing of those before it but its name.
+        expect(await failure(newToken(), { via: '1.1 proxy' })).toBe('ticket-refused');
+        expect(await failure('nonsense')).toBe('ticket-refused');
+      }
+      expect(await failure(value)).toBeNull();
+      const another = await ticket();
+      for (let call = 0; call < 20; call++) await failure(newToken());
+      expect(await failure(another)).toBe('throttled');
+      minute.mockReturnValue(time.now() + 60_000);
+      expect(await failure(another)).toBeNull();
+    } finally {
+      minute.mockRestore();
+    }
   });
 
   it('a ticket is refused through a proxy, when its time is over, and where its secret is another since', async () => {
