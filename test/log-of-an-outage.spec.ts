@@ -106,7 +106,7 @@ const repeated: [failed: string, worksAgain: string, start: (postgres: Postgres)
       const listeners = new LiveListeners(postgres, { noteListening: () => {} } as Heartbeat);
       const output = new PassThrough().resume();
       onTestFinished(() => void output.destroy());
-      await listeners.join(output, {}, await listeners.prepare(), undefined);
+      await listeners.join(output, {}, await listeners.prepare('somebody'), undefined);
     },
   ],
 ];

@@ -13,7 +13,7 @@ import { deliveryStates } from '../ledger/delivery.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { endSoon } from './listener.js';
 import { eventKinds } from './live-event.js';
-import { LiveListeners, mostListeners } from './live-listeners.service.js';
+import { LiveListeners, mostListeners, mostOfOne } from './live-listeners.service.js';
 
 const eventsQuery = z.strictObject({
   event: z.enum(eventKinds).optional().describe('Only events of this kind.'),
@@ -50,7 +50,7 @@ export class LiveEventsController {
   @AdminOperation({
     id: 'event_stream',
     summary: 'Events of all processes, as they happen: a stream of server-sent events.',
-    description: `Each event has an id, its kind, and a JSON object as data. They are kept for five minutes: a listener that lost its connection goes on with \`Last-Event-ID\` (an id comes at the start, and every 15 seconds, also without an event), and is told by \`events.missed\` where it missed some. The stream ends after an hour at most, when the process stops, and within seconds of the end of what it was opened with: the session of the user, or the secret or the right of the application. Each process has room for ${mostListeners} listeners. It is a view, not a log: under load events are left out, which is told too.`,
+    description: `Each event has an id, its kind, and a JSON object as data. They are kept for five minutes: a listener that lost its connection goes on with \`Last-Event-ID\` (an id comes at the start, and every 15 seconds, also without an event), and is told by \`events.missed\` where it missed some. The stream ends after an hour at most, when the process stops, and within seconds of the end of what it was opened with: the session of the user, or the secret or the right of the application. Each process has room for ${mostListeners} listeners, of one caller for ${mostOfOne}. It is a view, not a log: under load events are left out, which is told too.`,
     query: eventsQuery,
     headers: eventsHeaders,
     status: 200,
@@ -66,7 +66,7 @@ export class LiveEventsController {
   ): Promise<void> {
     const filter = checkInput(eventsQuery, query);
     const { 'Last-Event-ID': last } = checkInput(eventsHeaders, { 'Last-Event-ID': lastEventId });
-    const place = await this.listeners.prepare();
+    const place = await this.listeners.prepare(application.id);
     reply.hijack();
     const { raw } = reply;
     raw.writeHead(200, {

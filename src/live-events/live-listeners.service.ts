@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import type { Writable } from 'node:stream';
-import { UnavailableProblem } from '../infra/http/problem.js';
+import { TooManyRequestsProblem, UnavailableProblem } from '../infra/http/problem.js';
 import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
@@ -16,6 +16,8 @@ const listenEveryMs = 15_000;
 const aliveEveryMs = 15_000;
 /** Each costs a connection and up to a thousand events of memory. */
 export const mostListeners = 50;
+/** The other half is left to others. */
+export const mostOfOne = mostListeners / 2;
 /** A token that was made before may not be accepted any more; the listener comes back with another. */
 const longestMs = 3_600_000;
 const retrySeconds = 10;
@@ -37,8 +39,8 @@ export class LiveListeners implements OnModuleDestroy {
   private readonly logger = new Logger(LiveListeners.name);
   private readonly listeners = new Set<Listener>();
   private readonly joining = new Set<Writable>();
-  /** Taken, by listeners and by those that are on their way. */
-  private places = 0;
+  /** Taken, by listeners and by those that are on their way: of each, its caller. */
+  private readonly places: string[] = [];
   /** Of the last event that all listeners have got. */
   private position = 0n;
   private timers: NodeJS.Timeout[] = [];
@@ -66,13 +68,18 @@ export class LiveListeners implements OnModuleDestroy {
   /**
    * Notes that somebody listens, before the answer begins: whatever happens from then on, and a heartbeat later in
    * other processes, is told.
+   * @param caller its id
+   * @throws {TooManyRequestsProblem} when too many of this caller listen to this process
    * @throws {UnavailableProblem} when there are too many in this process
    */
-  async prepare(): Promise<Place> {
+  async prepare(caller: string): Promise<Place> {
     if (this.isStopping) throw stopping();
-    if (this.places >= mostListeners) throw new UnavailableProblem(`${mostListeners} listen already.`, retrySeconds);
+    if (this.places.filter((each) => each === caller).length >= mostOfOne)
+      throw new TooManyRequestsProblem(retrySeconds);
+    if (this.places.length >= mostListeners)
+      throw new UnavailableProblem(`${mostListeners} listen already.`, retrySeconds);
     // Before anything is waited for: hundreds that come at once would all find room otherwise.
-    const leave = this.takePlace();
+    const leave = this.takePlace(caller);
     try {
       const now = await this.keepListening();
       // Nobody would end it any more.
@@ -84,11 +91,11 @@ export class LiveListeners implements OnModuleDestroy {
     }
   }
 
-  private takePlace(): () => void {
+  private takePlace(caller: string): () => void {
     let isTaken = true;
-    this.places++;
+    this.places.push(caller);
     return () => {
-      if (isTaken) this.places--;
+      if (isTaken) this.places.splice(this.places.indexOf(caller), 1);
       isTaken = false;
     };
   }

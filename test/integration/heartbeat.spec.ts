@@ -152,7 +152,7 @@ describe('a process in which somebody begins to listen to live events', () => {
     const heartbeat = new Heartbeat(slow, test.config, systemClock);
     const beating = heartbeat.onApplicationBootstrap();
     await eventually(() => letGo, 'the heartbeat to be written');
-    await new LiveListeners(test.postgres, heartbeat).prepare();
+    await new LiveListeners(test.postgres, heartbeat).prepare('somebody');
     letGo!();
     await beating;
     expect(heartbeat.isListenedTo).toBe(true);

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { randomUUID } from 'node:crypto';
 import { PassThrough } from 'node:stream';
 import { systemClock } from '../../src/infra/clock.js';
 import type { EventFilter } from '../../src/live-events/event-filter.js';
@@ -66,7 +67,7 @@ describe.each(stacks)('live events on the $name stack', (stack) => {
 
   async function hear(filter: EventFilter = {}, lastEventId?: bigint): Promise<Ear> {
     const ear = new Ear();
-    await listeners.join(ear.output, filter, await listeners.prepare(), lastEventId);
+    await listeners.join(ear.output, filter, await listeners.prepare(randomUUID()), lastEventId);
     return ear;
   }
   const written = async () =>
@@ -264,12 +265,12 @@ describe.each(stacks)('live events on the $name stack', (stack) => {
   });
 
   it('have room for no more of those that come at once, and again for others when these leave or fail', async () => {
-    const come = () => Promise.allSettled(Array.from({ length: 300 }, () => listeners.prepare()));
+    const come = () => Promise.allSettled(Array.from({ length: 300 }, () => listeners.prepare(randomUUID())));
     const found = (settled: PromiseSettledResult<Place>[]) =>
       settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     const first = found(await come());
     expect(first).toHaveLength(mostListeners);
-    await expect(listeners.prepare()).rejects.toThrow(`${mostListeners} listen already.`);
+    await expect(listeners.prepare(randomUUID())).rejects.toThrow(`${mostListeners} listen already.`);
     // Twice: only its own place is free then.
     for (const { leave } of [first[0]!, first[0]!]) leave();
     const [other, ...more] = found(await come());
@@ -281,13 +282,25 @@ describe.each(stacks)('live events on the $name stack', (stack) => {
     expect(found(await come())).toHaveLength(mostListeners);
   });
 
+  it('have room for no more than half of one caller, and for everybody else', async () => {
+    const settled = await Promise.allSettled(Array.from({ length: 100 }, () => listeners.prepare('a viewer')));
+    const places = settled.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+    expect(places).toHaveLength(mostListeners / 2);
+    const refused = { status: 429, extra: { headers: { 'retry-after': '10' } } };
+    await expect(listeners.prepare('a viewer')).rejects.toMatchObject(refused);
+    (await listeners.prepare('another')).leave();
+    places[0]!.leave();
+    await listeners.prepare('a viewer');
+    await expect(listeners.prepare('a viewer')).rejects.toMatchObject(refused);
+  });
+
   it('end when the process stops, and have room for so many listeners', async () => {
     const ears = await Promise.all(Array.from({ length: mostListeners }, () => hear()));
-    await expect(listeners.prepare()).rejects.toThrow(`${mostListeners} listen already.`);
+    await expect(listeners.prepare(randomUUID())).rejects.toThrow(`${mostListeners} listen already.`);
     ears[0]!.output.destroy();
     await eventually(
       () =>
-        listeners.prepare().then(
+        listeners.prepare(randomUUID()).then(
           () => true,
           () => false,
         ),
@@ -295,6 +308,6 @@ describe.each(stacks)('live events on the $name stack', (stack) => {
     );
     listeners.onModuleDestroy();
     expect(ears.slice(1).every(({ output }) => output.writableEnded)).toBe(true);
-    await expect(listeners.prepare()).rejects.toThrow('This process is stopping.');
+    await expect(listeners.prepare(randomUUID())).rejects.toThrow('This process is stopping.');
   });
 });

@@ -579,10 +579,10 @@ describe('where a provider of OpenID Connect is configured', () => {
       );
       const leaving = new AbortController();
       const prepared = new Promise<void>((resolve) => {
-        listeners.prepare = async () => {
+        listeners.prepare = async (caller) => {
           leaving.abort();
           await hasLeft;
-          const now = await prepare();
+          const now = await prepare(caller);
           setImmediate(resolve);
           return now;
         };
@@ -598,7 +598,7 @@ describe('where a provider of OpenID Connect is configured', () => {
       }
       const kept = [Reflect.get(admin.api.app.get(SessionWatch), 'watched'), Reflect.get(listeners, 'joining')];
       expect((kept as { size: number }[]).map(({ size }) => size)).toEqual([0, 0]);
-      await eventually(() => Reflect.get(listeners, 'places') === 0, 'its place to be free');
+      await eventually(() => (Reflect.get(listeners, 'places') as string[]).length === 0, 'its place to be free');
     });
 
     it('takes its stream of events along when it ends, here or in another process', async () => {
