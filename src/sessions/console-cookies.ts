@@ -43,12 +43,22 @@ export class ConsoleCookies {
     return this.read(request, 'session') ?? (isFromHere(request) ? this.read(request, 'session_here') : undefined);
   }
 
-  /** @param via how its user has signed in */
+  /**
+   * @param via how its user has signed in. The provider leads back to CONSOLE_URL
+   */
   setToken(request: FastifyRequest, reply: FastifyReply, token: string, via: WayIn): void {
     const [kind, other] =
-      this.url && via === 'ticket' ? (['session_here', 'session'] as const) : (['session', 'session_here'] as const);
+      this.url && (via === 'ticket' || (via === 'password' && this.passesBy(request, this.url)))
+        ? (['session_here', 'session'] as const)
+        : (['session', 'session_here'] as const);
     if (this.read(request, other) !== undefined) this.remove(request, reply, other);
     this.set(request, reply, kind, token);
+  }
+
+  /** Whether a browser on this machine came by another address, such as that of a tunnel. */
+  private passesBy(request: FastifyRequest, { host, origin }: URL): boolean {
+    // A proxy on this machine that tells nothing may have put a host of its own in the place of that one.
+    return isFromHere(request) && request.host !== host && request.headers.origin !== origin;
   }
 
   removeToken(request: FastifyRequest, reply: FastifyReply): void {

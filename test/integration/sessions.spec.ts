@@ -201,6 +201,24 @@ describe('where a provider of OpenID Connect is configured', () => {
     expect([cookies.readToken(cookie(here)), cookies.readToken(cookie(here, '10.0.0.1'))]).toEqual(['y', undefined]);
     expect(cookies.readToken(cookie(`${here}; __Secure-heraut_session=x`))).toBe('x');
 
+    // So does one that uses a secret, unless it came by the proxy after all, whatever host that one names to Heraut.
+    sent.length = 0;
+    const at = (from: object) =>
+      ({
+        headers: {},
+        protocol: 'http',
+        host: 'x.example',
+        raw: { socket: { remoteAddress: host } },
+        ...from,
+      }) as never;
+    const there = '__Secure-heraut_session=y; Path=/ops; HttpOnly; SameSite=Strict; Secure';
+    cookies.setToken(at({ host: 'localhost:2222' }), reply, 'y', 'password');
+    cookies.setToken(at({ host: 'localhost:2222', headers: { origin: 'https://x.example' } }), reply, 'y', 'password');
+    cookies.setToken(at({ host: 'localhost:2222', headers: { 'x-forwarded-for': host } }), reply, 'y', 'password');
+    cookies.setToken(at({}), reply, 'y', 'password');
+    cookies.setToken(at({ host: 'localhost:2222' }), reply, 'y', 'oidc');
+    expect(sent).toEqual([`${here}; Path=/; HttpOnly; SameSite=Strict`, there, there, there, there]);
+
     const { headers } = await admin.api.get(`${origin}/console/begin`, {
       token: null,
       headers: { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'y.example', 'x-forwarded-for': '10.0.0.9' },
