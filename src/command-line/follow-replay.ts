@@ -8,6 +8,8 @@ import type { Session } from './session.js';
 import { drawReplay, type Replay } from './start-replay.js';
 
 const lookEveryMs = 1000;
+/** Longer than a pause takes; one who has pressed Ctrl-C waits no longer for a server that is frozen. */
+const pauseWithinMs = 10_000;
 
 const isOver = ({ state }: Replay): boolean => state !== 'scheduled' && state !== 'running';
 const pathOf = ({ id }: { id: string }): string => `/admin/v1/replays/${id}`;
@@ -19,7 +21,7 @@ const pathOf = ({ id }: { id: string }): string => `/admin/v1/replays/${id}`;
 export async function followReplay(session: Session, started: Replay): Promise<void> {
   if (started.state === 'scheduled' && started.startAt !== null)
     session.note(`It starts at ${moment(started.startAt)}.`);
-  session.note(`It is ${started.id}. Ctrl-C pauses it.`);
+  if (!isOver(started)) session.note(`It is ${started.id}. Ctrl-C pauses it.`);
   const bar = await ProgressBar.start(session, started.count);
   const replay = await session.terminal
     .untilInterrupted((interrupted) => untilOver(session, started, bar, interrupted))
@@ -39,8 +41,13 @@ export async function followReplay(session: Session, started: Replay): Promise<v
 }
 
 async function pauseReplay(session: Session, replay: Replay): Promise<Replay> {
+  session.note(`Pausing it, which takes ${pauseWithinMs / 1000} seconds at most.`);
+  const signal = AbortSignal.timeout(pauseWithinMs);
   try {
-    return await session.client.request<Replay>('POST', `${pathOf(replay)}/pause`);
+    // Ctrl-C once more, which `npx` passes on as well, must not end this before it is said whether the replay goes on.
+    return await session.terminal.untilInterrupted(() =>
+      session.client.request<Replay>('POST', `${pathOf(replay)}/pause`, { signal }),
+    );
   } catch (error) {
     sayItGoesOn(session, replay, error);
     throw error;

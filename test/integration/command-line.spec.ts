@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -415,6 +415,34 @@ describe('the command line', () => {
         const { exit, notes } = await following;
         expect([exit, notes]).toEqual([3, expect.stringContaining(goesOn)]);
         expect(server.requests.map(({ method }) => method)).toEqual(['GET', 'GET', 'POST']);
+      });
+
+      it('is named also where its pausing is not answered, once ten seconds are over, however often Ctrl-C is pressed', async () => {
+        server.next(hang, hang);
+        const following = other.run(`replay show ${absent} --follow`);
+        await eventually(() => server.requests.length === 2, 'a look that is not answered');
+        const time = new AbortController();
+        const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValueOnce(time.signal);
+        try {
+          other.interrupt();
+          await eventually(() => server.requests.length === 3, 'the pause to be asked for');
+          expect(timeout.mock.calls).toEqual([[10_000]]);
+        } finally {
+          timeout.mockRestore();
+        }
+        expect(other.interrupt()).toBe(1);
+        expect(other.notes).toMatch(/Pausing it, which takes 10 seconds at most\.\n$/);
+        time.abort(new DOMException('', 'TimeoutError'));
+        const { exit, notes } = await following;
+        expect([exit, notes]).toEqual([3, expect.stringContaining(goesOn)]);
+        expect(notes).toContain('it does not answer');
+      });
+
+      it('is not said to be paused by Ctrl-C where it is over', async () => {
+        expect((await other.run(`replay show ${absent}`)).exit).toBe(0); // the one that runs
+        server.next(json(200, { ...replay, state: 'done' }));
+        const { exit, notes } = await other.run(`replay show ${absent} --follow`);
+        expect([exit, notes]).toEqual([0, '']);
       });
 
       it('goes on where the token has expired, and that is said', async () => {

@@ -59,8 +59,9 @@ export class CommandLine {
     return JSON.parse(out) as T;
   }
 
-  /** Ctrl-C. */
-  interrupt(): void {
+  /** Ctrl-C. @returns how many heed it: a program is ended where none does */
+  interrupt(): number {
     for (const handler of this.handlers) handler();
+    return this.handlers.size;
   }
 }
