@@ -56,32 +56,42 @@ const paths: Record<ReplayKind, string> = {
 };
 
 /**
+ * A count that is cut short is another one each time, by how much was looked at in its time: with --yes, where nobody
+ * has said yes to a number, these many are made until one is confirmed.
+ */
+const mostCounts = 5;
+
+/**
  * Says what a selection means, asks, and has it done.
  * @returns the replay that was made; undefined: none was, because it was a dry run, or means nothing, or somebody said
  *   no
  */
 export async function startReplay(session: Session, wanted: Wanted): Promise<Replay | undefined> {
-  for (;;) {
+  for (let counts = 1; ; counts += 1) {
+    const meant = await dryRun(session, wanted);
     try {
-      return await startOnce(session, wanted);
+      return await startMeant(session, wanted, meant);
     } catch (error) {
-      if (wanted.isConfirmed || !(error instanceof AdminRefusal) || error.code !== 'selection-not-confirmed')
-        throw error;
-      session.note('It has changed since you were asked. Nothing was done.');
+      if (!(error instanceof AdminRefusal) || error.code !== 'selection-not-confirmed') throw error;
+      if (wanted.isConfirmed && (meant.isComplete || counts === mostCounts)) throw error;
+      session.note(
+        wanted.isConfirmed
+          ? 'Nothing was done: the next count came to another number. They are counted anew.'
+          : 'It has changed since you were asked. Nothing was done.',
+      );
     }
   }
 }
+
+const dryRun = (session: Session, { kind, selection, onlyMissed }: Wanted): Promise<DryRun> =>
+  session.client.request<DryRun>('POST', '/admin/v1/replays/dry-run', { body: { kind, selection, onlyMissed } });
 
 /**
  * @throws {AdminRefusal} `selection-not-confirmed`, where the selection means another number by the time that somebody
  * has said yes
  */
-async function startOnce(session: Session, wanted: Wanted): Promise<Replay | undefined> {
+async function startMeant(session: Session, wanted: Wanted, meant: DryRun): Promise<Replay | undefined> {
   const { kind, selection, onlyMissed, body, isDry, isConfirmed } = wanted;
-  const missed = onlyMissed === undefined ? {} : { onlyMissed };
-  const meant = await session.client.request<DryRun>('POST', '/admin/v1/replays/dry-run', {
-    body: { kind, selection, ...missed },
-  });
   const { count, isComplete, needsConfirm } = meant;
   if (isDry) {
     session.show(meant, () => drawDryRun(session.terminal, meant));
@@ -98,7 +108,7 @@ async function startOnce(session: Session, wanted: Wanted): Promise<Replay | und
   if (!(await session.confirm(question, isConfirmed))) return undefined;
   // Somebody said yes to that number. With --yes nobody did, and what is meant may go on changing.
   const confirm = needsConfirm || !isConfirmed ? { confirm: count } : {};
-  const asked = { selection, ...missed, ...body, ...confirm };
+  const asked = { selection, onlyMissed, ...body, ...confirm };
   const onGivenUp = () => session.note('It may have begun all the same: `heraut replay list` shows it if it has.');
   return askOnce<Replay>(session.client, paths[kind], asked, onGivenUp);
 }

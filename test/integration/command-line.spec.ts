@@ -9,6 +9,7 @@ import { secretPlace } from '../../src/auth/application.js';
 import { Config } from '../../src/config/config.module.js';
 import type { Finding } from '../../src/doctor/finding.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { MeantCounter } from '../../src/replays/count-meant.service.js';
 import { keyRingOf } from '../../src/secrets/key-ring.js';
 import { SecretCipher } from '../../src/secrets/secret-cipher.service.js';
 import { createQueuePrefix, type TestQueues } from '../support/amqp.js';
@@ -488,6 +489,44 @@ describe('the command line', () => {
         const { exit, notes } = await begin(server);
         expect([exit, server.requests]).toEqual([1, expect.objectContaining({ length: 2 })]);
         expect(notes).not.toContain('may have begun');
+      });
+    });
+
+    describe('that could not be counted to the end', () => {
+      it('begins with --yes also where it is counted further the next time', async () => {
+        const id = await cancelled(2);
+        const counter = api.app.get(MeantCounter);
+        const count = counter.count.bind(counter);
+        const limits = { deliveries: 100, notifications: 100, ms: -1 }; // its time is over before it has begun
+        const hurried = vi
+          .spyOn(counter, 'count')
+          .mockImplementationOnce((meant, range, subscription) => count(meant, range, subscription, limits));
+        try {
+          const { exit, out, notes } = await heraut.run(
+            `replay start --subscription ${id} --state cancelled --rate 1000 --yes`,
+          );
+          expect([exit, out]).toEqual([0, expect.stringMatching(/ 2 of 2\n/)]);
+          expect(notes).toMatch(/^0 or more deliveries [^]*Nothing was done: [^]*\n2 deliveries of 2 notifications/);
+        } finally {
+          hurried.mockRestore();
+        }
+      });
+
+      it('is not counted anew without end', async () => {
+        const server = await Receiver.start();
+        const json = (status: number, body: object) =>
+          answer(status, { 'content-type': 'application/json' }, JSON.stringify(body));
+        const searchedTo = '2026-01-01T00:00:00.000Z';
+        const short = { count: 0, isComplete: false, searchedTo, notifications: 0, bySubscription: [] };
+        const changed = json(409, { code: 'selection-not-confirmed', detail: 'The selection means 2 deliveries.' });
+        const dryRun = json(200, { ...short, needsConfirm: true });
+        const isDryRun = ({ path }: { path: string }) => path.endsWith('/dry-run');
+        server.always((request, response) => (isDryRun(request) ? dryRun : changed)(request, response));
+        const other = new CommandLine({ HERAUT_URL: server.url, HERAUT_TOKEN: 'any' });
+        const { exit, notes } = await other.run(`replay start --subscription ${absent} --yes`);
+        expect([exit, notes]).toEqual([1, expect.stringContaining('The selection means 2 deliveries.')]);
+        expect(server.requests.filter(isDryRun)).toHaveLength(5);
+        await server.stop();
       });
     });
 
