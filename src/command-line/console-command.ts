@@ -12,7 +12,7 @@ export function addConsoleCommand(program: Command, session: Session): void {
     .description('Makes a link that signs a browser on this machine in to the console, once.')
     .addHelpText(
       'after',
-      '\nElsewhere, and where Heraut runs in a container, sign in at /console, with OpenID Connect or as the superuser.',
+      '\nElsewhere, and behind a published port (Docker Compose), sign in at /console, with OpenID Connect or as the superuser.',
     )
     .action(async () => {
       const ticket = await session.client.request<Ticket>('POST', '/admin/v1/sign-in-tickets');

@@ -25,7 +25,7 @@ export const useSignInTexts = defineTexts(
     'no-role':
       'The provider knows you, but has given you no role for Heraut. Ask an administrator for one, then sign in again.',
     'ticket-refused':
-      'This link was used before, is older than five minutes, or was not opened on the machine that Heraut runs on. Make a new one. Heraut in a container takes no link: sign in as the superuser, or as docs/running.md says under Users.',
+      'This link was used before, is older than five minutes, or was not opened on the machine that Heraut runs on. Make a new one. Behind a published port (Docker Compose) no link works: sign in as the superuser, or as docs/running.md says under Users.',
     unavailable: 'The database is out of reach. Try again in a moment.',
     other: 'Signing in did not work. Try again.',
     everybody: 'End all sessions …',
@@ -58,7 +58,7 @@ export const useSignInTexts = defineTexts(
     'no-role':
       'De aanmelddienst kent u, maar gaf u geen rol in Heraut. Vraag een beheerder om een rol en meld u daarna opnieuw aan.',
     'ticket-refused':
-      'Deze link is al gebruikt, ouder dan vijf minuten, of niet geopend op de machine waarop Heraut draait. Maak een nieuwe. In een container werkt geen link: meld u aan als superuser, of zoals docs/running.md onder Users zegt.',
+      'Deze link is al gebruikt, ouder dan vijf minuten, of niet geopend op de machine waarop Heraut draait. Maak een nieuwe. Achter een gepubliceerde poort (Docker Compose) werkt geen link: meld u aan als superuser, of zoals docs/running.md onder Users zegt.',
     unavailable: 'De database is onbereikbaar. Probeer het zo dadelijk opnieuw.',
     other: 'Het aanmelden lukte niet. Probeer het opnieuw.',
     everybody: 'Alle sessies beëindigen …',
