@@ -68,13 +68,13 @@ export class SubscriptionPlan {
     this.stored = living(found);
   }
 
-  /** Undefined: something is wrong, or it is postponed; the planning knows what and why. */
+  /** Undefined: something is wrong; the planning knows what and why. */
   async step(): Promise<SubscriptionStep | 'unchanged' | undefined> {
     const { planning, wanted, stored } = this;
     const troublesBefore = planning.problems.length;
     const before = stored ? stored.entity : this.newFields();
     const after = fieldsAfter(before, wanted);
-    const isPostponed = this.checkFields(before, after) === 'postponed';
+    this.checkFields(before, after);
     const secrets = this.readSecrets();
     const credentials = this.credentialsWanted(secrets);
     const keys = wantSigningKeys(planning, this.name, wanted.signingKeys, stored?.signingKeys ?? []);
@@ -88,7 +88,7 @@ export class SubscriptionPlan {
       if (isPaused) planning.options.postponed!.push({ ...refusal, reason: `It stays paused. ${reason}` });
       else planning.problems.push({ ...refusal, reason });
     }
-    if (isPostponed || planning.problems.length > troublesBefore || !credentials) return undefined;
+    if (planning.problems.length > troublesBefore || !credentials) return undefined;
 
     const shownBefore = stored && {
       ...showFields(before, stored.entity.pausedAt !== null, stored.override),
@@ -147,8 +147,11 @@ export class SubscriptionPlan {
     return fieldsOfNew(this.settings.SUPERUSER_CLIENT_ID);
   }
 
-  /** Only what is to change: a start must not fail for what was accepted when other rules were in force. */
-  private checkFields(before: Fields, after: Fields): 'postponed' | undefined {
+  /**
+   * Only what is to change: a start must not fail for what was accepted when other rules were in force. Takes out of
+   * `after` the channels that are left to publishers.
+   */
+  private checkFields(before: Fields, after: Fields): void {
     const { planning, name, wanted } = this;
     const differs = (field: keyof Fields) =>
       wanted[field] !== undefined && !isDeepStrictEqual(before[field], after[field]);
@@ -161,21 +164,28 @@ export class SubscriptionPlan {
     const { timeoutSeconds } = after;
     if (differs('timeoutSeconds') && timeoutSeconds !== null)
       planning.check(name, () => checkTimeout(timeoutSeconds, this.settings));
-    if (!differs('channels')) return undefined;
-    let isPostponed = false;
+    if (!differs('channels')) return;
+    const waiting = new Set<string>();
     for (const [index, entry] of after.channels.entries()) {
       const refusal = refusalOfNames(entry, (channel) => planning.channels.get(channel));
       const place = `${name}.channels.${index}`;
       if (refusal?.of === 'channel' && this.waitsForChannels()) {
-        isPostponed = true;
-        const reason = `There is no channel ${entry.channel} yet. The subscription ${this.stored ? 'stays as it is' : 'is not made'}, until a publisher has made the channel and the file is applied again: by the next start, or heraut apply.`;
+        waiting.add(entry.channel);
+        const kept = this.stored ? ', and keeps those it has that the file no longer names' : '';
+        const reason = `There is no channel ${entry.channel} yet. The subscription goes without it${kept}, until a publisher has made the channel and the file is applied again, by the next start or heraut apply: nothing that is published there before comes to it.`;
         planning.options.postponed!.push({ name: `${place}.channel`, code: refusal.code, reason });
       } else if (refusal && !planning.isUnreadable('channels'))
         planning.refuse(`${place}.${refusal.of}`, refusal.code, upperFirst(refusal.reason));
       for (const filter of namesThatMeanTheSame(entry))
         planning.refuse(`${place}.filters.${filter}`, 'unique', 'Another name here means the same.');
     }
-    return isPostponed ? 'postponed' : undefined;
+    if (waiting.size === 0) return;
+    // Nothing that it gets now is taken away for one that is not there to take its place.
+    const named = new Set(after.channels.map(({ channel }) => channel));
+    after.channels = [
+      ...after.channels.filter(({ channel }) => !waiting.has(channel)),
+      ...before.channels.filter(({ channel }) => !named.has(channel)),
+    ];
   }
 
   /**

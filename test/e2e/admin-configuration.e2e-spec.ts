@@ -849,16 +849,16 @@ describe('a configuration file', () => {
     expect(await subscribed().get(id)).toMatchObject({ pausedAt: null, ratePerSecond: 7 });
   });
 
-  it('of Open Notificaties without kanalen waits at a start for those that publishers make, and applies the rest', async () => {
+  it('of Open Notificaties without kanalen goes at a start without those that publishers make later', async () => {
     const [first, second, naam, there] = [randomUUID(), randomUUID(), `late-${randomUUID()}`, `known-${randomUUID()}`];
     await apply(jsonFile({ channels: [{ name: there }] }));
-    const abonnement = (uuid: string, kanaal: string) =>
-      `    - { uuid: ${uuid}, callback_url: 'https://r.example.org/', auth: x, kanalen: [{ naam: ${kanaal} }] }`;
+    const abonnement = (uuid: string, ...kanalen: string[]) =>
+      `    - { uuid: ${uuid}, callback_url: 'https://r.example.org/', auth: x, kanalen: [${kanalen.map((kanaal) => `{ naam: ${kanaal} }`).join(', ')}] }`;
     const path = file(
       'notifications_abonnementen_config_enable: true',
       'notifications_abonnementen_config:',
       '  items:',
-      abonnement(first, naam),
+      abonnement(first, naam, there),
       abonnement(second, there),
     );
     const warn = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
@@ -866,7 +866,7 @@ describe('a configuration file', () => {
     const waiting = () => warn.mock.calls.filter(([line]) => place.test((line as { note?: string }).note ?? '')).length;
     try {
       await startWith(path).onModuleInit();
-      expect([waiting(), known(first)]).toEqual([1, undefined]);
+      expect([waiting(), (await subscribed().get(first)).channels]).toMatchObject([1, [{ channel: there }]]);
       expect(await subscribed().get(second)).toMatchObject({ channels: [{ channel: there }] });
       // A request can be repeated, and a file that names channels should name all that it means.
       expect((await heraut('plan', '-f', path)).exit).toBe(1);
@@ -876,11 +876,41 @@ describe('a configuration file', () => {
       await expect(startWith(own).onModuleInit()).rejects.toThrow('subscriptions.0.channels.0.channel');
       await apply(jsonFile({ channels: [{ name: naam }] }));
       await startWith(path).onModuleInit();
-      expect([waiting(), await subscribed().get(first)]).toMatchObject([1, { channels: [{ channel: naam }] }]);
+      const { channels: all } = await subscribed().get(first);
+      expect([waiting(), all.map(({ channel }) => channel)]).toEqual([1, [naam, there]]);
     } finally {
       warn.mockRestore();
     }
   });
+  it('is applied at a start, but for a channel that publishers make later, and takes none away for it', async () => {
+    const [before, other, late] = [`before-${randomUUID()}`, `other-${randomUUID()}`, `late-${randomUUID()}`];
+    await apply(jsonFile({ channels: [{ name: before }, { name: other }] }));
+    const { id } = await subscription({ channels: [{ channel: before }] });
+    const wanted = { id, isPaused: true, ratePerSecond: 7, channels: [{ channel: late }, { channel: other }] };
+    const path = file('subscriptions:', `  - ${JSON.stringify(wanted)}`);
+    const channels = async () => (await subscribed().get(id)).channels.map(({ channel }) => channel);
+    const warn = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
+    const log = vi.spyOn(Logger.prototype, 'log').mockImplementation(() => {});
+    try {
+      await startWith(path).onModuleInit();
+      const note = expect.stringMatching(
+        /\.channels\.0\.channel: There is no channel late-.* goes without it, and keeps/,
+      );
+      expect(warn.mock.calls).toEqual([[{ event: 'configuration.note', note }]]);
+      expect(await subscribed().get(id)).toMatchObject({ pausedAt: expect.any(Date), ratePerSecond: 7 });
+      expect(await channels()).toEqual([other, before]);
+      log.mockClear();
+      await startWith(path).onModuleInit();
+      expect(log.mock.calls).toEqual([[expect.objectContaining({ event: 'configuration.unchanged' })]]);
+      await apply(jsonFile({ channels: [{ name: late }] }));
+      await startWith(path).onModuleInit();
+      expect(await channels()).toEqual([late, other]);
+    } finally {
+      warn.mockRestore();
+      log.mockRestore();
+    }
+  });
+
 
   it('changes nothing when the last of its changes fails', async () => {
     const name = `channel-${randomUUID()}`;
