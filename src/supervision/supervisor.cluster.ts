@@ -52,7 +52,7 @@ export class Supervisor {
   /** How often in a row a process has ended, by its number. */
   private readonly endings = new Map<number, number>();
   private readonly restarts = new Set<NodeJS.Timeout>();
-  private readonly totals = new MetricTotals(() => performance.now());
+  private readonly totals = new MetricTotals();
   private readonly metrics = supervisorMetrics();
   private scrape = 0;
   /** Questions for capacity so far, which decide whose turn it is. */
@@ -243,7 +243,7 @@ export class Supervisor {
         return this.announces(child, message.process);
       case 'metrics':
         if (!this.children.has(child.worker.id)) return; // the counts that it had told before are added already
-        this.totals.tell(child.worker.id, message.scrape, message.metrics);
+        this.totals.tell(child.worker.id, message.metrics);
         // A late answer to an earlier scrape does not end the wait of this one.
         if (message.scrape === this.scrape) child.onMetrics?.();
         return;
@@ -286,7 +286,7 @@ export class Supervisor {
     await Promise.race([Promise.all(answers), timeout]);
     clearTimeout(timer);
     this.metrics.running.set(this.children.size);
-    return this.totals.text(scrape, (await this.metrics.registry.getMetricsAsJSON()) as unknown as MetricSnapshot);
+    return this.totals.text((await this.metrics.registry.getMetricsAsJSON()) as unknown as MetricSnapshot);
   }
 }
 
