@@ -351,9 +351,18 @@ describe('a configuration file', () => {
       '      auth: { value_from: { env: X } }',
       '      send_cloudevents: true',
       '      kanalen: [{ naam: zaken }]',
+      '      cloudevent_filters: [a]',
+      '    - uuid: 7bd3cb46-8a0e-4e4c-9d5a-6a5d2a1d8f33',
+      '      callback_url: https://dwh.example.nl/other',
+      '      auth: { value_from: { env: X } }',
+      '      kanalen: [{ naam: zaken }]',
+      '      cloudevent_filters: [a]',
     ]);
-    expect(configuration).toMatchObject({ subscriptions: [{ channels: [] }] });
-    expect(notes).toContainEqual(expect.stringMatching(/^f\.yaml:7:7 \S+\.send_cloudevents: .* gets nothing here/));
+    expect(configuration).toMatchObject({ subscriptions: [{ channels: [] }, { channels: [{ channel: 'zaken' }] }] });
+    expect(notes.filter((note) => note.includes('cloudevent'))).toEqual([
+      expect.stringMatching(/^f\.yaml:7:7 \S+\.0\.send_cloudevents: .* gets nothing here/),
+      expect.stringMatching(/^f\.yaml:14:7 \S+\.1\.cloudevent_filters: .* gets notificaties of its kanalen only/),
+    ]);
   });
 
   it('keeps the name of a header whose value is left out', () => {

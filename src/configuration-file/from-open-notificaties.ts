@@ -161,7 +161,7 @@ class Conversion {
 
   private subscription(item: OpenAbonnement, name: string): Record<string, unknown> {
     if (item.send_cloudevents) this.note(`${name}.send_cloudevents`, ofCloudEvents);
-    if (item.cloudevent_filters.length > 0)
+    else if (item.cloudevent_filters.length > 0)
       this.note(`${name}.cloudevent_filters`, 'has no counterpart here: it gets notificaties of its kanalen only');
     return givenFields({
       id: item.uuid,
