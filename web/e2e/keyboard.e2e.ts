@@ -142,6 +142,56 @@ test('a time is sought by the keyboard alone, as it is typed, and who removes a 
   await expect(page).toHaveURL(/\/notifications$/);
 });
 
+test('after a removal the keyboard goes on at the next, or where another is added; after a quick search in the filter', async ({
+  open,
+  heraut,
+}) => {
+  const channel = await heraut.createChannel(['kind', 'region']);
+  const page = await open(`subscriptions?new=1&on=${channel}`);
+  const form = page.getByRole('dialog', { name: 'New subscription' });
+  const button = (name: string) => form.getByRole('button', { name, exact: true });
+  const press = async (name: string, then: string) => {
+    await button(name).focus();
+    await page.keyboard.press('Enter');
+    await expect(button(then)).toBeFocused();
+  };
+  await button('Add a filter').click();
+  await button('Add a filter').click();
+  await press('Remove the filter on kind', 'Remove the filter on region');
+  await press('Remove the filter on region', 'Add a filter');
+  await button('Add another entry').click();
+  await press('Remove entry 2', 'Remove entry 1');
+  await press('Remove entry 1', 'Add another entry');
+  await button('Client certificate, authority and headers').click();
+  await button('Add a header').click();
+  await button('Add a header').click();
+  await press('Remove header 1', 'Remove header 1');
+  await press('Remove header 1', 'Add a header');
+
+  await open(`publish?channel=${channel}`);
+  const add = page.getByRole('button', { name: 'Add a characteristic' });
+  await add.click();
+  await add.click();
+  const removes = page.getByRole('button', { name: /^Remove characteristic/ });
+  await removes.last().focus();
+  await page.keyboard.press('Enter');
+  await expect(removes).toHaveCount(1);
+  await expect(removes).toBeFocused();
+  await page.keyboard.press('Enter');
+  await expect(add).toBeFocused();
+
+  for (const quick of [
+    { role: 'link', name: 'Dead letters' } as const,
+    { role: 'button', name: 'Of the last hour' } as const,
+  ]) {
+    await open('notifications');
+    await page.getByRole('list', { name: 'Often sought' }).getByRole(quick.role, quick).focus();
+    await page.keyboard.press('Enter');
+    await expect(page.getByRole('textbox', { name: 'Filter', exact: true })).toBeFocused();
+    await expect(page.getByRole('listbox')).toBeHidden();
+  }
+});
+
 test('a notification is published by the keyboard alone', async ({ open, heraut, receiver }) => {
   const channel = await heraut.createChannel(['kind']);
   await heraut.subscribe({ channel, url: receiver.url });

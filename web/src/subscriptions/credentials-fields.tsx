@@ -12,7 +12,9 @@ import {
   TextInput,
 } from '@mantine/core';
 import { TbPlus, TbTrash } from 'react-icons/tb';
+import { useRef } from 'react';
 import { defineTexts } from '../i18n/i18n.ts';
+import { useFocusAfterRemoval } from '../parts/focus-after-removal.ts';
 import {
   areNamed,
   goingWith,
@@ -205,8 +207,10 @@ export function HeaderFields({ value, onChange }: Part<HeaderDraft[]>) {
   const t = useCredentialTexts();
   const put = (index: number, changed: Partial<HeaderDraft>) =>
     onChange(value.map((each, at) => (at === index ? { ...each, ...changed } : each)));
+  const adds = useRef<HTMLButtonElement>(null);
+  const { list, removing } = useFocusAfterRemoval<HTMLDivElement>('header', value.length, () => adds.current?.focus());
   return (
-    <Stack gap="xs">
+    <Stack ref={list} gap="xs">
       {value.map((header, index) => (
         <Group key={header.key} gap="xs" wrap="nowrap" align="flex-start">
           <TextInput
@@ -231,7 +235,11 @@ export function HeaderFields({ value, onChange }: Part<HeaderDraft[]>) {
             color="gray"
             size="lg"
             aria-label={t('removeHeader', { number: index + 1 })}
-            onClick={() => onChange(value.filter((_, at) => at !== index))}
+            data-removes="header"
+            onClick={() => {
+              removing(index);
+              onChange(value.filter((_, at) => at !== index));
+            }}
           >
             <TbTrash size={16} aria-hidden />
           </ActionIcon>
@@ -239,6 +247,7 @@ export function HeaderFields({ value, onChange }: Part<HeaderDraft[]>) {
       ))}
       <Group>
         <Button
+          ref={adds}
           variant="subtle"
           size="compact-sm"
           leftSection={<TbPlus size={14} aria-hidden />}

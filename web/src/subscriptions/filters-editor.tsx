@@ -12,8 +12,10 @@ import {
 } from '@mantine/core';
 import { TbPlus, TbTrash } from 'react-icons/tb';
 import { useQuery } from '@tanstack/react-query';
+import { useRef } from 'react';
 import { channelsQuery } from '../parts/catalogue.ts';
 import { defineTexts } from '../i18n/i18n.ts';
+import { useFocusAfterRemoval } from '../parts/focus-after-removal.ts';
 import { type Channel } from './data.ts';
 import { nextKey, type EntryDraft } from './filter-drafts.ts';
 
@@ -66,8 +68,10 @@ export function FiltersEditor({ value, onChange, isReadOnly = false }: Props) {
   const t = useTexts();
   const { data: channels = [] } = useQuery(channelsQuery);
   const put = (index: number, entry: EntryDraft) => onChange(value.map((each, at) => (at === index ? entry : each)));
+  const adds = useRef<HTMLButtonElement>(null);
+  const { list, removing } = useFocusAfterRemoval<HTMLDivElement>('entry', value.length, () => adds.current?.focus());
   return (
-    <Stack gap="md">
+    <Stack ref={list} gap="md">
       <Text size="sm" c="dimmed">
         {value.length === 0 ? t('none') : `${t('alternatives')} ${t('and')}`}
       </Text>
@@ -79,12 +83,16 @@ export function FiltersEditor({ value, onChange, isReadOnly = false }: Props) {
           channels={channels}
           isReadOnly={isReadOnly}
           onChange={(changed) => put(index, changed)}
-          onRemove={() => onChange(value.filter((_, at) => at !== index))}
+          onRemove={() => {
+            removing(index);
+            onChange(value.filter((_, at) => at !== index));
+          }}
         />
       ))}
       {!isReadOnly && (
         <Group>
           <Button
+            ref={adds}
             variant="default"
             size="sm"
             leftSection={<TbPlus size={16} aria-hidden />}
@@ -117,9 +125,14 @@ function Entry({ number, entry, channels, isReadOnly, onChange, onRemove }: Entr
       ...entry,
       filters: entry.filters.map((each, at) => (at === index ? { ...each, ...changed } : each)),
     });
+  const { filters } = entry;
+  const adds = useRef<HTMLButtonElement>(null);
+  const { list, removing } = useFocusAfterRemoval<HTMLDivElement>('filter', filters.length, () =>
+    adds.current?.focus(),
+  );
   return (
     <Fieldset legend={t('entry', { number })}>
-      <Stack gap="xs">
+      <Stack ref={list} gap="xs">
         <Group align="flex-end" wrap="nowrap">
           <Select
             label={t('channel')}
@@ -141,6 +154,7 @@ function Entry({ number, entry, channels, isReadOnly, onChange, onRemove }: Entr
                 color="gray"
                 size={36}
                 aria-label={t('removeEntry', { number })}
+                data-removes="entry"
                 onClick={onRemove}
               >
                 <TbTrash size={18} aria-hidden />
@@ -181,7 +195,11 @@ function Entry({ number, entry, channels, isReadOnly, onChange, onRemove }: Entr
                 color="gray"
                 size="lg"
                 aria-label={t('removeFilter', { name: filter.name || String(index + 1) })}
-                onClick={() => onChange({ ...entry, filters: entry.filters.filter((_, at) => at !== index) })}
+                data-removes="filter"
+                onClick={() => {
+                  removing(index);
+                  onChange({ ...entry, filters: filters.filter((_, at) => at !== index) });
+                }}
               >
                 <TbTrash size={16} aria-hidden />
               </ActionIcon>
@@ -191,6 +209,7 @@ function Entry({ number, entry, channels, isReadOnly, onChange, onRemove }: Entr
         {!isReadOnly && entry.channel !== '' && (
           <Group>
             <Button
+              ref={adds}
               variant="subtle"
               size="compact-sm"
               leftSection={<TbPlus size={14} aria-hidden />}

@@ -1,7 +1,8 @@
 import { Button, CloseButton, Combobox, Group, Text, TextInput, UnstyledButton, useCombobox } from '@mantine/core';
 import { TbFilter } from 'react-icons/tb';
 import { useQueryClient } from '@tanstack/react-query';
-import { useEffect, useRef, useState } from 'react';
+import { useEffect, useImperativeHandle, useRef, useState, type Ref } from 'react';
+import { useFocusAfterRemoval } from '../../parts/focus-after-removal.ts';
 import { foundListsKey } from '../../parts/found-lists.ts';
 import { allOf, useUrlState, type UrlState } from '../../parts/url-state.ts';
 import {
@@ -22,8 +23,13 @@ import { agos, useFilterText, useSuggestions } from './suggestions.ts';
 
 const isTime = (criterion: Criterion | undefined) => criterion === 'acceptedFrom' || criterion === 'acceptedTo';
 
+export interface FilterBarHandle {
+  /** On the field, without opening what can be chosen. */
+  focus: () => void;
+}
+
 /** Every criterion of the API as a chip: chosen by name, or guessed from what is typed or pasted. */
-export function FilterBar() {
+export function FilterBar({ handle }: { handle: Ref<FilterBarHandle> }) {
   const t = useSearchTexts();
   const [state, setState] = useUrlState();
   const textOf = useFilterText(allOf(state['subscription']));
@@ -39,9 +45,6 @@ export function FilterBar() {
   const [typed, setTyped] = useState('');
   const [wrong, setWrong] = useState<Wrong>();
   const input = useRef<HTMLInputElement>(null);
-  const bar = useRef<HTMLDivElement>(null);
-  /** The chip that was removed, until the address no longer has it. */
-  const removed = useRef<number>(undefined);
   const store = useCombobox({ onDropdownClose: () => store.resetSelectedOption() });
   const suggestions = useSuggestions(criterion, typed);
   // In a field for a time arrows change a part of it: nothing is chosen beside it by the same keys.
@@ -66,6 +69,12 @@ export function FilterBar() {
       isBack.current = false;
     });
   };
+  const { list: bar, removing: removingAt } = useFocusAfterRemoval<HTMLDivElement>(
+    'filter',
+    filters.length,
+    backToField,
+  );
+  useImperativeHandle(handle, () => ({ focus: backToField }));
   const add = (filter: Filter) => {
     const without: UrlState = replaced ? removing(state, replaced) : {};
     set({ ...without, ...adding({ ...state, ...without }, filter) }, true);
@@ -105,23 +114,13 @@ export function FilterBar() {
     backToField();
   };
   const remove = (filter: Filter, at: number) => {
-    removed.current = at;
+    removingAt(at);
     set(removing(state, filter), true);
   };
   const clear = () => {
-    removed.current = 0;
+    removingAt(0);
     set(Object.fromEntries(criteria.map((each) => [each, undefined])), true);
   };
-  // The button that was pressed is gone: the next chip's, or the field, is where the keyboard goes on.
-  useEffect(() => {
-    const at = removed.current;
-    if (at === undefined) return;
-    removed.current = undefined;
-    const left = [...(bar.current?.querySelectorAll<HTMLElement>('[data-removes]') ?? [])];
-    const next = left[at] ?? left.at(-1);
-    if (next) next.focus();
-    else backToField();
-  }, [filters.length]);
 
   const sought = typed.trim().toLowerCase();
   const names = criteria.filter((each) => `${each} ${t(each)}`.toLowerCase().includes(sought));
@@ -235,7 +234,7 @@ export function FilterBar() {
                   size={24}
                   iconSize={14}
                   aria-label={t('remove', { filter: text })}
-                  data-removes
+                  data-removes="filter"
                   onClick={() => remove(filter, at)}
                 />
               </li>

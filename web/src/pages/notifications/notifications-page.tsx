@@ -1,8 +1,8 @@
-import { Anchor, Button, Group, Text } from '@mantine/core';
+import { Button, Group, Text } from '@mantine/core';
 import { TbArrowUp, TbBan } from 'react-icons/tb';
 import { useNavigate } from '@tanstack/react-router';
-import { useMemo } from 'react';
-import { AnchorLink, ButtonLink } from '../../parts/links.tsx';
+import { useMemo, useRef } from 'react';
+import { ButtonLink } from '../../parts/links.tsx';
 import { useFormat } from '../../i18n/format.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { FoundStatus } from '../../parts/found-status.tsx';
@@ -14,20 +14,22 @@ import { useUrlState } from '../../parts/url-state.ts';
 import { columnsFor } from './columns.tsx';
 import { useMay } from '../../shell/session.tsx';
 import { filtersOf, queryOf, unfinishedOf } from './criteria.ts';
-import { FilterBar } from './filter-bar.tsx';
+import { FilterBar, type FilterBarHandle } from './filter-bar.tsx';
 import { useFoundNotifications, useNewer } from './found-notifications.ts';
+import { QuickSearches } from './quick-searches.tsx';
 import { useSearchTexts } from './search-texts.ts';
 
 export function NotificationsPage() {
   const t = useSearchTexts();
   const format = useFormat();
   const navigate = useNavigate();
-  const [state, set] = useUrlState();
+  const [state] = useUrlState();
   const query = queryOf(state);
   const { rows, found, searchedTo, asOf, onEnd, restart } = useFoundNotifications(query);
   const newer = useNewer(query, found.data);
   const columns = useMemo(() => columnsFor(t), [t]);
   const isFiltered = filtersOf(state).length > 0;
+  const bar = useRef<FilterBarHandle>(null);
   const may = useMay('operator');
   const unfinished = may ? unfinishedOf(state) : undefined;
   const isEmpty = found.isSuccess && rows.length === 0;
@@ -70,39 +72,8 @@ export function NotificationsPage() {
           </ButtonLink>
         )}
       </PageHeader>
-      <FilterBar />
-      {!isFiltered && (
-        <Group
-          gap="md"
-          mb="xs"
-          component="ul"
-          aria-label={t('quick')}
-          style={{ listStyle: 'none', padding: 0, margin: 0 }}
-        >
-          {(
-            [
-              ['quickFailed', { state: 'failed' }],
-              ['quickWaiting', { state: 'waiting' }],
-              ['quickUnmatched', { unmatched: 'true' }],
-            ] as const
-          ).map(([text, search]) => (
-            <li key={text}>
-              <AnchorLink size="sm" to="." search={search}>
-                {t(text)}
-              </AnchorLink>
-            </li>
-          ))}
-          <li>
-            <Anchor
-              size="sm"
-              component="button"
-              onClick={() => set({ acceptedFrom: new Date(Date.now() - 3_600_000).toISOString() }, true)}
-            >
-              {t('quickHour')}
-            </Anchor>
-          </li>
-        </Group>
-      )}
+      <FilterBar handle={bar} />
+      {!isFiltered && <QuickSearches onGone={() => bar.current?.focus()} />}
       <FoundStatus count={found.data && rows.length} isMore={found.hasNextPage} none={none} />
       {found.error && <ProblemAlert error={found.error} onRetry={tryAgain(found)} />}
       {!found.error && newer.error && <ProblemAlert error={newer.error} onRetry={newer.again} />}

@@ -2,6 +2,7 @@ import { ActionIcon, Alert, Button, Fieldset, Group, SimpleGrid, Stack, Text, Te
 import { TbPlus, TbTrash } from 'react-icons/tb';
 import { useRef } from 'react';
 import { flushSync } from 'react-dom';
+import { useFocusAfterRemoval } from '../../parts/focus-after-removal.ts';
 import type { Draft, FieldName } from './draft.ts';
 import { usePublishTexts } from './texts.ts';
 
@@ -15,7 +16,10 @@ interface Props {
 /** A field for each name that the channel can be filtered on, and pairs of what else is sent. */
 export function CharacteristicsFields({ filterNames, draft: { filters, more }, change, errorOf }: Props) {
   const t = usePublishTexts();
-  const rows = useRef<HTMLDivElement>(null);
+  const adds = useRef<HTMLButtonElement>(null);
+  const { list: rows, removing } = useFocusAfterRemoval<HTMLDivElement>('pair', more.length, () =>
+    adds.current?.focus(),
+  );
   const setPair = (index: number, pair: Partial<{ name: string; value: string }>) =>
     change({ more: more.map((each, nr) => (nr === index ? { ...each, ...pair } : each)) });
   const add = () => {
@@ -71,7 +75,11 @@ export function CharacteristicsFields({ filterNames, draft: { filters, more }, c
                 color="gray"
                 size="input-sm"
                 aria-label={t('removeCharacteristic', { number: index + 1 })}
-                onClick={() => change({ more: more.filter((_, nr) => nr !== index) })}
+                data-removes="pair"
+                onClick={() => {
+                  removing(index);
+                  change({ more: more.filter((_, nr) => nr !== index) });
+                }}
               >
                 <TbTrash size={16} aria-hidden />
               </ActionIcon>
@@ -84,7 +92,7 @@ export function CharacteristicsFields({ filterNames, draft: { filters, more }, c
           </Alert>
         )}
         <Group gap="sm">
-          <Button variant="default" size="xs" leftSection={<TbPlus size={14} aria-hidden />} onClick={add}>
+          <Button ref={adds} variant="default" size="xs" leftSection={<TbPlus size={14} aria-hidden />} onClick={add}>
             {t('addCharacteristic')}
           </Button>
           {more.length > 0 && filterNames.length > 0 && (
