@@ -19,6 +19,16 @@ async function idOf(heraut: Installation, name: string): Promise<string> {
   return (body as { channels: { id: string; name: string }[] }).channels.find((each) => each.name === name)!.id;
 }
 
+/** @returns the kind of the question of the browser, which was answered with no */
+const refuseToLeave = async (page: Page): Promise<string> => {
+  const dialog = await page.waitForEvent('dialog');
+  await dialog.dismiss();
+  return dialog.type();
+};
+
+const refusedReload = async (page: Page): Promise<string> =>
+  (await Promise.all([refuseToLeave(page), page.evaluate(() => location.reload())]))[0];
+
 test('a page of a list that fails is asked for once, and again when somebody wants it', async ({ open, page }) => {
   const entry = (id: number) => auditEntry(id, `of-page-${id}`);
   let [isRead, asked, isMended] = [false, 0, false];
@@ -212,6 +222,67 @@ test('Back, pressed again while the question before leaving is there, leaves not
   await expect(page).toHaveURL(url);
   await asked.getByRole('button', { name: 'Leave', exact: true }).click();
   await expect(page.getByRole('heading', { level: 1, name: 'Channels' })).toBeVisible();
+});
+
+for (const [path, title, label] of [
+  ['channels', 'Add channel', 'Name'],
+  ['applications', 'Add application', 'Client id'],
+  ['subscriptions', 'New subscription', 'Callback URL'],
+] as const)
+  test(`${title}: its input is kept when the form is closed, and asked about before its page is left`, async ({
+    open,
+  }) => {
+    const page = await open(path);
+    const form = page.getByRole('dialog', { name: title });
+    const field = form.getByLabel(label);
+    const asked = page.getByRole('dialog', { name: 'Leave without saving?' });
+    const elsewhere = page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Endpoints' });
+    await page.getByRole('button', { name: title }).first().click();
+    await field.fill('https://example.org/typed');
+    expect(await refusedReload(page)).toBe('beforeunload');
+    await field.press('Escape');
+    await expect(form).toHaveCount(0);
+    await elsewhere.click();
+    await expect(asked).toContainText(`Your input in “${title}” is not saved.`);
+    await asked.getByRole('button', { name: 'Stay' }).click();
+    await page.getByRole('button', { name: title }).first().click();
+    await expect(field).toHaveValue('https://example.org/typed');
+    await form.getByRole('button', { name: 'Cancel' }).click();
+    await elsewhere.click();
+    await asked.getByRole('button', { name: 'Leave', exact: true }).click();
+    await expect(page.getByRole('heading', { level: 1, name: 'Endpoints' })).toBeVisible();
+  });
+
+test('a configuration that was typed stays while other pages are looked at, and is asked about before it goes', async ({
+  open,
+}) => {
+  const page = await open('settings?tab=configuration');
+  const text = page.getByLabel('Configuration in YAML');
+  await page.getByRole('button', { name: 'Load what is there' }).click();
+  await expect(text).not.toHaveValue('');
+  // Nothing is lost with what was loaded.
+  await page.reload();
+  await expect(text).toHaveValue('');
+  await text.click();
+  await text.fill('channels: []');
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Channels' }).click();
+  await expect(page.getByRole('heading', { level: 1, name: 'Channels' })).toBeVisible();
+  expect(await refusedReload(page)).toBe('beforeunload');
+  await page.goBack();
+  await expect(text).toHaveValue('channels: []');
+  await page.route('**/console/session', (route) =>
+    route.request().method() === 'DELETE' ? route.fulfill({ status: 204 }) : route.continue(),
+  );
+  await page.getByRole('button', { name: /administrator$/ }).click();
+  const [question] = await Promise.all([
+    refuseToLeave(page),
+    page.getByRole('menuitem', { name: 'Sign out', exact: true }).click(),
+  ]);
+  expect(question).toBe('beforeunload');
+  await expect(text).toHaveValue('channels: []');
+  await text.fill('');
+  await page.reload();
+  await expect(text).toBeVisible();
 });
 
 test('code that does not come is asked for again; where another version was installed, what was typed stays', async ({

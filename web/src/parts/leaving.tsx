@@ -9,6 +9,8 @@ const useTexts = defineTexts(
     underWay: 'Leave before it is done?',
     underWayDetail:
       'Your request is under way, and goes on. If you leave now, you do not see what became of it: neither an error, nor a new secret, which is shown only once.',
+    typed: 'Leave without saving?',
+    typedDetail: 'Your input in “{{form}}” is not saved. It is kept only while this page is open.',
     secret: 'Leave without this secret?',
     secretDetail: 'It is shown only here and now. If you have not copied it, nobody has it.',
     stay: 'Stay',
@@ -18,6 +20,8 @@ const useTexts = defineTexts(
     underWay: 'Verlaten voordat het klaar is?',
     underWayDetail:
       'Uw verzoek is bezig, en gaat door. Als u nu weggaat, ziet u niet wat ervan werd: geen fout, en geen nieuw geheim, dat maar één keer getoond wordt.',
+    typed: 'Verlaten zonder op te slaan?',
+    typedDetail: 'Uw invoer in “{{form}}” is niet opgeslagen. Die blijft alleen zolang deze pagina open is.',
     secret: 'Verlaten zonder dit geheim?',
     secretDetail: 'Het wordt alleen hier en nu getoond. Als u het niet kopieerde, heeft niemand het.',
     stay: 'Blijven',
@@ -76,13 +80,40 @@ export function AskSecret({ isShown }: { isShown: boolean }) {
   return <AskBeforeLeaving isBlocked={isShown} title={t('secret')} detail={t('secretDetail')} />;
 }
 
-function AskBeforeLeaving({ isBlocked, ...said }: { isBlocked: boolean; title: string; detail: string }) {
-  const { asked, stay } = useBlockedLeaving(isBlocked, isNoReplacement);
+/**
+ * Asks before the page is left with which the input of a form goes. Its dialog may be open or closed: the input is kept
+ * until the page is left.
+ * @param form its title
+ */
+export function AskTyped({ isTyped, form }: { isTyped: boolean; form: string }) {
+  const t = useTexts();
+  return (
+    <AskBeforeLeaving
+      isBlocked={isTyped}
+      isLeaving={isOtherPage}
+      title={t('typed')}
+      detail={t('typedDetail', { form })}
+    />
+  );
+}
+
+interface AskProps {
+  isBlocked: boolean;
+  isLeaving?: (step: Step) => boolean;
+  title: string;
+  detail: string;
+}
+
+function AskBeforeLeaving({ isBlocked, isLeaving = isNoReplacement, ...said }: AskProps) {
+  const { asked, stay } = useBlockedLeaving(isBlocked, isLeaving);
   return <LeaveQuestion {...said} opened={asked !== undefined} onStay={stay} onLeave={() => asked?.()} />;
 }
 
 /** From one address to another, and how. */
 export type Step = Parameters<BlockerFn>[0];
+
+const isOtherPage = ({ currentLocation, nextLocation }: Step): boolean =>
+  currentLocation.pathname !== nextLocation.pathname;
 
 /** By an address that the page itself puts in place of its own nobody leaves. */
 const isNoReplacement = ({ action }: Step): boolean => action !== 'REPLACE';

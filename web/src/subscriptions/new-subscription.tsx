@@ -16,9 +16,10 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState, type FormEvent } from 'react';
 import { applicationsQuery } from '../parts/catalogue.ts';
 import { answerOf, api } from '../api/client.ts';
+import { isSame } from '../drafts/draft.ts';
 import { defineTexts } from '../i18n/i18n.ts';
 import { errorOf } from '../parts/field-errors.ts';
-import { AskUnderWay, unlessBusy } from '../parts/leaving.tsx';
+import { AskTyped, AskUnderWay, unlessBusy } from '../parts/leaving.tsx';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
 import { useOnce } from '../parts/use-once.ts';
 import {
@@ -99,6 +100,8 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
   const [isMoreShown, setMoreShown] = useState(false);
   const [identity, setIdentity] = useState(emptyIdentity);
   const [headers, setHeaders] = useState<HeaderDraft[]>([]);
+  const input = { owner, callbackUrl, channels: toChannels(entries), authorization, identity, headers };
+  const [untouched] = useState(input);
   const form = useRef<HTMLFormElement>(null);
   const once = useOnce();
   const create = useMutation({
@@ -138,81 +141,84 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
     isAuthorizationComplete(authorization) &&
     !isNameMissing;
   return (
-    <Drawer opened={opened} onClose={leave} position="right" size="xl" title={t('title')}>
-      <form ref={form} onSubmit={submit}>
-        <Stack gap="md">
-          <Text size="sm" c="dimmed">
-            {t('intro')}
-          </Text>
-          <Autocomplete
-            label={t('owner')}
-            description={t('ownerHelp')}
-            data={applications.map(({ clientId }) => clientId)}
-            limit={50}
-            value={owner}
-            onChange={setOwner}
-            error={refused('ownerClientId')}
-            openOnFocus={false}
-            required
-            data-autofocus
-          />
-          <TextInput
-            label={t('callbackUrl')}
-            type="url"
-            placeholder="https://receiver.example/webhook"
-            value={callbackUrl}
-            onChange={(event) => setCallbackUrl(event.currentTarget.value)}
-            error={refused('callbackUrl')}
-            required
-          />
-          <Divider />
-          <Title order={3}>{t('what')}</Title>
-          <FiltersEditor value={entries} onChange={setEntries} />
-          {opened && <FiltersPreview drafts={entries} />}
-          <Divider />
-          <Title order={3}>{t('how')}</Title>
-          <AuthorizationFields value={authorization} onChange={setAuthorization} />
-          <Button
-            variant="subtle"
-            size="compact-sm"
-            w="fit-content"
-            aria-expanded={isMoreOpen}
-            leftSection={
-              isMoreOpen ? <TbChevronDown size={16} aria-hidden /> : <TbChevronRight size={16} aria-hidden />
-            }
-            onClick={() => setMoreShown(!isMoreOpen || isNameMissing)}
-          >
-            {t('more')}
-          </Button>
-          <Collapse expanded={isMoreOpen}>
-            <Stack gap="md">
-              <Text size="sm" c="dimmed">
-                {t('moreHelp')}
-              </Text>
-              <Fieldset legend={t('tls')}>
-                <IdentityFields value={identity} onChange={setIdentity} />
-              </Fieldset>
-              <Fieldset legend={t('headers')}>
-                <HeaderFields value={headers} onChange={setHeaders} />
-              </Fieldset>
-            </Stack>
-          </Collapse>
-          <Text size="sm" c="dimmed">
-            {t('later')}
-          </Text>
-          {create.error && <ProblemAlert error={create.error} isOnce />}
-          <Group justify="flex-end">
-            <Button variant="default" onClick={leave} disabled={create.isPending}>
-              {t('cancel')}
+    <>
+      <Drawer opened={opened} onClose={leave} position="right" size="xl" title={t('title')}>
+        <form ref={form} onSubmit={submit}>
+          <Stack gap="md">
+            <Text size="sm" c="dimmed">
+              {t('intro')}
+            </Text>
+            <Autocomplete
+              label={t('owner')}
+              description={t('ownerHelp')}
+              data={applications.map(({ clientId }) => clientId)}
+              limit={50}
+              value={owner}
+              onChange={setOwner}
+              error={refused('ownerClientId')}
+              openOnFocus={false}
+              required
+              data-autofocus
+            />
+            <TextInput
+              label={t('callbackUrl')}
+              type="url"
+              placeholder="https://receiver.example/webhook"
+              value={callbackUrl}
+              onChange={(event) => setCallbackUrl(event.currentTarget.value)}
+              error={refused('callbackUrl')}
+              required
+            />
+            <Divider />
+            <Title order={3}>{t('what')}</Title>
+            <FiltersEditor value={entries} onChange={setEntries} />
+            {opened && <FiltersPreview drafts={entries} />}
+            <Divider />
+            <Title order={3}>{t('how')}</Title>
+            <AuthorizationFields value={authorization} onChange={setAuthorization} />
+            <Button
+              variant="subtle"
+              size="compact-sm"
+              w="fit-content"
+              aria-expanded={isMoreOpen}
+              leftSection={
+                isMoreOpen ? <TbChevronDown size={16} aria-hidden /> : <TbChevronRight size={16} aria-hidden />
+              }
+              onClick={() => setMoreShown(!isMoreOpen || isNameMissing)}
+            >
+              {t('more')}
             </Button>
-            <Button type="submit" loading={create.isPending} disabled={!isReady}>
-              {t('create')}
-            </Button>
-          </Group>
-        </Stack>
-      </form>
-      <AskUnderWay isBusy={create.isPending} />
-    </Drawer>
+            <Collapse expanded={isMoreOpen}>
+              <Stack gap="md">
+                <Text size="sm" c="dimmed">
+                  {t('moreHelp')}
+                </Text>
+                <Fieldset legend={t('tls')}>
+                  <IdentityFields value={identity} onChange={setIdentity} />
+                </Fieldset>
+                <Fieldset legend={t('headers')}>
+                  <HeaderFields value={headers} onChange={setHeaders} />
+                </Fieldset>
+              </Stack>
+            </Collapse>
+            <Text size="sm" c="dimmed">
+              {t('later')}
+            </Text>
+            {create.error && <ProblemAlert error={create.error} isOnce />}
+            <Group justify="flex-end">
+              <Button variant="default" onClick={leave} disabled={create.isPending}>
+                {t('cancel')}
+              </Button>
+              <Button type="submit" loading={create.isPending} disabled={!isReady}>
+                {t('create')}
+              </Button>
+            </Group>
+          </Stack>
+        </form>
+        <AskUnderWay isBusy={create.isPending} />
+      </Drawer>
+      <AskTyped isTyped={(create.isIdle || create.isError) && !isSame(input, untouched)} form={t('title')} />
+    </>
   );
 }
 

@@ -2,6 +2,7 @@ import { PasswordInput, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
+import { isSame } from '../../drafts/draft.ts';
 import { errorOf } from '../../parts/field-errors.ts';
 import { NewDialog } from '../../parts/new-dialog.tsx';
 import { useOnce } from '../../parts/use-once.ts';
@@ -47,6 +48,7 @@ export function NewApplication({ opened, onClose, onCreated }: Props) {
       title={t('add')}
       error={create.error}
       isBusy={create.isPending}
+      isTyped={clientId !== '' || secret !== '' || !isSame(values, empty)}
       onSubmit={() => create.mutate()}
     >
       <TextInput

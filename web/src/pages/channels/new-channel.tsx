@@ -2,6 +2,7 @@ import { TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
+import { isSame } from '../../drafts/draft.ts';
 import { errorOf } from '../../parts/field-errors.ts';
 import { NewDialog } from '../../parts/new-dialog.tsx';
 import { useGoOn } from '../../parts/use-go-on.ts';
@@ -41,6 +42,7 @@ export function NewChannel({ opened, onClose }: Props) {
       title={t('add')}
       error={create.error}
       isBusy={create.isPending}
+      isTyped={name !== '' || !isSame(values, noValues)}
       onSubmit={() => {
         if (isComplete(values)) create.mutate(values);
       }}

@@ -8,7 +8,7 @@ import { Confirm } from '../../../parts/confirm.tsx';
 import { CopyButton } from '../../../parts/copy-button.tsx';
 import { ProblemAlert } from '../../../parts/problem-alert.tsx';
 import { useMay } from '../../../shell/session.tsx';
-import { useConfigurationDraft, type ConfigurationDraft } from './draft.ts';
+import { keepAsStored, useConfigurationDraft, type ConfigurationDraft } from './draft.ts';
 import { countOf, PlanView } from './plan-view.tsx';
 import { References } from './references.tsx';
 import { Remarks } from './remarks.tsx';
@@ -38,18 +38,19 @@ export default function ConfigurationTab() {
   const removals = changes.filter(({ action }) => action === 'remove');
   const isStale = planned !== undefined && planned.of !== draft;
   const apply = useMutation({
-    mutationFn: () => {
+    mutationFn: (given: ConfigurationDraft) => {
       const query = {
-        prune: draft.isPruning ? ('true' as const) : ('false' as const),
+        prune: given.isPruning ? ('true' as const) : ('false' as const),
         ...(removals.length > 0 && { confirm: removals.length }),
       };
       const header = planned?.tag === undefined ? {} : { 'If-Match': planned.tag };
       return answerOf(
-        api.POST('/admin/v1/configuration/text/apply', { params: { query, header }, body: bodyOf(draft) }),
+        api.POST('/admin/v1/configuration/text/apply', { params: { query, header }, body: bodyOf(given) }),
       );
     },
     // Anything may be another than before.
-    onSuccess: () => {
+    onSuccess: (_, given) => {
+      keepAsStored(given);
       plan.reset();
       return client.invalidateQueries();
     },
@@ -62,6 +63,7 @@ export default function ConfigurationTab() {
     const { text } = await answerOf(api.GET('/admin/v1/configuration/text'));
     plan.reset();
     apply.reset();
+    keepAsStored({ text });
     change({ text });
   };
   const loading = useMutation({ mutationFn: load });
@@ -168,7 +170,7 @@ export default function ConfigurationTab() {
         action={t('apply')}
         isDangerous={removals.length > 0}
         {...(removals.length > 0 && { word: String(removals.length) })}
-        onConfirm={() => apply.mutateAsync()}
+        onConfirm={() => apply.mutateAsync(draft)}
       >
         <Stack gap="xs">
           <Text size="sm">{t('applyDetail')}</Text>
