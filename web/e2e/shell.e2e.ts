@@ -40,6 +40,23 @@ test('the console speaks Dutch to those who want it, and remembers', async ({ op
   await expect(page.getByRole('dialog')).toHaveCount(0);
 });
 
+test('the sentences that the API writes are marked as English on a Dutch page, and those of the console are not', async ({
+  open,
+  page,
+}) => {
+  await page.addInitScript(() => localStorage.setItem('heraut-language', 'nl'));
+  await open('channels?new=1');
+  const form = page.getByRole('dialog');
+  await form.getByLabel('Naam').fill('of this test');
+  await form.getByLabel('Documentatie').fill('not a link');
+  await form.locator('form').evaluate((element: HTMLFormElement) => (element.noValidate = true));
+  await form.getByRole('button', { name: 'Kanaal toevoegen' }).click();
+  const reasons = form.getByText('Not an absolute http or https URL.');
+  await expect(reasons).toHaveCount(2);
+  for (const reason of await reasons.all()) await expect(reason).toHaveAttribute('lang', 'en');
+  await expect(form.getByText('Dit is niet aangenomen')).not.toHaveAttribute('lang');
+});
+
 test('the first load is less than 250 KB of script', async ({ heraut, browser }) => {
   // One that has nothing of the console yet.
   const context = await browser.newContext();

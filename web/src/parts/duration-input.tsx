@@ -1,5 +1,5 @@
 import { Group, Input, NativeSelect } from '@mantine/core';
-import { useId, useState } from 'react';
+import { useId, useState, type ReactNode } from 'react';
 import { defineTexts } from '../i18n/i18n.ts';
 import { NumberField } from './number-field.tsx';
 
@@ -22,7 +22,7 @@ interface Props {
   /** Seconds; null: none. */
   value: number | null;
   onChange: (seconds: number | null) => void;
-  error?: string | undefined;
+  error?: ReactNode;
   placeholder?: string;
   disabled?: boolean;
 }

@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { ApiProblem, isUnanswered } from '../api/problem.ts';
 import { OtherVersion } from '../api/load-part.ts';
 import { defineTexts } from '../i18n/i18n.ts';
+import { InEnglish } from './in-english.tsx';
 
 const useTexts = defineTexts(
   'problem',
@@ -61,9 +62,13 @@ export function ProblemAlert({ error, onRetry, isOnce = false }: Props) {
   const [title, detail] = (() => {
     if (isOfFields) return [t('invalid'), ''];
     if (isUnanswered(error)) return [t('unreachable'), t(isOnce ? 'onceDetail' : 'unreachableDetail')];
-    if (problem) return [problem.code === 'role-too-low' ? t('roleTooLow') : problem.title, problem.detail];
+    if (problem)
+      return [
+        problem.code === 'role-too-low' ? t('roleTooLow') : <InEnglish>{problem.title}</InEnglish>,
+        problem.detail && <InEnglish>{problem.detail}</InEnglish>,
+      ];
     if (error instanceof OtherVersion) return [t('otherVersion'), t('otherVersionDetail')];
-    return [t('unexpected'), error instanceof Error ? error.message : ''];
+    return [t('unexpected'), error instanceof Error && error.message && <InEnglish>{error.message}</InEnglish>];
   })();
   const isOtherVersion = error instanceof OtherVersion;
   return (
@@ -80,7 +85,7 @@ export function ProblemAlert({ error, onRetry, isOnce = false }: Props) {
         )}
         {problem?.invalidParams.map(({ name, reason, code }) => (
           <Text size="sm" key={`${name} ${code}`} className="anywhere">
-            <Code>{name}</Code> {reason}
+            <Code>{name}</Code> <InEnglish>{reason}</InEnglish>
           </Text>
         ))}
       </div>

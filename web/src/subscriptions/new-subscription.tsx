@@ -18,7 +18,7 @@ import { applicationsQuery } from '../parts/catalogue.ts';
 import { answerOf, api } from '../api/client.ts';
 import { isSame } from '../drafts/draft.ts';
 import { defineTexts } from '../i18n/i18n.ts';
-import { errorOf } from '../parts/field-errors.ts';
+import { errorOf } from '../parts/field-errors.tsx';
 import { AskTyped, AskUnderWay, unlessBusy } from '../parts/leaving.tsx';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
 import { useOnce } from '../parts/use-once.ts';

@@ -25,10 +25,10 @@ export function AlertDescription({ alert }: { alert: Alert }) {
           {t(rule)}
         </Title>
       </Group>
-      <Text size="sm" className="anywhere">
+      <Text size="sm" className="anywhere" lang="en">
         {what}
       </Text>
-      <Text size="sm" className="anywhere">
+      <Text size="sm" className="anywhere" lang="en">
         {toDo}
       </Text>
       <Group gap="md">

@@ -7,6 +7,7 @@ import { AsOf } from '../../parts/as-of.tsx';
 import { namedWithChosen } from '../../parts/chosen-options.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { FoundStatus } from '../../parts/found-status.tsx';
+import { InEnglish } from '../../parts/in-english.tsx';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
 import { readNow, readOn, tryAgain, whileOnePage } from '../../parts/next-page.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
@@ -54,7 +55,13 @@ export function PastAlerts() {
       isWide: true,
       render: (alert) => <SubjectLink subject={alert.subject} />,
     },
-    { key: 'what', header: t('what'), width: 'minmax(160px, 1.6fr)', isWide: true, render: ({ what }) => what },
+    {
+      key: 'what',
+      header: t('what'),
+      width: 'minmax(160px, 1.6fr)',
+      isWide: true,
+      render: ({ what }) => <InEnglish>{what}</InEnglish>,
+    },
     { key: 'since', header: t('since'), width: '156px', render: ({ since }) => <RelativeTime at={since} /> },
     {
       key: 'lasted',

@@ -1,7 +1,7 @@
 import { Checkbox, Group, Paper, Stack, Switch, Text, Title } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { DurationInput } from '../../parts/duration-input.tsx';
-import { errorOf } from '../../parts/field-errors.ts';
+import { errorOf } from '../../parts/field-errors.tsx';
 import { NumberField } from '../../parts/number-field.tsx';
 import type { AlertRules, RuleName } from './alerts.ts';
 import { useAlertTexts } from './texts.ts';

@@ -5,7 +5,7 @@ import { ConfirmOver } from '../../drafts/confirm-over.tsx';
 import { DraftBar } from '../../drafts/draft-bar.tsx';
 import { useResourceDraft, type Tagged } from '../../drafts/use-resource-draft.ts';
 import { DurationInput } from '../../parts/duration-input.tsx';
-import { errorOf } from '../../parts/field-errors.ts';
+import { errorOf } from '../../parts/field-errors.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { useMay } from '../../shell/session.tsx';
 import { readRules, rulesKey, writeRules, type AlertRules } from './alerts.ts';

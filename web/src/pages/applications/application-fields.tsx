@@ -1,5 +1,5 @@
 import { Checkbox, Stack, Switch, TextInput } from '@mantine/core';
-import { errorOf } from '../../parts/field-errors.ts';
+import { errorOf } from '../../parts/field-errors.tsx';
 import type { Application } from './applications.ts';
 import { useApplicationTexts } from './texts.ts';
 

@@ -1,6 +1,6 @@
 import { Fieldset, NumberInput, SimpleGrid, Stack, TagsInput, TextInput } from '@mantine/core';
 import { DurationInput } from '../../parts/duration-input.tsx';
-import { errorOf } from '../../parts/field-errors.ts';
+import { errorOf } from '../../parts/field-errors.tsx';
 import type { Channel } from './channels.ts';
 import { useChannelTexts } from './texts.ts';
 

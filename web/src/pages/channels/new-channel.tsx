@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { isSame } from '../../drafts/draft.ts';
-import { errorOf } from '../../parts/field-errors.ts';
+import { errorOf } from '../../parts/field-errors.tsx';
 import { NewDialog } from '../../parts/new-dialog.tsx';
 import { useGoOn } from '../../parts/use-go-on.ts';
 import { ChannelFields, isComplete, noValues, type ChannelValues } from './channel-fields.tsx';

@@ -32,7 +32,7 @@ export function OpenEndpoints({ endpoints, onReset }: Props) {
             </Text>
             <CopyButton value={endpoint.address} />
           </Group>
-          <Text size="xs" c="dimmed" truncate title={endpoint.reason}>
+          <Text size="xs" c="dimmed" truncate title={endpoint.reason} lang="en">
             {endpoint.reason}
           </Text>
           <AllLedThere endpoint={endpoint} />

@@ -64,7 +64,7 @@ export function Details({ overview }: { overview: Overview }) {
                   {address}
                 </AnchorLink>
               </Text>
-              <Text size="xs" c="dimmed">
+              <Text size="xs" c="dimmed" lang="en">
                 {reason}
               </Text>
             </div>
@@ -116,10 +116,10 @@ export function Details({ overview }: { overview: Overview }) {
         {alerts?.latest.map(({ id, title, what, since }) => (
           <li key={id} className={classes.line}>
             <div>
-              <Text size="sm" fw={500}>
+              <Text size="sm" fw={500} lang="en">
                 {title}
               </Text>
-              <Text size="xs" c="dimmed" lineClamp={2}>
+              <Text size="xs" c="dimmed" lineClamp={2} lang="en">
                 {what}
               </Text>
             </div>

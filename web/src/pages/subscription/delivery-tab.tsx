@@ -1,5 +1,5 @@
 import { Select, SimpleGrid, Stack, TextInput } from '@mantine/core';
-import { errorOf } from '../../parts/field-errors.ts';
+import { errorOf } from '../../parts/field-errors.tsx';
 import { NumberField } from '../../parts/number-field.tsx';
 import { useMay } from '../../shell/session.tsx';
 import type { SubscriptionChanges, SubscriptionWithHeld } from '../../subscriptions/data.ts';

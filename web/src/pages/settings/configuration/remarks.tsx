@@ -1,6 +1,7 @@
 import { Alert, Anchor, Code, Stack, Text } from '@mantine/core';
 import { TbAlertTriangle, TbInfoCircle } from 'react-icons/tb';
 import type { components } from '../../../../generated/admin-api.d.ts';
+import { InEnglish } from '../../../parts/in-english.tsx';
 import { useConfigurationTexts } from './texts.ts';
 
 export type Remark = components['schemas']['PlannedConfigurationText']['problems'][number];
@@ -30,7 +31,7 @@ export function Remarks({ title, remarks, isProblem, onGoTo }: Props) {
             <Anchor component="button" type="button" inherit onClick={() => onGoTo(line, column)}>
               {t('lineOf', { line, column })}
             </Anchor>{' '}
-            {field !== '' && <Code>{field}</Code>} {said}
+            {field !== '' && <Code>{field}</Code>} <InEnglish>{said}</InEnglish>
           </Text>
         ))}
       </Stack>

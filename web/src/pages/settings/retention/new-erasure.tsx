@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answerOf, api } from '../../../api/client.ts';
 import { Confirm } from '../../../parts/confirm.tsx';
-import { errorOf } from '../../../parts/field-errors.ts';
+import { errorOf } from '../../../parts/field-errors.tsx';
 import { ProblemAlert } from '../../../parts/problem-alert.tsx';
 import { useRetentionTexts } from './texts.ts';
 
