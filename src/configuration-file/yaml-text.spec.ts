@@ -32,3 +32,30 @@ describe('a configuration that is written as YAML', () => {
     expect(toYaml({ label: 'a\u200eb\u0085', '\t': 'c\td' })).toBe('label: "a\\u200eb\\u0085"\n"\\t": "c\\td"\n');
   });
 });
+
+describe('a text with aliases', () => {
+  it('is gone through once for all that is asked of them', () => {
+    const count = 50;
+    const aliases = Array.from({ length: count }, () => '{ number: *number, <<: *map }').join(', ');
+    const text = new YamlText(`anchors: [&number 1.10, &map { inside: { digits: 007 } }]\nlist: [${aliases}]`);
+    expect(text.troubles).toEqual([]);
+    // Read whenever somebody looks for the anchor of an alias.
+    let looks = 0;
+    Object.defineProperty(text['document'].getIn(['anchors', 0], true), 'anchor', { get: () => (looks++, 'number') });
+    const looksAt = (nr: number) => {
+      expect(text.sourceOf(`list.${nr}.number`)).toBe('1.10');
+      expect(text.sourceOf(`list.${nr}.inside.digits`)).toBe('007');
+      expect(text.placeOf(`list.${nr}.inside.digits`)).toEqual({ line: 1, column: 50 });
+      return looks;
+    };
+    const first = looksAt(0);
+    expect(first).toBeGreaterThan(0);
+    for (let nr = 1; nr < count; nr++) expect(looksAt(nr)).toBe(first);
+  });
+
+  it('has the last anchor before each of them', () => {
+    const text = new YamlText('a: [&one 01, *one, &one 02, *one, &self [*self, 03]]');
+    expect([1, 3].map((nr) => text.sourceOf(`a.${nr}`))).toEqual(['01', '02']);
+    expect(text.sourceOf('a.4.0.0.1')).toBe('03');
+  });
+});
