@@ -1,3 +1,7 @@
+/** Of all capitals the only one that becomes two characters. */
+const dottedI = '\u0130';
+const dotted = `'${dottedI}', '${dottedI.toLowerCase()}'`;
+
 /**
  * `canonicalName`, step by step, for names that are compared with given ones. The collation of a database decides which
  * letters its `lower` knows, and whether that of `I` is `ı`: with "C" it is those of ASCII, everywhere. The others are
@@ -5,9 +9,9 @@
  * @param upper parameter: the letters of `lettersOf` the names to compare with
  */
 export const canonicalNameInSql = (name: string, upper: string, lower: string): string =>
-  String.raw`regexp_replace(regexp_replace(lower(translate(regexp_replace(regexp_replace(${name} COLLATE "C",
-    '([a-z0-9])([A-Z])', '\1_\2', 'g'), '([A-Z])([A-Z][a-z])', '\1_\2', 'g'), ${upper}::text, ${lower}::text)),
-    '_{2,}', '_', 'g'), '_(?=\d)|(?<=\d)_', '', 'g')`;
+  String.raw`regexp_replace(regexp_replace(lower(translate(replace(regexp_replace(regexp_replace(${name} COLLATE "C",
+    '([a-z0-9])([A-Z])', '\1_\2', 'g'), '([A-Z])([A-Z][a-z])', '\1_\2', 'g'),
+    ${dotted}), ${upper}::text, ${lower}::text)), '_{2,}', '_', 'g'), '_(?=\d)|(?<=\d)_', '', 'g')`;
 
 /** The small sigma at the end of a word is another one, for JavaScript alone. */
 export const withoutFinalSigma = (name: string): string => name.replaceAll('ς', 'σ');
@@ -30,8 +34,7 @@ function capitals(): ReadonlyMap<string, readonly string[]> {
   for (let code = 0x80; code < 0x1_f000; code++) {
     const capital = String.fromCodePoint(code);
     const small = capital.toLowerCase();
-    // The dotted İ alone becomes two characters.
-    if (small === capital || [...small].length > 1) continue;
+    if (small === capital || capital === dottedI) continue;
     known.set(small, [...(known.get(small) ?? []), capital]);
   }
   return known;

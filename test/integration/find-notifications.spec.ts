@@ -50,6 +50,7 @@ const names = [
   'Straẞe',
   'ß',
   '\u212aelvin',
+  'İD',
 ];
 
 interface Model {
@@ -94,6 +95,8 @@ function modelOf(n: number, firstMs: number): Model {
         zone: n % 900 === 1 ? 'rare: "zone"' : 'hoofdObject',
         ...(n % 800 === 11 && { puntX_y: 'letters' }),
         ...(n % 800 === 12 && { puntXY: 'letters' }),
+        ...(n % 800 === 13 && { ÉénId: 'letters' }),
+        ...(n % 800 === 14 && { ΟΔΟΣ: 'letters' }),
       },
     },
     deliveries: [...own, ...(n % 1000 === 5 ? [to(seldom)] : [])],
@@ -476,6 +479,8 @@ describe('finding notifications and deliveries', () => {
     ['punt_x_y', [11, 12]], // it is sent as puntXY
     ['puntX_y', [11]],
     ['puntXY', [12]],
+    ['éénId', [13]],
+    ['οδος', [14]],
   ])('finds the characteristic %s as it is sent, and as another spelling of its name is', async (name, rests) => {
     const ids = all.filter((_, n) => rests.includes(n % 800)).map(({ id }) => id);
     expect(await found('notification', { characteristics: [{ name, value: 'letters' }] }, 100)).toEqual(
