@@ -49,11 +49,22 @@ describe('the endpoints that a callback leads to', () => {
     expect(new Set(others.map((callbackUrl) => addressOf({ callbackUrl, credentials: {} }))).size).toBe(4);
   });
 
-  it('have addresses that fit an index, also where letters would become escapes', () => {
-    const callbackUrl = `https://a.example/${'é'.repeat(1000)}`;
-    expect(addressOf({ callbackUrl, credentials: {} })).toBe(callbackUrl);
-    const short = `https://a.example/${'é'.repeat(300)}`;
-    expect(addressOf({ callbackUrl: short, credentials: {} })).toBe(new URL(short).href);
+  it('have addresses that fit an index, also where letters become escapes, and are the same for each spelling', () => {
+    const beginning = 'https://a.example/';
+    const own = (callbackUrl: string) => addressOf({ callbackUrl, credentials: {} });
+    const long = `${beginning}${'é'.repeat(1000)}`;
+    const address = own(long);
+    expect(address).toMatch(/^https:\/\/a\.example\/(%C3%A9){100}[!-~]+ and more [\w-]{43}$/);
+    expect(address.length).toBeLessThanOrEqual(2048);
+    expect(own(long.replace('https://a', 'HTTPS://A'))).toBe(address);
+    expect(own(`${long}#part`)).toBe(address);
+    expect(own(new URL(long).href)).toBe(address);
+    expect(own(`${long}e`)).not.toBe(address);
+    expect(originOf(address)).toBe('https://a.example');
+    const longest = `${beginning}${'e'.repeat(2048 - beginning.length)}`;
+    expect(own(longest)).toBe(longest);
+    const short = `${beginning}${'é'.repeat(300)}`;
+    expect(own(short)).toBe(new URL(short).href);
   });
 
   it('have the origin that their address tells', () => {

@@ -1,31 +1,5 @@
-import { LRUCache } from 'lru-cache';
+import { calledBy } from '../subscriptions/called-url.js';
 import { longestCallbackUrl } from '../subscriptions/subscription-limits.js';
-
-/** Parsing a URL costs more than all else that is done to find an endpoint. */
-const known = new LRUCache<string, Called>({ max: 10_000 });
-
-interface Called {
-  origin: string;
-  /** All that a call is told by: one URL may be spelt in several ways. */
-  url: string;
-}
-
-function calledBy(callbackUrl: string): Called {
-  let called = known.get(callbackUrl);
-  if (called === undefined) {
-    called = parse(callbackUrl);
-    known.set(callbackUrl, called);
-  }
-  return called;
-}
-
-function parse(callbackUrl: string): Called {
-  if (!URL.canParse(callbackUrl)) return { origin: callbackUrl, url: `${callbackUrl}/` };
-  const { origin, pathname, search } = new URL(callbackUrl);
-  const url = origin + pathname + search;
-  // Letters beyond ASCII become escapes of several: an address has to fit an index, and no other spelling is as long.
-  return { origin, url: url.length > longestCallbackUrl ? callbackUrl : url };
-}
 
 /** Scheme, host and port of a callback URL; of one that is none, itself. */
 export const originOf = (callbackUrl: string): string => calledBy(callbackUrl).origin;
