@@ -8,6 +8,7 @@ import type { CredentialChanges } from '../credentials/credentials-io.js';
 import { isDropping } from '../ledger/drop-held.js';
 import type { SecretCipher } from '../secrets/secret-cipher.service.js';
 import { addSigningKey } from './add-signing-key.js';
+import { calledBy } from './called-url.js';
 import { noteSigningKeys } from './note-signing-keys.js';
 import { noteOfSubscription } from './note-subscription.js';
 import { secretsToStore } from './secrets-to-store.js';
@@ -129,10 +130,10 @@ export class SubscriptionChanges {
 
   /**
    * The endpoint at another address may be parked for longer than its own deliveries could have been tried there. With
-   * another TLS identity it is another endpoint, too.
+   * another TLS identity it is another endpoint, too. A URL that is only spelt in another way is the same one.
    */
   private noteAddress({ callbackUrl, credentials }: SubscriptionEntity, after: SubscriptionEntity): void {
-    if (after.callbackUrl !== callbackUrl) this.writes.resume(after.id);
+    if (calledBy(after.callbackUrl).url !== calledBy(callbackUrl).url) this.writes.resume(after.id);
     else if (after.credentials !== credentials && !after.deletedAt) this.writes.lookNow(after.id);
   }
 

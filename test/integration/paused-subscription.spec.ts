@@ -120,19 +120,25 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
     await expect(subscriptions.get(id)).rejects.toThrow(NotFoundProblem);
   });
 
-  it('has what it holds begin to be too old for its retry policy when its address is changed, and with no other change', async () => {
-    await hold(2, { reason: 'rate' });
-    await sql('UPDATE delivery SET held_since = now()');
-    const tooLong = { subscriptionId: id, heldBefore: Date.now() + 60_000, reason: 'held for long' };
-    const freedAfter = async (changes: Partial<SubscriptionInput>) => {
-      await subscriptions.update(id, changes);
-      await sql("UPDATE held_subscription SET resumed_at = resumed_at + interval '1 hour'");
-      return (await freeHeldTooLong(postgres, tooLong, undefined, 10)).freed;
-    };
-    expect(await freedAfter({ callbackUrl: 'http://other/' })).toBe(0);
-    await sql('UPDATE held_subscription SET resumed_at = NULL');
-    expect(await freedAfter({ auth: 'new' })).toBe(2);
-  });
+  it.each<Partial<SubscriptionInput>>([
+    { auth: 'new' },
+    { callbackUrl: 'HTTP://Other#1' }, // the same address
+  ])(
+    'has what it holds begin to be too old for its retry policy when its address is changed, not by %j',
+    async (change) => {
+      await hold(2, { reason: 'rate' });
+      await sql('UPDATE delivery SET held_since = now()');
+      const tooLong = { subscriptionId: id, heldBefore: Date.now() + 60_000, reason: 'held for long' };
+      const freedAfter = async (changes: Partial<SubscriptionInput>) => {
+        await subscriptions.update(id, changes);
+        await sql("UPDATE held_subscription SET resumed_at = resumed_at + interval '1 hour'");
+        return (await freeHeldTooLong(postgres, tooLong, undefined, 10)).freed;
+      };
+      expect(await freedAfter({ callbackUrl: 'http://other/' })).toBe(0);
+      await sql('UPDATE held_subscription SET resumed_at = NULL');
+      expect(await freedAfter(change)).toBe(2);
+    },
+  );
 
   it('is looked at when its credentials are changed: with another TLS identity it leads to another endpoint', async () => {
     await hold(1);
