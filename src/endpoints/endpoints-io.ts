@@ -7,7 +7,12 @@ import { endpointsOf, longestAddress } from './origin.js';
 
 export const endpointResetInput = z
   .strictObject({
-    address: z.string().min(1).max(longestAddress).check(storable).describe('As it is listed.'),
+    address: z
+      .string()
+      .min(1)
+      .max(longestAddress)
+      .check(storable)
+      .describe('As it is listed; where none reads like that, the callback URL in any spelling.'),
   })
   .meta({ id: 'EndpointReset' });
 
@@ -23,7 +28,7 @@ export const endpointListOutput = z
           address: z
             .string()
             .describe(
-              'An origin (`https://host:port`) that does not answer, or a callback URL that answers with errors, or not at all while its origin does; `URL with TLS identity …`: for the subscriptions that call it with this certificate or authority of their own.',
+              'An origin (`https://host:port`) that does not answer, or a callback URL, as URLs are normally written, that answers with errors, or not at all while its origin does; `URL with TLS identity …`: for the subscriptions that call it with this certificate or authority of their own.',
             ),
           reason: z.string(),
           openedAt: z.iso.datetime().describe('Since then its deliveries are held.'),

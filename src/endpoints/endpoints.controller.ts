@@ -11,6 +11,7 @@ import { AdminOperation } from '../openapi/admin-operation.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { endpointListOutput, endpointResetInput, endpointsToShow, mostPaced } from './endpoints-io.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
+import { addressOf } from './origin.js';
 
 @AdminController('endpoints', 'endpoints')
 export class EndpointsController {
@@ -52,10 +53,15 @@ export class EndpointsController {
   })
   async reset(@Body() body: unknown): Promise<void> {
     const { address } = checkInput(endpointResetInput, body);
-    const wasOpen = await this.openEndpoints.reset(address, (query, { openedAt, reason, failures }) => {
+    if (await this.close(address)) return;
+    if (await this.close(addressOf({ callbackUrl: address, credentials: {} }))) return;
+    throw new NotFoundProblem('The circuit breaker of this address is not open.');
+  }
+
+  private close(address: string): Promise<boolean> {
+    return this.openEndpoints.reset(address, (query, { openedAt, reason, failures }) => {
       const before = { openedAt, reason, failures };
       return AuditLog.note(query, { action: 'endpoint.reset', subject: `endpoint/${address}`, before, after: null });
     });
-    if (!wasOpen) throw new NotFoundProblem('The circuit breaker of this address is not open.');
   }
 }

@@ -3,7 +3,7 @@ import { uuid } from '../infra/http/input-parts.js';
 import { pageQuery } from '../infra/http/page-query.js';
 import { byCreation, type ListedSubscription } from '../subscriptions/subscription-directory.service.js';
 import { inputText as text } from '../subscriptions/subscription-input.js';
-import { endpointsOf, longestAddress } from './origin.js';
+import { addressOf, endpointsOf, longestAddress } from './origin.js';
 
 const listedStates = ['enabled', 'paused', 'disabled', 'unreadable', 'parked'] as const;
 type ListedState = (typeof listedStates)[number];
@@ -31,7 +31,9 @@ export const subscriptionListQuery = z.strictObject({
   channel: text(50).optional().describe('Name of a channel that it is about.'),
   endpoint: text(longestAddress)
     .optional()
-    .describe('Address of an endpoint that it leads to, as `GET /admin/v1/endpoints` lists it: an origin, or a URL.'),
+    .describe(
+      'Address of an endpoint that it leads to, as `GET /admin/v1/endpoints` lists it: an origin, or a URL. Where none leads to one that reads like that, the callback URL in any spelling.',
+    ),
   text: text(200).optional().describe('Part of its id, callback URL, owner or a channel, in any case of letters.'),
   ids: subscriptionIds.optional(),
   ...pageQuery('subscriptions', fromCursor, 'Left out: all of them are in one.'),
@@ -50,13 +52,22 @@ export interface SubscriptionPage {
 export function pageOfSubscriptions(
   all: readonly ListedSubscription[],
   isParked: (subscription: ListedSubscription) => boolean,
-  { limit = Infinity, cursor, state, ...filter }: SubscriptionListQuery,
+  { limit = Infinity, cursor, state, endpoint, ...filter }: SubscriptionListQuery,
 ): SubscriptionPage {
   const ids = filter.ids && new Set(filter.ids);
   const isIn = state === 'parked' ? isParked : state && states[state];
-  const fitting = all.filter(
-    (subscription) => (!ids || ids.has(subscription.id)) && (!isIn || isIn(subscription)) && fits(subscription, filter),
-  );
+  const leadingTo = (address: string | undefined) =>
+    all.filter(
+      (subscription) =>
+        (!ids || ids.has(subscription.id)) &&
+        (!isIn || isIn(subscription)) &&
+        (address === undefined || endpointsOf(subscription).includes(address)) &&
+        fits(subscription, filter),
+    );
+  let fitting = leadingTo(endpoint);
+  // The callback URL, as it is shown, may be spelt in another way.
+  if (fitting.length === 0 && endpoint !== undefined)
+    fitting = leadingTo(addressOf({ callbackUrl: endpoint, credentials: {} }));
   const rest = cursor ? fitting.filter((subscription) => byCreation(subscription, cursor) > 0) : fitting;
   const subscriptions = rest.slice(0, limit);
   return {
@@ -75,12 +86,11 @@ const states: Record<Exclude<ListedState, 'parked'>, (subscription: ListedSubscr
 
 function fits(
   subscription: ListedSubscription,
-  { owner, channel, endpoint, text: part }: Omit<SubscriptionListQuery, 'state' | 'ids' | 'limit' | 'cursor'>,
+  { owner, channel, text: part }: Pick<SubscriptionListQuery, 'owner' | 'channel' | 'text'>,
 ): boolean {
   const { id, ownerClientId, callbackUrl, channels } = subscription;
   if (owner !== undefined && ownerClientId !== owner) return false;
   if (channel !== undefined && !channels.some((entry) => entry.channel === channel)) return false;
-  if (endpoint !== undefined && !endpointsOf(subscription).includes(endpoint)) return false;
   if (part === undefined) return true;
   const wanted = part.toLowerCase();
   const texts = [id, callbackUrl, ownerClientId, ...channels.map((entry) => entry.channel)];

@@ -77,6 +77,7 @@ describe('open endpoints, as an operator sees them', () => {
     expect(await leadingTo({ endpoint: origin })).toEqual(there);
     expect(await leadingTo({ endpoint: `${origin}/2`, limit: '1' })).toEqual([`${origin}/2`]);
     expect(await leadingTo({ endpoint: `${origin}/2`, state: 'paused' })).toEqual([]);
+    expect(await leadingTo({ endpoint: `${origin.toUpperCase()}/2#part` })).toEqual([`${origin}/2`, `${origin}/2`]);
     expect(await leadingTo({ state: 'parked' })).toEqual([...there, `${other}/1`]);
     expect(await leadingTo({ state: 'parked', limit: '10', text: other })).toEqual([`${other}/1`]);
     await reset({ address: origin });
@@ -93,6 +94,24 @@ describe('open endpoints, as an operator sees them', () => {
     expect(admin.api.logged).toContainEqual(
       expect.objectContaining({ event: 'endpoint.closed', address: `${origin}/a?b=c%20d`, by: 'operator' }),
     );
+  });
+
+  it('are closed by a reset of the callback URL as it is shown, in the address that is meant', async () => {
+    const callbackUrl = `${origin.toUpperCase()}/é`;
+    await leadTo(callbackUrl);
+    const address = `${origin}/%C3%A9`;
+    await open(address);
+    expect((await reset({ address: callbackUrl })).status).toBe(204);
+    expect(await listed()).toEqual([]);
+    const { json } = await admin.get(`/admin/v1/audit?${new URLSearchParams({ subject: `endpoint/${address}` })}`);
+    expect(json).toMatchObject({ entries: [{ action: 'endpoint.reset' }] });
+    // One that reads as it was given comes first: the origin alone, not the URL that it is as well.
+    await leadTo(origin);
+    await open(origin);
+    await open(`${origin}/`);
+    expect((await reset({ address: origin })).status).toBe(204);
+    expect((await listed()).map(({ address: left }) => left)).toEqual([`${origin}/`]);
+    await reset({ address: `${origin}/` });
   });
 
   it('are told apart from those that only cannot take it as fast as it comes', async () => {
