@@ -151,6 +151,7 @@ test('an application is added, changed, given a new secret, and removed by its n
 
   await page.getByRole('link', { name: clientId }).click();
   const drawer = page.getByRole('dialog', { name: 'Applications' });
+  await expect(drawer).toContainText(/Since .*:\d\d [AP]M UTC \(/);
   await drawer.getByRole('textbox', { name: 'Label', exact: true }).fill('The case system');
   await drawer.getByRole('button', { name: 'Save', exact: true }).click();
   await expect(drawer.getByRole('button', { name: 'Discard changes' })).toHaveCount(0);

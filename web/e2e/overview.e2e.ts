@@ -147,6 +147,14 @@ test('the overview shows what goes on and what is wrong, and leads to where it i
   const { width, height } = page.viewportSize()!;
   await page.setViewportSize({ width: 375, height });
   await expect(affected).toBeVisible();
+  // The exact time has its place in the row, on a phone too.
+  const since = row
+    .getByRole('cell')
+    .filter({ hasText: /:\d\d [AP]M UTC \(/ })
+    .first();
+  const [ofCell, ofRow] = [await since.boundingBox(), await row.boundingBox()];
+  expect(ofCell!.y).toBeGreaterThanOrEqual(ofRow!.y);
+  expect(ofCell!.y + ofCell!.height).toBeLessThanOrEqual(ofRow!.y + ofRow!.height);
   await page.setViewportSize({ width, height });
   await affected.click();
   const list = page.getByRole('table', { name: 'Subscriptions' });

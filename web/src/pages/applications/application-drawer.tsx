@@ -10,7 +10,7 @@ import { useResourceDraft, type Tagged } from '../../drafts/use-resource-draft.t
 import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
-import { RelativeTime } from '../../parts/relative-time.tsx';
+import { ExactTime } from '../../parts/relative-time.tsx';
 import { useSubscriptionsOf } from '../../parts/subscriptions.ts';
 import type { UrlState } from '../../parts/url-state.ts';
 import { Volume } from '../../parts/volume.tsx';
@@ -105,10 +105,10 @@ function Details({ current, mayChange, onSecret, onAsking }: LoadedProps & { cur
           {clientId}
         </Text>
         <Text size="sm" c="dimmed">
-          {t('created')} <RelativeTime at={application.createdAt} />
+          {t('created')} <ExactTime at={application.createdAt} />
           {application.secretSetAt !== application.createdAt && (
             <>
-              {t('secretSince')} <RelativeTime at={application.secretSetAt} />
+              {t('secretSince')} <ExactTime at={application.secretSetAt} />
             </>
           )}
         </Text>

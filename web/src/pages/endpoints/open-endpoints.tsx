@@ -2,13 +2,14 @@ import { Button, Group, Text } from '@mantine/core';
 import { useFormat } from '../../i18n/format.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
-import { RelativeTime } from '../../parts/relative-time.tsx';
+import { ExactTime } from '../../parts/relative-time.tsx';
 import { useMay } from '../../shell/session.tsx';
 import { Affected, AllLedThere } from './led-there.tsx';
 import { useEndpointsTexts } from './texts.ts';
 import type { OpenEndpoint } from './types.ts';
 
-const rowHeight = 80;
+/** On a phone a time takes five lines. */
+const rowHeight = 112;
 
 interface Props {
   endpoints: readonly OpenEndpoint[];
@@ -45,7 +46,7 @@ export function OpenEndpoints({ endpoints, onReset }: Props) {
       width: 'minmax(72px, 1fr)',
       render: ({ openedAt, failureCount }) => (
         <>
-          <RelativeTime at={openedAt} />
+          <WholeTime at={openedAt} />
           <Text size="xs" c="dimmed" truncate>
             {t('failures', { shown: format.number(failureCount) })}
           </Text>
@@ -59,7 +60,7 @@ export function OpenEndpoints({ endpoints, onReset }: Props) {
       isWide: true,
       render: ({ nextProbeAt, probeCount }) => (
         <>
-          {Date.parse(nextProbeAt) > Date.now() ? <RelativeTime at={nextProbeAt} /> : t('probeWithNext')}
+          {Date.parse(nextProbeAt) > Date.now() ? <WholeTime at={nextProbeAt} /> : t('probeWithNext')}
           <Text size="xs" c="dimmed" truncate>
             {t('probes', { count: probeCount, shown: format.number(probeCount) })}
           </Text>
@@ -103,5 +104,14 @@ export function OpenEndpoints({ endpoints, onReset }: Props) {
       rowHeight={rowHeight}
       height="min(60dvh, 640px)"
     />
+  );
+}
+
+/** An endpoint has no details elsewhere; a cell would cut the time off. */
+function WholeTime({ at }: { at: string }) {
+  return (
+    <Text size="xs" lh={1.3} style={{ whiteSpace: 'normal' }}>
+      <ExactTime at={at} />
+    </Text>
   );
 }

@@ -10,7 +10,7 @@ import { EmptyState } from '../../parts/empty-state.tsx';
 import { readListsAnew } from '../../parts/found-lists.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
-import { RelativeTime } from '../../parts/relative-time.tsx';
+import { ExactTime } from '../../parts/relative-time.tsx';
 import { Facts, SelectionSummary } from '../../selection/selection-summary.tsx';
 import type { Replay } from '../../selection/selection.ts';
 import { isUnfinished, useWorkTexts, WorkStateBadge } from '../../selection/work.tsx';
@@ -111,7 +111,7 @@ function Details({ work }: { work: Replay }) {
       : []),
     ...(work.startAt ? [[t('start'), format.time(work.startAt)] as [string, ReactNode]] : []),
     ...(work.stopAt ? [[t('stop'), format.time(work.stopAt)] as [string, ReactNode]] : []),
-    [t('started'), <RelativeTime at={work.startedAt} />],
+    [t('started'), work.startedAt === null ? '–' : <ExactTime at={work.startedAt} />],
     ...(isUnfinished(work) && work.startedAt
       ? [[t('searched'), `${format.time(work.searchedTo)} (${t('searchedHint')})`] as [string, ReactNode]]
       : []),

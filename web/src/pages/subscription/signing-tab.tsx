@@ -9,7 +9,7 @@ import { useFormat } from '../../i18n/format.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
-import { RelativeTime } from '../../parts/relative-time.tsx';
+import { ExactTime } from '../../parts/relative-time.tsx';
 import { told } from '../../parts/told.ts';
 import { useMay } from '../../shell/session.tsx';
 import { SecretOnce } from '../../subscriptions/secret-once.tsx';
@@ -105,9 +105,9 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
                       </Group>
                     </Table.Td>
                     <Table.Td>
-                      <RelativeTime at={key.createdAt} />
+                      <ExactTime at={key.createdAt} />
                     </Table.Td>
-                    <Table.Td>{key.endsAt === null ? t('goesOn') : <RelativeTime at={key.endsAt} />}</Table.Td>
+                    <Table.Td>{key.endsAt === null ? t('goesOn') : <ExactTime at={key.endsAt} />}</Table.Td>
                     {mayChange && (
                       <Table.Td>
                         <Group gap="xs" justify="flex-end" wrap="nowrap">
