@@ -1,4 +1,5 @@
-import type { Page } from '@playwright/test';
+import type { Locator, Page } from '@playwright/test';
+import { randomUUID } from 'node:crypto';
 import { expect, lookAt, signInAtProvider, test } from './harness.js';
 import { goTo, placesOf, routes, type Place } from './places.js';
 import { tabThrough } from './tab-through.js';
@@ -104,6 +105,98 @@ test('dead letters are not read out each time that they are counted anew', async
   const page = await open('dead-letters');
   await expect(page.getByText(/as of \d/)).toBeVisible();
   await expect(page.locator('[aria-live], [role=status]').filter({ hasText: /as of/ })).toHaveCount(0);
+});
+
+/** @returns the list that each text from now on is added to. */
+async function toldIn(status: Locator): Promise<() => Promise<string[]>> {
+  const told = await status.evaluateHandle((each) => {
+    const texts: string[] = [];
+    new MutationObserver(() => texts.push(each.textContent)).observe(each, {
+      childList: true,
+      characterData: true,
+      subtree: true,
+    });
+    return texts;
+  });
+  return () => told.jsonValue();
+}
+
+test('a screen reader is told how much a search has found, and not how much each letter of it', async ({
+  open,
+  page,
+  heraut,
+}) => {
+  const name = `typed-${randomUUID().slice(0, 8)}`;
+  for (const end of ['', 'x', 'xy'])
+    await heraut.api.call('POST', '/admin/v1/channels', { body: { name: name + end } });
+  await page.clock.install();
+  await open(`channels?q=${name}`);
+  const status = page
+    .getByRole('main')
+    .getByRole('status')
+    .filter({ hasText: /found$/ });
+  await expect(status).toHaveText('3 found');
+  const told = await toldIn(status);
+  const field = page.getByRole('main').getByRole('textbox');
+  const names = page.getByRole('main').getByRole('link', { name });
+  await page.clock.pauseAt(Date.now() + 60_000);
+  await field.press('End');
+  for (const [letter, left] of [
+    ['x', 2],
+    ['y', 1],
+  ] as const) {
+    await field.press(letter);
+    await expect(names).toHaveCount(left);
+    await page.clock.runFor(900);
+  }
+  expect(await told()).toEqual([]);
+  await page.clock.resume();
+  await expect(status).toHaveText('1 found');
+  expect(await told()).toEqual(['1 found']);
+});
+
+test('dead letters that become more are counted every ten seconds, and read out every minute', async ({
+  open,
+  page,
+  badDay: _badDay,
+}) => {
+  let count = 1_001;
+  await page.route('**/admin/v1/dead-letters*', async (route) => {
+    const response = await route.fetch();
+    await route.fulfill({ response, json: { ...(await response.json()), count } });
+  });
+  await page.clock.install();
+  await open('dead-letters');
+  const status = page
+    .getByRole('main')
+    .getByRole('status')
+    .filter({ hasText: /found$/ });
+  await expect(status).toHaveText('1,001 found');
+  const told = await toldIn(status);
+  await page.clock.pauseAt(Date.now() + 120_000);
+  /** Nothing else lets the clock of the page go on. */
+  const soon = (check: () => Promise<void>) =>
+    expect(async () => {
+      await page.clock.runFor(100);
+      await check();
+    }).toPass({ timeout: 60_000 });
+  const countAnew = async () => {
+    count += 1;
+    const counted = page.waitForResponse('**/admin/v1/dead-letters*');
+    await page.clock.runFor(11_000);
+    await counted;
+    const shown = page.getByText(`${count.toLocaleString('en')} dead letters`).first();
+    await soon(() => expect(shown).toBeVisible({ timeout: 100 }));
+  };
+  await countAnew();
+  await soon(() => expect(status).toHaveText('1,002 found', { timeout: 100 }));
+  await countAnew();
+  await countAnew();
+  await countAnew();
+  expect(await told()).toEqual(['1,002 found']);
+  await page.clock.runFor(60_000);
+  await expect(status).toHaveText('1,005 found');
+  expect(await told()).toEqual(['1,002 found', '1,005 found']);
 });
 
 test('what is wrong with a page is found', async ({ open }) => {

@@ -1,4 +1,6 @@
 import { VisuallyHidden } from '@mantine/core';
+import { useRouterState } from '@tanstack/react-router';
+import { useEffect, useState } from 'react';
 import { useFormat } from '../i18n/format.ts';
 import { defineTexts } from '../i18n/i18n.ts';
 
@@ -7,6 +9,11 @@ const useTexts = defineTexts(
   { found: '{{shown}} found', foundMore: 'at least {{shown}} found' },
   { found: '{{shown}} gevonden', foundMore: 'ten minste {{shown}} gevonden' },
 );
+
+/** Typing pauses for so long before the list is taken for the one that is sought. */
+const settledMs = 1_000;
+/** A list that changes while nobody asks for another is told that often at most; each count would drown all else. */
+const tellEveryMs = 60_000;
 
 interface Props {
   /** undefined: not known yet, or not any more. */
@@ -24,13 +31,24 @@ interface Props {
 export function FoundStatus({ count, isMore = false, none }: Props) {
   const t = useTexts();
   const format = useFormat();
-  return (
-    <VisuallyHidden role="status">
-      {count === undefined
-        ? ''
-        : count === 0
-          ? none
-          : t(isMore ? 'foundMore' : 'found', { shown: format.number(count) })}
-    </VisuallyHidden>
-  );
+  const text =
+    count === undefined ? '' : count === 0 ? none : t(isMore ? 'foundMore' : 'found', { shown: format.number(count) });
+  return <VisuallyHidden role="status">{useTold(text)}</VisuallyHidden>;
+}
+
+/** No list yet, or one that somebody has asked for anew: the next one is told soon. */
+const nothing = { text: '', asked: '', at: 0 };
+
+/** The text as it is told: late enough to be read out once, and seldom unless the address asks for something else. */
+function useTold(text: string): string {
+  const asked = useRouterState({ select: ({ location }) => location.href });
+  const [told, tell] = useState(nothing);
+  useEffect(() => {
+    if (text === told.text) return undefined;
+    if (text === '') return tell(nothing);
+    const rest = asked === told.asked ? told.at + tellEveryMs - performance.now() : 0;
+    const timer = setTimeout(() => tell({ text, asked, at: performance.now() }), Math.max(rest, settledMs));
+    return () => clearTimeout(timer);
+  }, [text, asked, told]);
+  return told.text;
 }
