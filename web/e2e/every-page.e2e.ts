@@ -70,6 +70,12 @@ test('on a phone, Tab stops only at what is seen, and the button of the menu say
   for (const _ of stops) await page.keyboard.press('Tab');
   expect(await isIn('nav')).toBe(true);
   await expect(focused).toBeInViewport();
+  // The page beneath it is out of reach.
+  await expect(page.getByRole('main')).toHaveCount(0);
+  // To the page that is there already: the link is gone, and the focus on it.
+  await opened.getByRole('link', { name: 'Audit' }).press('Enter');
+  await expect(menu).toHaveAttribute('aria-expanded', 'false');
+  await expect(page.getByRole('main')).toBeFocused();
 });
 
 test('each list tells a screen reader how much it has found, or that it has nothing, and does so once', async ({

@@ -2,6 +2,7 @@ import { AppShell, Burger, Group, Text, UnstyledButton } from '@mantine/core';
 import { useDisclosure } from '@mantine/hooks';
 import { Link, Outlet, useNavigate, useRouterState } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useRef } from 'react';
+import { flushSync } from 'react-dom';
 import { loadPart } from '../api/load-part.ts';
 import { consoleRoot } from '../api/client.ts';
 import { Keyboard } from '../keyboard/keyboard.tsx';
@@ -41,6 +42,13 @@ export function Shell() {
     // As a page load would do it: a screen reader begins with the new page, not where the link was.
     main.current?.focus({ preventScroll: true });
   }, [location.pathname]);
+
+  const leaveMenu = () => {
+    if (!isOpen) return;
+    flushSync(close);
+    // The link is hidden now. The address may be the same, which the effect above leaves alone.
+    main.current?.focus({ preventScroll: true });
+  };
 
   return (
     <AppShell
@@ -85,9 +93,9 @@ export function Shell() {
         </Group>
       </AppShell.Header>
       <AppShell.Navbar id="pages" p="xs" className={isOpen ? undefined : classes.closed} style={{ overflowY: 'auto' }}>
-        <Navigation onLeave={close} />
+        <Navigation onLeave={leaveMenu} />
       </AppShell.Navbar>
-      <AppShell.Main id="main" ref={main} tabIndex={-1} className={classes.main}>
+      <AppShell.Main id="main" ref={main} tabIndex={-1} className={isOpen ? classes.beneath : classes.main}>
         <ConnectionNotice />
         {error && <ProblemAlert error={error} onRetry={() => void refetch()} />}
         {session && (
