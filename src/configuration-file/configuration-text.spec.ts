@@ -106,6 +106,17 @@ describe('a configuration file', () => {
     expect(read(['a: 1', `auth: {b: ${secret}`]).problems).not.toEqual([]);
   });
 
+  it('is quoted in no warning of this process, such as one of a key that is a list', async () => {
+    const warnings: Error[] = [];
+    const note = (warning: Error) => warnings.push(warning);
+    process.on('warning', note);
+    for (const secret of ['{{ s3cret }}', '{[s3cret]: x}', '{? {s3cret: 1} : x}']) read(['a: 1', `auth: ${secret}`]);
+    expect(read(['a: 1', '---', 'b: 1']).problems).toEqual([expect.stringContaining('multiple documents')]);
+    await new Promise(setImmediate); // they are emitted on the next tick
+    process.off('warning', note);
+    expect(warnings).toEqual([]);
+  });
+
   it('that has a text which needs quotes says so', () => {
     for (const secret of ['>s3cret', '|s3cret', '}s3cret', ']s3cret']) {
       expect(read(['a: 1', `auth: ${secret}`]).problems).toContainEqual(

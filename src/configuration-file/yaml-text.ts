@@ -95,7 +95,8 @@ export class YamlText {
       // Unique keys it would compare each with each: minutes for a megabyte of them, in which this process does nothing
       // else.
       const options = { lineCounter: this.lines, prettyErrors: false, merge: true, uniqueKeys: false };
-      this.document = parseDocument(text, options);
+      // Its warnings quote the text, on stderr.
+      this.document = parseDocument(text, { ...options, logLevel: 'error' });
       repeated = this.repeatedKeys();
     } catch (error) {
       if (!(error instanceof RangeError)) throw error; // the stack of the parser
