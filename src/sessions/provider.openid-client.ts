@@ -132,12 +132,16 @@ function authenticationAt(
   { token_endpoint_auth_methods_supported: known }: client.ServerMetadata,
   wanted: Settings['OIDC_CLIENT_AUTH'],
 ): client.ClientAuth {
+  const way = wanted === 'auto' ? wayOf(known) : wanted;
+  return way === 'basic' ? client.ClientSecretBasic() : client.ClientSecretPost();
+}
+
+/** @param known as a provider says, which is not as the standard has it everywhere */
+function wayOf(known: unknown): 'basic' | 'post' {
   // By the standard, one that says nothing takes Basic. Of both, post works also with a secret that one reads otherwise
   // in Basic than it was meant.
-  const isBasic =
-    known === undefined || (known.includes('client_secret_basic') && !known.includes('client_secret_post'));
-  const way = wanted === 'auto' ? (isBasic ? 'basic' : 'post') : wanted;
-  return way === 'basic' ? client.ClientSecretBasic() : client.ClientSecretPost();
+  if (!Array.isArray(known)) return 'basic';
+  return known.includes('client_secret_basic') && !known.includes('client_secret_post') ? 'basic' : 'post';
 }
 
 function reasonOf(error: unknown): SignInFailed['reason'] {

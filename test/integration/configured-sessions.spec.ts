@@ -81,11 +81,13 @@ describe('the secret of Heraut is sent to a provider of OpenID Connect', () => {
 
   it.each([
     ['as the standard has it, where that says nothing of it', { method: basic }, {}],
+    ['as the standard has it, where that says null', { methods: null, method: basic }, {}],
     ['as that says', { methods: ['private_key_jwt', basic], method: basic }, {}],
     ['as that says', { methods: [post], method: post }, {}],
     ['in the body, where that takes both', { methods: [basic, post], method: post }, {}],
     ['as the settings say', { methods: [basic, post], method: basic }, { OIDC_CLIENT_AUTH: 'basic' }],
     ['as the settings say', { method: post }, { OIDC_CLIENT_AUTH: 'post' }],
+    ['as the settings say', { methods: null, method: post }, { OIDC_CLIENT_AUTH: 'post' }],
   ])('%s: %j %j', async (_, authentication, settings) => {
     const server = await IdentityProvider.start(() => [redirectUri], authentication);
     server.person = { sub: 'jan', name: 'Jan', roles: ['viewer'] };

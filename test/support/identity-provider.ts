@@ -51,7 +51,7 @@ export class IdentityProvider {
    */
   static async start(
     redirectUris: () => string[],
-    authentication: { methods?: string[]; method: string } = {
+    authentication: { methods?: string[] | null; method: string } = {
       methods: ['client_secret_basic', 'client_secret_post'],
       method: 'client_secret_post',
     },
@@ -79,7 +79,7 @@ export class IdentityProvider {
 
   private serve(
     redirectUris: string[],
-    { methods, method }: { methods?: string[]; method: string },
+    { methods, method }: { methods?: string[] | null; method: string },
   ): (request: IncomingMessage, response: ServerResponse) => Promise<void> {
     const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     const provider = new Provider(this.issuer, {
