@@ -42,7 +42,8 @@ export class SubscriptionListController {
     if (isOfParked) await this.openEndpoints.refresh();
     const open = this.openEndpoints.all;
     const isParked = (subscription: ListedSubscription) => this.openEndpoints.of(subscription) !== undefined;
-    if (asked.limit !== undefined) {
+    // Of these there are few, and the console asks for the names of several selections at once.
+    if (asked.limit !== undefined || asked.ids) {
       const { subscriptions, ...page } = pageOfSubscriptions(await this.subscriptions.list(), isParked, asked);
       return { ...page, subscriptions: subscriptions.map((subscription) => this.answers.show(subscription)) };
     }

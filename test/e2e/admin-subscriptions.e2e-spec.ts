@@ -175,6 +175,12 @@ describe('the list of subscriptions', () => {
     expect((await list({ ids: `${ids},x` })).status).toBe(400);
   });
 
+  it('names those of any number of selections that one user looks at at once', async () => {
+    const { id } = await subscribe();
+    const asked = Array.from({ length: 20 }, () => list({ ids: [id, randomUUID()].join() }));
+    for (const answer of await Promise.all(asked)) expect([answer.status, idsOf(answer)]).toEqual([200, [id]]);
+  });
+
   it('goes on from page to page, also where the last one of a page was deleted meanwhile', async () => {
     const owner = `owner-${randomUUID()}`;
     const token = await newOwner(owner);
