@@ -103,7 +103,10 @@ export class KeptLists implements OnModuleDestroy {
     };
     this.kept.set(key, making);
     this.lastMade = making.body.then(
-      (bytes) => void (making.bytes = bytes), // or the promise would keep it
+      (bytes) => {
+        making.bytes = bytes;
+        this.keepAWhile();
+      },
       () => {
         if (this.kept.get(key) === making) this.kept.delete(key);
       },
@@ -111,9 +114,16 @@ export class KeptLists implements OnModuleDestroy {
     return making.body;
   }
 
+  /** A list that is made or sent stays, however long that takes. */
   private keepAWhile(): void {
     clearTimeout(this.unused);
-    this.unused = setTimeout(() => this.kept.clear(), keptUnusedMs).unref();
+    this.unused = setTimeout(() => {
+      for (const [key] of this.idle()) this.kept.delete(key);
+    }, keptUnusedMs).unref();
+  }
+
+  private idle(): [string, Kept][] {
+    return [...this.kept].filter(([, { bytes }]) => bytes && !this.lent.has(bytes));
   }
 
   /**
@@ -121,7 +131,7 @@ export class KeptLists implements OnModuleDestroy {
    * the next who asks.
    */
   private keepNoMore(): void {
-    const idle = [...this.kept].filter(([, { bytes }]) => bytes && !this.lent.has(bytes));
+    const idle = this.idle();
     let sum = idle.reduce((total, [, { bytes }]) => total + bytes!.length, 0);
     for (const [key, { bytes }] of idle) {
       if (sum <= this.mostBytesKept) return;
@@ -143,6 +153,7 @@ export class KeptLists implements OnModuleDestroy {
       else {
         this.lent.delete(body);
         this.keepNoMore();
+        this.keepAWhile();
       }
     });
   }

@@ -15,6 +15,8 @@ class Reply {
   }
 }
 
+type Made = LongList<object> | Promise<LongList<object>>;
+
 describe('a long list', () => {
   let edition: number;
   let lists: KeptLists;
@@ -46,8 +48,31 @@ describe('a long list', () => {
     },
     after: ']}',
   });
-  const ask = (key = 'all', reply = new Reply(), caller = 'caller') =>
-    lists.answer(key, caller, reply as unknown as FastifyReply, list);
+  const ask = (key = 'all', reply = new Reply(), caller = 'caller', made: () => Made = list) =>
+    lists.answer(key, caller, reply as unknown as FastifyReply, made);
+  /** Its caller has read all of it at once. */
+  const take = async (key = 'all', made: () => Made = list) => {
+    const reply = new Reply();
+    const body = await ask(key, reply, 'caller', made);
+    reply.end();
+    return body;
+  };
+  /** One whose making takes until it is ended. */
+  function slowly() {
+    let times = 0;
+    let end!: () => void;
+    const ended = new Promise<void>((resolve) => (end = resolve));
+    let made!: () => Promise<LongList<object>>;
+    const begun = new Promise<void>((resolve) => {
+      made = async () => {
+        times++;
+        resolve();
+        await ended;
+        return list();
+      };
+    });
+    return { list: made, begun, end, times: () => times };
+  }
 
   it('has the JSON that it would have as a whole, whatever its length', async () => {
     for (const length of [0, 1, 20, 21, 55]) {
@@ -133,13 +158,39 @@ describe('a long list', () => {
     expect((await ask()).toString()).toBe('{"items":[{"small":1}]}');
   });
 
-  it('is forgotten ten seconds after somebody asked for it', async () => {
+  it('is forgotten ten seconds after somebody asked for it, and nobody is sent it any more', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
-    const first = await ask();
+    const first = await take();
     vi.advanceTimersByTime(9999);
-    expect(await ask()).toBe(first);
+    const reply = new Reply();
+    expect(await ask('all', reply)).toBe(first);
+    vi.advanceTimersByTime(60_000);
+    expect(await take()).toBe(first);
+    vi.advanceTimersByTime(60_000);
+    reply.end();
+    vi.advanceTimersByTime(9999);
+    expect(await take()).toBe(first);
     vi.advanceTimersByTime(10_000);
-    expect(await ask()).not.toBe(first);
+    expect(await take()).not.toBe(first);
+  });
+
+  it('is made once also where that takes longer than it is kept', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    const slow = slowly();
+    const asked = [take('all', slow.list)];
+    await slow.begun;
+    for (let nr = 0; nr < 3; nr++) {
+      vi.advanceTimersByTime(12_000);
+      asked.push(take('all', slow.list));
+      await new Promise(setImmediate);
+    }
+    vi.advanceTimersByTime(12_000);
+    slow.end();
+    expect(new Set(await Promise.all(asked)).size).toBe(1);
+    vi.advanceTimersByTime(9999);
+    asked.push(take('all', slow.list));
+    expect(new Set(await Promise.all(asked)).size).toBe(1);
+    expect(slow.times()).toBe(1);
   });
 
   it('is refused while too many bytes of others wait for their callers to take them, and answered to any number of callers with the same', async () => {
@@ -157,17 +208,11 @@ describe('a long list', () => {
   it('is kept for the next who asks as far as there is room for it, the one that was asked for last the longest', async () => {
     Object.assign(lists, { mostBytesKept: 256 });
     items = [{ text: 'x'.repeat(90) }];
-    const taken = async (key: string) => {
-      const reply = new Reply();
-      const body = await ask(key, reply);
-      reply.end();
-      return body;
-    };
-    const [one, two] = [await taken('one'), await taken('two')];
-    expect(await taken('one')).toBe(one);
-    await taken('three');
-    expect(await taken('one')).toBe(one);
-    expect(await taken('two')).not.toBe(two);
+    const [one, two] = [await take('one'), await take('two')];
+    expect(await take('one')).toBe(one);
+    await take('three');
+    expect(await take('one')).toBe(one);
+    expect(await take('two')).not.toBe(two);
   });
 
   it('is kept as long as somebody is sent it, however long it is', async () => {
