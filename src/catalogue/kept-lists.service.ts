@@ -29,7 +29,10 @@ const retryAfterSeconds = 5;
 const together = 20;
 
 interface Kept {
-  edition: number;
+  /** Of the catalogue when its making began. Until then it serves everybody who asks. */
+  edition: number | undefined;
+  /** Until then. */
+  askers: FastifyReply['raw'][];
   body: Promise<Buffer>;
   /** Once it is made. */
   bytes?: Buffer;
@@ -68,7 +71,7 @@ export class KeptLists implements OnModuleDestroy {
    */
   async answer<Item>(key: string, caller: string, reply: FastifyReply, list: ListMaker<Item>): Promise<Buffer> {
     await this.catalogue.refresh();
-    const body = await this.find(key, caller, list);
+    const body = await this.find(key, caller, reply, list);
     try {
       this.lend(body, reply);
     } finally {
@@ -78,27 +81,29 @@ export class KeptLists implements OnModuleDestroy {
     return body;
   }
 
-  private find<Item>(key: string, caller: string, list: ListMaker<Item>): Promise<Buffer> {
+  private find<Item>(key: string, caller: string, { raw }: FastifyReply, list: ListMaker<Item>): Promise<Buffer> {
     const { edition } = this.catalogue;
     this.keepAWhile();
     const known = this.kept.get(key);
-    if (known?.edition === edition) {
+    if (known && isOf(edition, known)) {
       this.kept.delete(key);
       this.kept.set(key, known);
+      if (known.edition === undefined) known.askers.push(raw);
       return known.body;
     }
     if (this.inLine.filter((each) => each === caller).length >= mostOfOne)
       throw new TooManyRequestsProblem(retryAfterSeconds);
     if (this.inLine.length >= mostInLine)
       throw new UnavailableProblem('Lists that others asked for have not been made yet.', retryAfterSeconds);
-    for (const [old, { edition: its }] of this.kept) if (its !== edition) this.kept.delete(old);
+    for (const [old, each] of this.kept) if (!isOf(edition, each)) this.kept.delete(old);
     const [oldest] = this.kept.keys();
     if (this.kept.size >= mostKept) this.kept.delete(oldest!);
     this.inLine.push(caller);
     const making: Kept = {
-      edition,
+      edition: undefined,
+      askers: [raw],
       body: this.lastMade
-        .then(async () => made(await list()))
+        .then(() => this.make(key, making, list))
         .finally(() => this.inLine.splice(this.inLine.indexOf(caller), 1)),
     };
     this.kept.set(key, making);
@@ -112,6 +117,15 @@ export class KeptLists implements OnModuleDestroy {
       },
     );
     return making.body;
+  }
+
+  private async make<Item>(key: string, making: Kept, list: ListMaker<Item>): Promise<Buffer> {
+    making.edition = this.catalogue.edition;
+    const isWanted = making.askers.some(({ destroyed }) => !destroyed);
+    making.askers = [];
+    if (isWanted) return made(await list());
+    if (this.kept.get(key) === making) this.kept.delete(key);
+    return Buffer.of(); // which nobody is sent
   }
 
   /** A list that is made or sent stays, however long that takes. */
@@ -141,11 +155,11 @@ export class KeptLists implements OnModuleDestroy {
   }
 
   private lend(body: Buffer, { raw }: FastifyReply): void {
+    if (raw.destroyed) return; // its caller is gone
     const before = this.lent.get(body);
     const bytes = [...this.lent.keys()].reduce((sum, { length }) => sum + length, 0);
     if (before === undefined && bytes > 0 && bytes + body.length > this.mostBytesLent)
       throw new UnavailableProblem('Lists that others asked for have not been taken yet.', retryAfterSeconds);
-    if (raw.destroyed) return; // its caller is gone
     this.lent.set(body, (before ?? 0) + 1);
     raw.once('close', () => {
       const left = this.lent.get(body)! - 1;
@@ -158,6 +172,8 @@ export class KeptLists implements OnModuleDestroy {
     });
   }
 }
+
+const isOf = (edition: number, kept: Kept): boolean => kept.edition === undefined || kept.edition === edition;
 
 async function made<Item>({ before, items, present, after }: LongList<Item>): Promise<Buffer> {
   const work = new LongWork();

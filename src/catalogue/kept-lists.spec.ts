@@ -98,6 +98,41 @@ describe('a long list', () => {
     await before;
   });
 
+  it('is made once for all who ask while another is made, whatever changes meanwhile', async () => {
+    const slow = slowly();
+    const first = take('all', slow.list);
+    await slow.begun;
+    const asked = [];
+    for (let nr = 0; nr < 5; nr++) {
+      edition++;
+      items = [{ nr }];
+      asked.push(take());
+      await new Promise(setImmediate);
+    }
+    slow.end();
+    await first;
+    const bodies = await Promise.all(asked);
+    expect(bodies.map(String)).toEqual(Array(5).fill('{"items":[{"nr":4}]}'));
+    expect(new Set([...bodies, await take()]).size).toBe(1);
+    edition++;
+    expect(await take()).not.toBe(bodies[0]);
+  });
+
+  it('is not made where all who asked for it are gone before it is begun', async () => {
+    const slow = slowly();
+    const first = take('slow', slow.list);
+    await slow.begun;
+    const gone = Object.assign(new Reply(), { raw: Object.assign(new EventEmitter(), { destroyed: true }) });
+    const asked = [ask('left', gone), ask('all', gone, 'another')];
+    await new Promise(setImmediate);
+    asked.push(ask('all'));
+    slow.end();
+    await Promise.all([first, ...asked]);
+    expect((await ask('all')).toString()).toBe(JSON.stringify({ items }));
+    expect(presented).toBe(2 * 55);
+    expect((await ask('left')).toString()).toBe(JSON.stringify({ items }));
+  });
+
   it('is made one after the other where it depends on more than the catalogue', async () => {
     const order: string[] = [];
     const follow = (key: string): LongList<object> => ({ ...list(), present: (item) => (order.push(key), item) });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { randomUUID } from 'node:crypto';
+import { EventEmitter } from 'node:events';
 import type { Application } from '../../src/auth/application.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { KanaalController } from '../../src/channels/kanaal.controller.js';
@@ -445,12 +446,14 @@ describe('a list', () => {
     const socket: { localAddress?: string; localPort?: number } = { localAddress: '192.0.2.1', localPort: 8000 };
     const server = { allowedHosts: { has: () => false }, pathPrefix: '' };
     const request = { protocol: 'http', host: 'other.example', socket, server } as unknown as FastifyRequest;
-    const reply = { raw: { destroyed: true }, type: () => {} } as unknown as FastifyReply;
+    const raw = Object.assign(new EventEmitter(), { destroyed: false });
+    const reply = { raw, type: () => {} } as unknown as FastifyReply;
     const caller = { id: randomUUID() } as Application;
     const listed = api.app.get<KanaalController | AbonnementController>(of).list({}, caller, request, reply);
     delete socket.localAddress;
     delete socket.localPort;
     const all = JSON.parse(((await listed) as Buffer).toString()) as { url: string }[];
+    raw.emit('close');
     expect(new Set(all.map(({ url }) => new URL(url).origin))).toEqual(new Set(['http://192.0.2.1:8000']));
   });
 });
