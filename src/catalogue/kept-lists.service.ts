@@ -12,7 +12,9 @@ export interface LongList<Item> {
   after: string;
 }
 
-type ListMaker<Item> = () => LongList<Item> | Promise<LongList<Item>>;
+/** Or any JSON, in parts. */
+export type Long<Item> = LongList<Item> | Iterable<string>;
+type ListMaker<Item> = () => Long<Item> | Promise<Long<Item>>;
 
 /** Of one edition: callers use one base URL, as a rule, and one of the two APIs. */
 const mostKept = 4;
@@ -25,6 +27,8 @@ const mostInLine = 8;
 /** Of one caller: the places of others are left to others. */
 const mostOfOne = 2;
 const retryAfterSeconds = 5;
+/** As many lists, whose lengths are known from when they were made last. */
+const mostLengths = 16;
 /** Presented in one go. */
 const together = 20;
 
@@ -51,6 +55,8 @@ export class KeptLists implements OnModuleDestroy {
   /** By what the list depends on beside the catalogue, the one asked for last at the end. */
   private readonly kept = new Map<string, Kept>();
   private readonly lent = new Map<Buffer, number>();
+  /** When they were made last, by the keys of lists. */
+  private readonly lengths = new Map<string, number>();
   private lastMade: Promise<unknown> = Promise.resolve();
   /** By the caller who asked first. */
   private readonly inLine: string[] = [];
@@ -95,6 +101,7 @@ export class KeptLists implements OnModuleDestroy {
       throw new TooManyRequestsProblem(retryAfterSeconds);
     if (this.inLine.length >= mostInLine)
       throw new UnavailableProblem('Lists that others asked for have not been made yet.', retryAfterSeconds);
+    this.checkRoom(this.lengths.get(key) ?? 0); // rather than after its making
     for (const [old, each] of this.kept) if (!isOf(edition, each)) this.kept.delete(old);
     const [oldest] = this.kept.keys();
     if (this.kept.size >= mostKept) this.kept.delete(oldest!);
@@ -111,6 +118,7 @@ export class KeptLists implements OnModuleDestroy {
       (bytes) => {
         making.bytes = bytes;
         this.keepAWhile();
+        if (bytes.length > 0) this.noteLength(key, bytes.length);
       },
       () => {
         if (this.kept.get(key) === making) this.kept.delete(key);
@@ -154,12 +162,23 @@ export class KeptLists implements OnModuleDestroy {
     }
   }
 
+  private noteLength(key: string, length: number): void {
+    this.lengths.delete(key);
+    this.lengths.set(key, length);
+    const [oldest] = this.lengths.keys();
+    if (this.lengths.size > mostLengths) this.lengths.delete(oldest!);
+  }
+
+  private checkRoom(length: number): void {
+    const bytes = [...this.lent.keys()].reduce((sum, each) => sum + each.length, 0);
+    if (bytes > 0 && bytes + length > this.mostBytesLent)
+      throw new UnavailableProblem('Lists that others asked for have not been taken yet.', retryAfterSeconds);
+  }
+
   private lend(body: Buffer, { raw }: FastifyReply): void {
     if (raw.destroyed) return; // its caller is gone
     const before = this.lent.get(body);
-    const bytes = [...this.lent.keys()].reduce((sum, { length }) => sum + length, 0);
-    if (before === undefined && bytes > 0 && bytes + body.length > this.mostBytesLent)
-      throw new UnavailableProblem('Lists that others asked for have not been taken yet.', retryAfterSeconds);
+    if (before === undefined) this.checkRoom(body.length);
     this.lent.set(body, (before ?? 0) + 1);
     raw.once('close', () => {
       const left = this.lent.get(body)! - 1;
@@ -175,14 +194,21 @@ export class KeptLists implements OnModuleDestroy {
 
 const isOf = (edition: number, kept: Kept): boolean => kept.edition === undefined || kept.edition === edition;
 
-async function made<Item>({ before, items, present, after }: LongList<Item>): Promise<Buffer> {
+async function made<Item>(list: Long<Item>): Promise<Buffer> {
   const work = new LongWork();
-  const parts = [Buffer.from(before)];
-  for (let from = 0; from < items.length; from += together) {
-    const some = items.slice(from, from + together).map((item) => JSON.stringify(present(item)));
-    parts.push(Buffer.from((from === 0 ? '' : ',') + some.join(',')));
+  const parts: Buffer[] = [];
+  for (const part of Symbol.iterator in list ? list : partsOf(list)) {
+    parts.push(Buffer.from(part));
     await work.yieldIfDue();
   }
-  parts.push(Buffer.from(after));
   return Buffer.concat(parts);
+}
+
+function* partsOf<Item>({ before, items, present, after }: LongList<Item>): Generator<string> {
+  yield before;
+  for (let from = 0; from < items.length; from += together) {
+    const some = items.slice(from, from + together).map((item) => JSON.stringify(present(item)));
+    yield (from === 0 ? '' : ',') + some.join(',');
+  }
+  yield after;
 }

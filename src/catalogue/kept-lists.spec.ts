@@ -240,6 +240,21 @@ describe('a long list', () => {
     await ask('three');
   });
 
+  it('is refused before it is made where there was no room for it when it was made last', async () => {
+    Object.assign(lists, { mostBytesLent: 256 });
+    items = [{ text: 'x'.repeat(90) }];
+    const replies = [1, 2].map(() => new Reply());
+    await take('three');
+    await ask('one', replies[0]);
+    await ask('two', replies[1]);
+    edition++;
+    presented = 0;
+    for (let nr = 0; nr < 3; nr++) await expect(ask('three')).rejects.toMatchObject({ status: 503 });
+    expect(presented).toBe(0);
+    replies[0]!.end();
+    expect((await ask('three')).toString()).toBe(JSON.stringify({ items }));
+  });
+
   it('is kept for the next who asks as far as there is room for it, the one that was asked for last the longest', async () => {
     Object.assign(lists, { mostBytesKept: 256 });
     items = [{ text: 'x'.repeat(90) }];

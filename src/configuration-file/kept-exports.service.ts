@@ -2,9 +2,12 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { AlertRules } from '../alerts/alert-rules.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
-import { KeptLists, type LongList } from '../catalogue/kept-lists.service.js';
+import { KeptLists, type Long } from '../catalogue/kept-lists.service.js';
 import { Export } from './export.service.js';
 import { toYamlInParts } from './yaml-text.js';
+
+/** Characters that are escaped in one go. */
+const together = 65_536;
 
 /**
  * The configuration, made once for all who ask for it while nothing changes. In a line of its own: the text of a large
@@ -33,19 +36,27 @@ export class KeptExports extends KeptLists {
 
   /** `{"text": …}`, in YAML. */
   text(caller: string, reply: FastifyReply): Promise<Buffer> {
-    return this.export('text', caller, reply, async (rules) => {
-      const text = await toYamlInParts(await this.exported.read(rules));
-      return { before: JSON.stringify({ text }), items: [], present: (none) => none, after: '' };
-    });
+    return this.export('text', caller, reply, async (rules) =>
+      inParts(await toYamlInParts(await this.exported.read(rules))),
+    );
   }
 
   private async export(
     form: string,
     caller: string,
     reply: FastifyReply,
-    list: (rules: AlertRules) => Promise<LongList<object>>,
+    list: (rules: AlertRules) => Promise<Long<object>>,
   ): Promise<Buffer> {
     const rules = await this.exported.alertRules();
     return this.answer(`${form} ${JSON.stringify(rules)}`, caller, reply, () => list(rules));
   }
+}
+
+/** Of a text of 95 MB as a whole there would be several copies at once, each made in one go. */
+function* inParts(text: string): Generator<string> {
+  yield '{"text":"';
+  // A character of two units that is cut is two escapes, which are read as it.
+  for (let from = 0; from < text.length; from += together)
+    yield JSON.stringify(text.slice(from, from + together)).slice(1, -1);
+  yield '"}';
 }

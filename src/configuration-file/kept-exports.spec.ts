@@ -55,6 +55,15 @@ describe('the configuration that is read', () => {
     expect((await json()).toString()).toBe(JSON.stringify(whole()));
   });
 
+  it('has each character of a long text, wherever that is cut into parts', async () => {
+    for (const before of ['', ' ']) {
+      subscriptions = [{ label: `${before}${'😀'.repeat(100_000)}"\\` }];
+      edition++;
+      const answer = JSON.parse((await text()).toString()) as { text: string };
+      expect(parse(answer.text)).toEqual(JSON.parse(JSON.stringify(whole())));
+    }
+  });
+
   it('is made once for all who ask while nothing changes, and each is answered with the same bytes', async () => {
     for (const ask of [json, text]) {
       reads = 0;
