@@ -133,9 +133,11 @@ describe('the lock of the data directory', () => {
   it.each([
     { on: 'on another machine', boot: '00000000-0000-4000-8000-000000000000' },
     { on: 'by a version that does not say on which machine', boot: undefined },
-  ])('stays with a holder of another host name that answers no more $on', async ({ boot }) => {
+    { on: 'through another mount of the same file system', device: 4_000_001 },
+    { on: 'by a version that does not say through which mount', device: undefined },
+  ])('stays with a holder of another host name that answers no more $on', async (seen) => {
     const { child } = await lockElsewhere();
-    await seeFromElsewhere({ pid: 2 ** 22 + 1, host: 'another-host', boot });
+    await seeFromElsewhere({ pid: 2 ** 22 + 1, host: 'another-host', ...seen });
     await end(child);
     await expect(lockDirectory(directory)).rejects.toThrow('If that host is gone for good, delete');
     expect(readFileSync(lockFile, 'utf8')).toContain('another-host');

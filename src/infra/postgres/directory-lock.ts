@@ -5,6 +5,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   unlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -35,8 +36,9 @@ const held = new Map<string, { text: string; endSocket?: () => void }>();
  * a socket on which its holder listens beside it, so that a lock left by a killed process does not block the next
  * start. Where there is no socket, its holder's pid and start time have to do, which say nothing of the processes of
  * another container. A new container has another host name: it tells one that was killed from one on another machine by
- * the boot that both belong to, where the system names it. A process that ends by itself, in whatever way, leaves no
- * lock. The embedded database runs in its only thread, and has written its last by then.
+ * the boot that both belong to, where the system names it, and by the mount through which both see the socket. A
+ * process that ends by itself, in whatever way, leaves no lock. The embedded database runs in its only thread, and has
+ * written its last by then.
  * @returns releases the lock
  * @throws {DataDirectoryInUse}
  */
@@ -57,6 +59,7 @@ export async function lockDirectory(directory: string): Promise<() => void> {
       startedAt: startOf(process.pid),
       host: hostname(),
       boot: thisBoot(),
+      device: deviceOf(directory),
       socket,
     });
     writeFileSync(mine, text, { mode: 0o600 });
@@ -105,7 +108,7 @@ async function removeIfStale(lock: string, directory: string): Promise<void> {
   const answer = holder?.socket === undefined ? undefined : await isAnswered(directory, holder.socket).catch(refuse);
   const answers = answer === true;
   const isFromElsewhere =
-    holder && holder.host !== hostname() && !(answer === false && isOfThisBoot(holder, directory));
+    holder && holder.host !== hostname() && !(answer === false && isOfThisKernel(holder, directory));
   if (holder && !answers && isFromElsewhere) {
     throw new DataDirectoryInUse(
       `${directory} is in use by process ${holder.pid} on host ${holder.host}`,
@@ -167,6 +170,8 @@ interface Holder {
   host: string;
   /** Of the kernel that it runs on. None where it cannot be read, or by a version that did not. */
   boot?: string;
+  /** Of the mounted file system in which its directory is. None by a version that did not say it. */
+  device?: number;
   /** The name of one in the same directory. None where none could be made, or by a version that made none. */
   socket?: string;
 }
@@ -187,12 +192,17 @@ function parse(text: string): Holder | undefined {
 }
 
 /**
- * Then the kernel that refused its socket would have answered for it, whatever the container. A socket that is gone
- * proves nothing: somebody may have deleted it, while its process lives.
+ * Then the kernel that refused its socket would have answered for it, whatever the container. It knows a socket by its
+ * file in one mounted file system: of one from a network that is mounted a second time, it finds nobody who listens. A
+ * socket that is gone proves nothing: somebody may have deleted it, while its process lives.
  */
-function isOfThisBoot({ boot, socket }: Holder, directory: string): boolean {
-  return boot !== undefined && boot === thisBoot() && existsSync(join(directory, socket!));
+function isOfThisKernel({ boot, device, socket }: Holder, directory: string): boolean {
+  const isSame = boot !== undefined && boot === thisBoot() && device === deviceOf(directory);
+  return isSame && existsSync(join(directory, socket!));
 }
+
+/** Another one for each time that a file system is mounted by itself; containers that share one mount have the same. */
+const deviceOf = (directory: string): number => statSync(directory).dev;
 
 function isAlive(holder: Holder): boolean {
   try {
