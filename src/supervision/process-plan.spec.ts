@@ -51,17 +51,19 @@ describe('how many processes', () => {
 
 describe('the heap of one of several processes', () => {
   const limited = { cores: 4, memoryBytes: 2 * gigabyte, isLimited: true };
+  const options = (count: number, on: typeof limited, set: string, heapOfV8 = 4 * gigabyte) =>
+    heapOptions(count, on, set, heapOfV8);
 
   it('has its share of a limit of a container, with room for the rest of the process', () => {
-    expect(heapOptions(3, limited, '--min-semi-space-size=32')).toEqual(['--max-old-space-size=474']);
-    expect(heapOptions(8, limited, '')).toEqual(['--max-old-space-size=384']);
+    expect(options(3, limited, '--min-semi-space-size=32')).toEqual(['--max-old-space-size=474']);
+    expect(options(8, limited, '')).toEqual(['--max-old-space-size=384']);
   });
 
   it('is left to V8 without such a limit, where its share is more than V8 takes, and where its size was set', () => {
-    expect(heapOptions(3, { ...limited, isLimited: false }, '')).toEqual([]);
-    expect(heapOptions(2, { ...limited, memoryBytes: 1024 * gigabyte }, '')).toEqual([]);
+    expect(options(3, { ...limited, isLimited: false }, '')).toEqual([]);
+    expect(options(3, limited, '', 400 * 1024 ** 2)).toEqual([]);
     for (const set of ['--max-old-space-size=700', '--max_old_space_size=700', '--max-heap-size=700'])
-      expect(heapOptions(3, limited, `--heap-growing-percent=100 ${set}`)).toEqual([]);
+      expect(options(3, limited, `--heap-growing-percent=100 ${set}`)).toEqual([]);
   });
 });
 

@@ -63,11 +63,17 @@ export function countProcesses(
 /**
  * The options of V8 for each of `count` processes: left to itself each would let its garbage grow as if the whole limit
  * were its own, and the system would end one of them. Never more than V8 would take, nor less than `auto` counts with.
+ * @param heapOfV8 bytes that V8 would let a heap have here
  */
-export function heapOptions(count: number, { memoryBytes, isLimited }: Machine, options: string): string[] {
+export function heapOptions(
+  count: number,
+  { memoryBytes, isLimited }: Machine,
+  options: string,
+  heapOfV8 = getHeapStatistics().heap_size_limit,
+): string[] {
   if (!isLimited || /max[-_](old[-_]space|heap)[-_]size/.test(options)) return [];
   const share = Math.max(bytesPerProcess, (memoryBytes - bytesBeside) / count) * oldSpaceShare;
-  if (share >= getHeapStatistics().heap_size_limit) return [];
+  if (share >= heapOfV8) return [];
   return [`--max-old-space-size=${Math.floor(share / 1024 / 1024)}`];
 }
 
