@@ -76,11 +76,12 @@ describe('a Postgres that Heraut cannot work with is refused at the start, and f
     try {
       await sql(`CREATE SCHEMA heraut; GRANT ALL ON SCHEMA heraut, public TO ${role}`, url);
       expect(await refusal(`${url}?options=-c%20search_path%3Dheraut`)).toBeUndefined();
-      expect(await refusal(asRole.href)).toContain(`ALTER ROLE ${role} SET search_path = heraut`);
+      const advised = `ALTER ROLE ${role} IN DATABASE ${name} SET search_path =`;
+      expect(await refusal(asRole.href)).toContain(`${advised} heraut, `);
       expect(await finding(asRole.href, 'migrations')).toMatchObject({ verdict: 'failed' });
       expect(await schemas()).toEqual([{ schema: 'heraut' }]);
-      const beside = `${asRole.href}?options=-c%20search_path%3Dpublic`;
-      expect(await refusal(beside)).toBeUndefined();
+      await sql(`${advised} public`); // another installation is meant to be beside that one
+      expect(await refusal(asRole.href)).toBeUndefined();
       expect(await schemas()).toHaveLength(2);
     } finally {
       await sql(`DROP DATABASE ${name} WITH (FORCE)`);

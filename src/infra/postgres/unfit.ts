@@ -59,8 +59,9 @@ export async function visibilityUnfit(ask: Ask): Promise<Unfit | undefined> {
  * or the schema of its role with tables that are no concern of this one.
  */
 export async function tablesElsewhere(ask: Ask): Promise<Unfit | undefined> {
-  const [row] = await ask<{ role: string; elsewhere: string; here: string }>(
-    `SELECT quote_ident(session_user) AS role, quote_ident(nspname) AS elsewhere, quote_ident(current_schema()) AS here
+  const [row] = await ask<{ role_here: string; role: string; elsewhere: string; here: string }>(
+    `SELECT quote_ident(session_user) || ' IN DATABASE ' || quote_ident(current_database()) AS role_here,
+            quote_ident(session_user) AS role, quote_ident(nspname) AS elsewhere, quote_ident(current_schema()) AS here
      FROM pg_namespace schema
      WHERE to_regclass(quote_ident(current_schema()) || '.migrations') IS NULL AND nspname <> current_schema()
        AND (SELECT source FROM pg_settings WHERE name = 'search_path') NOT IN ('database', 'user', 'database user', 'client', 'session')
@@ -69,9 +70,9 @@ export async function tablesElsewhere(ask: Ask): Promise<Unfit | undefined> {
      ORDER BY nspname LIMIT 1`,
   );
   if (!row) return undefined;
-  const { role, elsewhere, here } = row;
+  const { role_here, role, elsewhere, here } = row;
   return {
     found: `Heraut’s tables are in the schema ${elsewhere}, and ${role} would make new ones in ${here}`,
-    advice: `ALTER ROLE ${role} SET search_path = ${elsewhere}, and give that role the rights to it. If another installation is meant to be beside that one: ALTER ROLE ${role} SET search_path = ${here}.`,
+    advice: `ALTER ROLE ${role_here} SET search_path = ${elsewhere}, and give that role the rights to it. If another installation is meant to be beside that one: ALTER ROLE ${role_here} SET search_path = ${here}.`,
   };
 }
