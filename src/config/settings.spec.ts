@@ -95,9 +95,9 @@ describe('settings', () => {
   it('turn text into numbers, lists and switches', () => {
     const settings = readSettings({
       ...withUrls,
-      PORT: '9000',
+      PORT: '9000\n',
       PROCESSES: '4',
-      ROLES: 'api , worker,',
+      ROLES: ' api , worker,',
       NOTIFICATION_REQUESTS_TIMEOUT: '2.5',
       TEST_CALLBACK_AUTH: 'false',
       TRUST_FORWARDED_HEADERS: 'true',
@@ -232,7 +232,7 @@ describe('settings', () => {
   it('say how long the outcomes of each customer are remembered, and which customers get at least once', () => {
     const { TTL_IDEMPOTENCY_PER_CUSTOMER_SEC, AT_LEAST_ONCE_SENDING_CUSTOMERS } = readSettings({
       TTL_IDEMPOTENCY_PER_CUSTOMER_SEC: '{"cases": 604800, "*": 2592000}',
-      AT_LEAST_ONCE_SENDING_CUSTOMERS: 'cases , archive,,',
+      AT_LEAST_ONCE_SENDING_CUSTOMERS: ' cases , archive,,\n',
     });
     expect(TTL_IDEMPOTENCY_PER_CUSTOMER_SEC).toEqual({ cases: 604_800, '*': 2_592_000 });
     expect(AT_LEAST_ONCE_SENDING_CUSTOMERS).toEqual(['cases', 'archive']);

@@ -9,13 +9,21 @@ import { checkTogether, needs } from './settings-together.js';
 /**
  * Every setting Heraut reads, in the order in which an operator needs them. `docs/configuration.md` is generated from
  * the descriptions, so each says unit and consequence. An empty value counts as not set; white space around one is
- * refused.
+ * refused where it makes a difference.
  */
 export const settingsSchema = z
   .object({ ...serverSettings, ...accessSettings, ...deliverySettings, ...outerSettings })
   .superRefine(checkTogether);
 
 export type Settings = z.output<typeof settingsSchema>;
+
+/** Nobody sees it: a blank would be the number 0, and the line break of a secret a part of it. Lists never keep it. */
+function isPadded(name: keyof Settings, value: string): boolean {
+  const trimmed = value.trim();
+  if (trimmed === value) return false;
+  const read = (text: string) => settingsSchema.shape[name].safeParse(text).data;
+  return trimmed === '' || JSON.stringify(read(value)) !== JSON.stringify(read(trimmed));
+}
 
 export class InvalidSettings extends Error {}
 
@@ -27,8 +35,7 @@ export function readSettings(environment: Record<string, string | undefined>): S
   const set = Object.fromEntries(
     Object.entries(environment).filter(([name, value]) => name in settingsSchema.shape && value !== ''),
   );
-  // Nobody sees it: a blank would be the number 0, and the line break of a secret a part of it.
-  const padded = Object.keys(set).filter((name) => set[name] !== set[name]?.trim());
+  const padded = Object.keys(set).filter((name) => isPadded(name as keyof Settings, set[name]!));
   const parsed = settingsSchema.safeParse(set);
   const missing = needs.filter(([name, needed]) => set[name] !== undefined && set[needed] === undefined);
   const database = refusalOfDatabase(environment);
