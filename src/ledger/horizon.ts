@@ -1,3 +1,5 @@
+import { Logger } from '@nestjs/common';
+import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import type { Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { lowestIdAt } from './partitions.js';
@@ -6,16 +8,25 @@ import { lowestIdAt } from './partitions.js';
 const slackMs = 1000;
 
 // Transactions of this installation alone: a backup, or a console that somebody left open, commits no notification. All
-// of its processes have one name, which DATABASE_URL may not change (src/config/setting-types.ts). Where Postgres keeps
-// from this user when one of them began, or does not note it, it may have begun at any time: nothing is passed until it
-// has gone (src/infra/postgres/unfit.ts).
+// of its processes have one name, which DATABASE_URL may not change (src/config/setting-types.ts). Where Postgres does
+// not note when they began, it was after their session did. Where it keeps that from this user, it may have been at any
+// time: nothing is passed until that session has gone (src/infra/postgres/unfit.ts).
 const oldestBeginning = statement(
   'oldest-transaction',
-  `SELECT CASE WHEN bool_or(state = 'disabled' OR query = '<insufficient privilege>') THEN 0
-               ELSE (extract(epoch FROM LEAST(clock_timestamp(), min(xact_start))) * 1000)::float8 END AS ms
+  `SELECT CASE WHEN bool_or(query = '<insufficient privilege>') THEN 0
+               ELSE (extract(epoch FROM LEAST(clock_timestamp(), min(CASE state WHEN 'disabled' THEN backend_start ELSE xact_start END)))
+                 * 1000)::float8 END AS ms
    FROM pg_stat_activity
    WHERE datname = current_database() AND application_name = current_setting('application_name') AND pid <> pg_backend_pid()`,
 );
+
+const hidden =
+  'Postgres does not show this role when transactions of sessions of another role began: see postgres-sessions of heraut doctor.';
+
+const blindness = new RepeatedFailures(new Logger('Ledger'), {
+  failed: { event: 'ledger.sessions-hidden' },
+  worksAgain: { event: 'ledger.sessions-seen' },
+});
 
 /**
  * An id below which no notification can be committed any more that a look made after this does not see. An id is made
@@ -30,5 +41,7 @@ export async function readHorizon(
   limits: { turnWithinMs: number; beginWithinMs: number },
 ): Promise<string> {
   const [row] = await connection.query<{ ms: number }>(oldestBeginning);
+  if (row!.ms === 0) blindness.failed(new Error(hidden));
+  else blindness.worked();
   return lowestIdAt(Math.max(0, Math.floor(row!.ms - limits.turnWithinMs - limits.beginWithinMs - slackMs)));
 }

@@ -37,7 +37,7 @@ export interface FetchedPage {
 }
 
 interface Look extends FetchedPage {
-  /** There is something that may not be handed out yet. */
+  /** There is, or may be, something that cannot be handed out yet. */
   isHeldBack: boolean;
 }
 
@@ -131,7 +131,9 @@ export class PullService {
       const awaited = rows.find((row) => row.is_awaited);
       const passable = awaited ? earlierId(horizon, idBefore(awaited.notification_id)) : horizon;
       const { count, next, isCut } = advance({ after, seen }, { found, searchedTo, horizon: passable });
-      const isHeldBack = (isCut || awaited !== undefined) && count === 0;
+      // The next look would begin and end where this one did, until the horizon has moved.
+      const isStuck = !isEnd && next.after === after;
+      const isHeldBack = (isCut || awaited !== undefined || isStuck) && count === 0;
       const isMore = count > 0 || (!isEnd && !isHeldBack);
       return { notifications: found.slice(0, count), next, isMore, isHeldBack };
     }

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
@@ -336,28 +337,49 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
     });
 
   if (stack.name === 'real')
-    it('passes nothing while it is not seen when a transaction of another process began', async () => {
+    it('is not said to be more where a look comes to no end, and the next one would begin where it did', async () => {
+      const url = prepared.settings.DATABASE_URL!;
+      const client = new pg.Client({ connectionString: url, application_name: 'heraut' });
+      await client.connect();
+      try {
+        await client.query('BEGIN'); // nobody passes what it may commit
+        const cursor = { after: ago(0), seen: [] };
+        const others = Array.from({ length: 3000 }, () => ago(0));
+        await insert(others, randomUUID());
+        const look = (from: PullCursor) => pulling.look(subscriptionId, from, 100, 1);
+        expect(await look(cursor)).toMatchObject({ next: cursor, isMore: false, isHeldBack: true });
+        expect(await look(start)).toMatchObject({ notifications: [], isMore: true });
+      } finally {
+        await client.end();
+      }
+    });
+
+  if (stack.name === 'real')
+    it('goes no further than the beginning of a session whose transactions are not noted', async () => {
       const url = prepared.settings.DATABASE_URL!;
       const other = new pg.Client({ connectionString: url, application_name: 'heraut' });
       await other.connect();
       try {
         await other.query('SET track_activities = off');
         const horizon = () => readHorizon(test.postgres, publishingLimits(100));
-        expect(await horizon()).toBe(lowestId);
+        const stuck = await horizon();
+        expect(stuck > lowestId).toBe(true);
         const id = ago(20);
         await insert([id]);
         const { ids, next } = await fetchAll();
         expect(ids).toEqual([id]); // it is given all the same, once
         expect((await fetchAll(next)).ids).toEqual([]);
+        expect(await horizon()).toBe(stuck);
         await other.query('SET track_activities = on');
-        await eventually(async () => (await horizon()) > lowestId, 'the horizon to move on');
+        await eventually(async () => (await horizon()) > stuck, 'the horizon to move on');
       } finally {
         await other.end();
       }
     });
 
   if (stack.name === 'real')
-    it('passes nothing for a role that may not see when transactions of the others began', async () => {
+    it('passes nothing for a role that may not see when transactions of the others began, and logs that', async () => {
+      const warned = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
       const role = `seeing_${randomUUID().slice(0, 8)}`;
       const { href } = Object.assign(new URL(prepared.settings.DATABASE_URL!), { username: role });
       const client = new pg.Client({ connectionString: href, application_name: 'heraut' });
@@ -367,9 +389,12 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
         const query: Query = async <R>({ text }: { text: string }) => (await client.query(text)).rows as R[];
         const horizon = () => readHorizon({ query }, publishingLimits(100));
         expect(await horizon()).not.toBe(lowestId);
+        expect(warned).not.toHaveBeenCalled();
         await test.sql(`REVOKE pg_read_all_stats FROM ${role}`);
         expect(await horizon()).toBe(lowestId);
+        expect(warned).toHaveBeenCalledWith(expect.objectContaining({ event: 'ledger.sessions-hidden' }));
       } finally {
+        warned.mockRestore();
         await client.end();
         await test.sql(`DROP ROLE ${role}`);
       }
