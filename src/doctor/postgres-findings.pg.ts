@@ -6,7 +6,7 @@ import { connectionAdvice, generalAdvice } from '../infra/postgres/connection-ad
 import { remedyOfNewer } from '../infra/postgres/migrated-by-newer.js';
 import { migrationNames } from '../infra/postgres/migration-names.js';
 import { poolingUnfit } from '../infra/postgres/pooled-by-transaction.js';
-import { encodingUnfit, tablesElsewhere, type Ask } from '../infra/postgres/unfit.js';
+import { asUtf8, encodingUnfit, isOfBytes, tablesElsewhere, type Ask } from '../infra/postgres/unfit.js';
 import { examineEmbeddedKeys } from './embedded-secrets.js';
 import { examineConnections } from './connections.pg.js';
 import { inMegabytes } from './here.js';
@@ -117,6 +117,12 @@ async function server(client: pg.Client, tookMs: number): Promise<Finding> {
   const encoding = await encodingUnfit(askOf(client));
   if (encoding) return failed('postgres', `${found}; ${encoding.found}`, encoding.advice);
   if (row.version < 150_000) return failed('postgres', found, 'Heraut needs PostgreSQL 15 or newer.');
+  if (await isOfBytes(askOf(client)))
+    return warning(
+      'postgres',
+      `${found}; its database has the encoding SQL_ASCII`,
+      `Searches by a characteristic whose name has capitals beyond ASCII may find too few or too many; all else works. To have UTF8: ${asUtf8}`,
+    );
   return ok('postgres', found);
 }
 

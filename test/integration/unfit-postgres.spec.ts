@@ -114,6 +114,21 @@ describe('a Postgres that Heraut cannot work with is refused at the start, and f
   });
 });
 
+it('a database in SQL_ASCII keeps what comes in UTF-8: it is taken, and the doctor says what is less good there', async () => {
+  const name = `bytes_${randomUUID().replaceAll('-', '')}`;
+  const url = Object.assign(new URL(testServers.databaseUrl()), { pathname: `/${name}` }).href;
+  await sql(`CREATE DATABASE ${name} TEMPLATE template0 ENCODING SQL_ASCII LOCALE 'C'`);
+  try {
+    expect(await refusal(url)).toBeUndefined();
+    const found = expect.stringMatching(/encoding SQL_ASCII$/);
+    expect(await finding(url, 'postgres')).toMatchObject({ verdict: 'warning', found });
+    const read = await sql(`SELECT '{"naam": "Žluťoučký 🐎"}'::json ->> 'naam' AS name`, url);
+    expect(read).toEqual([{ name: 'Žluťoučký 🐎' }]);
+  } finally {
+    await sql(`DROP DATABASE ${name} WITH (FORCE)`);
+  }
+});
+
 it('the doctor compares the connections in use with the least that a role or a database may have', async () => {
   const name = `limited_${randomUUID().replaceAll('-', '')}`;
   const url = Object.assign(new URL(testServers.databaseUrl()), { pathname: `/${name}`, username: name }).href;

@@ -15,17 +15,28 @@ export async function refuseUnfit(found: Promise<Unfit | undefined>): Promise<vo
   if (unfit) throw new CannotConnect('Postgres', new Error(unfit.found), unfit.advice);
 }
 
+const ofBytes = 'SQL_ASCII';
+
+export const asUtf8 =
+  'a database keeps the encoding that it was made with: createdb --encoding=UTF8 --template=template0, and restore a pg_dump of this one into it.';
+
+/** Whether its functions on texts see bytes where a character is beyond ASCII. */
+export async function isOfBytes(ask: Ask): Promise<boolean> {
+  const [row] = await ask<{ encoding: string }>(`SELECT current_setting('server_encoding') AS encoding`);
+  return row!.encoding === ofBytes;
+}
+
 /**
  * In any other encoding than UTF-8 there are characters that cannot be stored. A notification with one would be
- * refused, and of a delivery whose receiver answers with one the end could never be written down.
+ * refused, and of a delivery whose receiver answers with one the end could never be written down. SQL_ASCII is none: it
+ * keeps the bytes as they come (`isOfBytes`).
  */
 export async function encodingUnfit(ask: Ask): Promise<Unfit | undefined> {
   const [row] = await ask<{ encoding: string }>(`SELECT current_setting('server_encoding') AS encoding`);
-  if (row!.encoding === 'UTF8') return undefined;
+  if (row!.encoding === 'UTF8' || row!.encoding === ofBytes) return undefined;
   return {
     found: `its database has the encoding ${row!.encoding}`,
-    advice:
-      'Heraut needs UTF8, and a database keeps the encoding that it was made with: createdb --encoding=UTF8 --template=template0, and restore a pg_dump of this one into it.',
+    advice: `Heraut needs UTF8, and ${asUtf8}`,
   };
 }
 
