@@ -6,6 +6,7 @@ import { connectionAdvice, generalAdvice } from '../infra/postgres/connection-ad
 import { remedyOfNewer } from '../infra/postgres/migrated-by-newer.js';
 import { migrationNames } from '../infra/postgres/migration-names.js';
 import { poolingUnfit } from '../infra/postgres/pooled-by-transaction.js';
+import { sqlState } from '../infra/postgres/postgres-errors.js';
 import { asUtf8, encodingUnfit, isOfBytes, tablesElsewhere, type Ask } from '../infra/postgres/unfit.js';
 import { examineEmbeddedKeys } from './embedded-secrets.js';
 import { examineConnections } from './connections.pg.js';
@@ -96,7 +97,10 @@ async function examineWith(client: pg.Client, settings: Settings): Promise<Findi
 /** One look that is refused keeps nobody from the others. */
 function refused(name: string, error: unknown): Finding {
   if ((error as { code?: string }).code === '42501') return skipped(name, 'this role may not look');
-  return failed(name, reasonOf(error), 'Look at Postgres’ own log.');
+  const advice = connectionAdvice(error);
+  // The one that looks has the last connection: how many there are, others tell.
+  if (sqlState(error) === '53300') return { ...skipped(name, reasonOf(error)), advice };
+  return failed(name, reasonOf(error), advice ?? 'Look at Postgres’ own log.');
 }
 
 async function server(client: pg.Client, tookMs: number): Promise<Finding> {

@@ -129,6 +129,21 @@ it('a database in SQL_ASCII keeps what comes in UTF-8: it is taken, and the doct
   }
 });
 
+it('the doctor does not take having the last connection for a pooler that fails, and says how to have more', async () => {
+  const name = `last_${randomUUID().replaceAll('-', '')}`;
+  const url = Object.assign(new URL(testServers.databaseUrl()), { pathname: `/${name}`, username: name }).href;
+  await sql(`CREATE ROLE ${name} LOGIN CONNECTION LIMIT 1`);
+  try {
+    await sql(`CREATE DATABASE ${name} OWNER ${name}`);
+    const advice = expect.stringContaining('CONNECTION LIMIT');
+    expect(await finding(url, 'postgres-pooler')).toMatchObject({ verdict: 'skipped', advice });
+    expect(await finding(url, 'postgres')).toMatchObject({ verdict: 'ok' });
+  } finally {
+    await sql(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    await sql(`DROP ROLE ${name}`);
+  }
+});
+
 it('the doctor compares the connections in use with the least that a role or a database may have', async () => {
   const name = `limited_${randomUUID().replaceAll('-', '')}`;
   const url = Object.assign(new URL(testServers.databaseUrl()), { pathname: `/${name}`, username: name }).href;
