@@ -55,7 +55,7 @@ export class ConfigurationService {
    * The changes that `apply` would make now.
    * @param input a configuration whose references are resolved
    * @param isPruning whether what it does not name is to go, in the sections that it has
-   * @param postponed of a start: gets what stays as it is for now, where others are refused and can repeat it
+   * @param postponed of a start: gets what is not done yet, where others are refused and can repeat it
    * @throws {ValidationProblem} with all that is wrong
    */
   async plan(input: unknown, isPruning: boolean, postponed?: InvalidParam[]): Promise<Plan> {

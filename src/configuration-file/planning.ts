@@ -90,7 +90,7 @@ export class Planning {
       looksUpCallbacks: boolean;
       /** Milliseconds since 1970, by Postgres' clock: the clock of the machine may be off by years. */
       nowMs: number;
-      /** Of a start: gets what stays as it is for now, where a request would be refused and could be repeated. */
+      /** Of a start: gets what is not done yet, where a request would be refused and could be repeated. */
       postponed?: InvalidParam[] | undefined;
     },
   ) {
