@@ -14,7 +14,8 @@ import { secretsToStore } from '../subscriptions/secrets-to-store.js';
 import type { SubscriptionEntity } from '../subscriptions/subscription.entity.js';
 import type { Part } from '../subscriptions/shares.js';
 import { partOf } from '../subscriptions/subscription-allowance.service.js';
-import { authPlace, credentialsPlace } from '../subscriptions/subscription.js';
+import { mostEntries } from '../subscriptions/subscription-limits.js';
+import { authPlace, credentialsPlace, type SubscribedChannel } from '../subscriptions/subscription.js';
 import type { ConfiguredSubscription } from './configuration-schema.js';
 import { fieldsThatDiffer, type FieldChange } from './fields-that-differ.js';
 import type { PlannedChange, Planning } from './planning.js';
@@ -68,26 +69,24 @@ export class SubscriptionPlan {
     this.stored = living(found);
   }
 
-  /** Undefined: something is wrong; the planning knows what and why. */
-  async step(): Promise<SubscriptionStep | 'unchanged' | undefined> {
+  /**
+   * @param full client ids of applications that have no room for channels that the file no longer names
+   * @returns undefined: something is wrong; the planning knows what and why
+   */
+  async step(full: ReadonlySet<string>): Promise<SubscriptionStep | 'unchanged' | undefined> {
     const { planning, wanted, stored } = this;
     const troublesBefore = planning.problems.length;
     const before = stored ? stored.entity : this.newFields();
     const after = fieldsAfter(before, wanted);
-    this.checkFields(before, after);
+    const isPaused = await this.isPausedAfter();
+    const isResumed = stored !== undefined && stored.entity.pausedAt !== null && !isPaused;
+    // Otherwise it would get what neither the file nor the state before gives it.
+    const isSame = before.callbackUrl === after.callbackUrl && before.ownerClientId === after.ownerClientId;
+    this.checkFields(before, after, isSame && !isResumed && !full.has(after.ownerClientId));
     const secrets = this.readSecrets();
     const credentials = this.credentialsWanted(secrets);
     const keys = wantSigningKeys(planning, this.name, wanted.signingKeys, stored?.signingKeys ?? []);
     const override = this.overrideAfter();
-    let isPaused = wanted.isPaused ?? (stored ? stored.entity.pausedAt !== null : false);
-    if (stored?.entity.pausedAt && !isPaused && (await isDropping(planning.manager, wanted.id))) {
-      const refusal = { name: `${this.name}.isPaused`, code: 'subscription-dropping' };
-      const reason = 'Its held deliveries are still being dropped; resume it in a few seconds.';
-      // Only a dispatcher ends that, and none gets past a start that is refused.
-      isPaused = planning.options.postponed !== undefined;
-      if (isPaused) planning.options.postponed!.push({ ...refusal, reason: `It stays paused. ${reason}` });
-      else planning.problems.push({ ...refusal, reason });
-    }
     if (planning.problems.length > troublesBefore || !credentials) return undefined;
 
     const shownBefore = stored && {
@@ -117,6 +116,20 @@ export class SubscriptionPlan {
       change,
       carryOut: this.change(stored, after, isCredentialsNew ? credentials : {}, isPaused, override, keys),
     };
+  }
+
+  private async isPausedAfter(): Promise<boolean> {
+    const { planning, name, wanted, stored } = this;
+    const isPaused = stored !== undefined && stored.entity.pausedAt !== null;
+    if (!isPaused || wanted.isPaused !== false) return wanted.isPaused ?? isPaused;
+    if (!(await isDropping(planning.manager, wanted.id))) return false;
+    const refusal = { name: `${name}.isPaused`, code: 'subscription-dropping' };
+    const reason = 'Its held deliveries are still being dropped; resume it in a few seconds.';
+    // Only a dispatcher ends that, and none gets past a start that is refused.
+    if (planning.options.postponed)
+      planning.options.postponed.push({ ...refusal, reason: `It stays paused. ${reason}` });
+    else planning.problems.push({ ...refusal, reason });
+    return true;
   }
 
   private partAfter(
@@ -150,8 +163,9 @@ export class SubscriptionPlan {
   /**
    * Only what is to change: a start must not fail for what was accepted when other rules were in force. Takes out of
    * `after` the channels that are left to publishers.
+   * @param mayKeep whether it may then go on to get what only `before` names
    */
-  private checkFields(before: Fields, after: Fields): void {
+  private checkFields(before: Fields, after: Fields, mayKeep: boolean): void {
     const { planning, name, wanted } = this;
     const differs = (field: keyof Fields) =>
       wanted[field] !== undefined && !isDeepStrictEqual(before[field], after[field]);
@@ -165,27 +179,21 @@ export class SubscriptionPlan {
     if (differs('timeoutSeconds') && timeoutSeconds !== null)
       planning.check(name, () => checkTimeout(timeoutSeconds, this.settings));
     if (!differs('channels')) return;
-    const waiting = new Set<string>();
+    const there = after.channels.filter(({ channel }) => planning.channels.has(channel) || !this.waitsForChannels());
+    const kept = mayKeep && there.length < after.channels.length ? keptBeside(there, before, after) : [];
     for (const [index, entry] of after.channels.entries()) {
       const refusal = refusalOfNames(entry, (channel) => planning.channels.get(channel));
       const place = `${name}.channels.${index}`;
       if (refusal?.of === 'channel' && this.waitsForChannels()) {
-        waiting.add(entry.channel);
-        const kept = this.stored ? ', and keeps those it has that the file no longer names' : '';
-        const reason = `There is no channel ${entry.channel} yet. The subscription goes without it${kept}, until a publisher has made the channel and the file is applied again, by the next start or heraut apply: nothing that is published there before comes to it.`;
+        const keeps = kept.length > 0 ? ', and keeps those it has that the file no longer names' : '';
+        const reason = `There is no channel ${entry.channel} yet. The subscription goes without it${keeps}, until a publisher has made the channel and the file is applied again, by the next start or heraut apply: nothing that is published there before comes to it.`;
         planning.options.postponed!.push({ name: `${place}.channel`, code: refusal.code, reason });
       } else if (refusal && !planning.isUnreadable('channels'))
         planning.refuse(`${place}.${refusal.of}`, refusal.code, upperFirst(refusal.reason));
       for (const filter of namesThatMeanTheSame(entry))
         planning.refuse(`${place}.filters.${filter}`, 'unique', 'Another name here means the same.');
     }
-    if (waiting.size === 0) return;
-    // Nothing that it gets now is taken away for one that is not there to take its place.
-    const named = new Set(after.channels.map(({ channel }) => channel));
-    after.channels = [
-      ...after.channels.filter(({ channel }) => !waiting.has(channel)),
-      ...before.channels.filter(({ channel }) => !named.has(channel)),
-    ];
+    after.channels = [...there, ...kept];
   }
 
   /**
@@ -276,6 +284,13 @@ export class SubscriptionPlan {
       return events;
     };
   }
+}
+
+/** Nothing that it gets now is taken away for a channel that is not there to take its place. */
+function keptBeside(there: readonly SubscribedChannel[], before: Fields, after: Fields): SubscribedChannel[] {
+  const named = new Set(after.channels.map(({ channel }) => channel));
+  const kept = before.channels.filter(({ channel }) => !named.has(channel));
+  return there.length + kept.length > mostEntries ? [] : kept;
 }
 
 const parsed = (text: string | undefined): CredentialParts | undefined =>

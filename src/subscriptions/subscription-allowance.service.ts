@@ -27,7 +27,8 @@ const partsChangedSince = statement(
 
 const partNow = statement('part-of-subscription', `SELECT ${columns} FROM subscription WHERE id = $id`);
 
-interface ShareRefusal {
+export interface ShareRefusal {
+  clientId: string;
   code: 'too-many-subscriptions' | 'subscriptions-too-large' | 'too-many-filter-names' | 'too-many-unfiltered';
   reason: string;
 }
@@ -95,11 +96,13 @@ export class SubscriptionAllowance implements OnApplicationBootstrap {
     for (const { clientId, by, to } of shares.grown()) {
       if (by.subscriptions > 0 && to.subscriptions > subscriptions)
         refusals.push({
+          clientId,
           code: 'too-many-subscriptions',
           reason: `The application ${clientId} would have ${to.subscriptions} subscriptions; one may have ${subscriptions} (SUBSCRIPTIONS_PER_APPLICATION).`,
         });
       if (by.bytes > 0 && to.bytes > bytes)
         refusals.push({
+          clientId,
           code: 'subscriptions-too-large',
           reason: `The subscriptions of the application ${clientId} would take about ${to.bytes} bytes of the memory of each process; those of one may take ${bytes} (SUBSCRIPTION_BYTES_PER_APPLICATION).`,
         });
@@ -107,12 +110,14 @@ export class SubscriptionAllowance implements OnApplicationBootstrap {
     for (const { clientId, channel, by, to } of shares.grownNameSets())
       if (by > 0 && to > nameSets)
         refusals.push({
+          clientId,
           code: 'too-many-filter-names',
           reason: `The filters of the subscriptions of the application ${clientId} on the channel ${channel} would have ${to} different sets of names; those of one may have ${nameSets} (FILTER_NAME_SETS_PER_APPLICATION).`,
         });
     for (const { clientId, channel, to } of shares.grownUnfiltered(namesOf))
       if (to > unfiltered)
         refusals.push({
+          clientId,
           code: 'too-many-unfiltered',
           reason: `The subscriptions of the application ${clientId} would have ${to} entries that demand no filter of the channel ${channel}; those of one may have ${unfiltered} (UNFILTERED_SUBSCRIPTIONS_PER_APPLICATION).`,
         });

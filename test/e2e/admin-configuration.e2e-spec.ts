@@ -911,6 +911,47 @@ describe('a configuration file', () => {
     }
   });
 
+  /** Starts with a file of this subscription alone, of whose channels some are not there. */
+  async function startWaitingFor(wanted: { id: string; [field: string]: unknown }): Promise<string[]> {
+    const warn = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
+    try {
+      await startWith(file('subscriptions:', `  - ${JSON.stringify(wanted)}`)).onModuleInit();
+      const note = expect.stringMatching(/There is no channel late-.* goes without it, until/);
+      expect(warn.mock.calls).toEqual([[{ event: 'configuration.note', note }]]);
+    } finally {
+      warn.mockRestore();
+    }
+    return (await subscribed().get(wanted.id)).channels.map(({ channel }) => channel);
+  }
+
+  it('gives no channel that it does not name to another callback or owner, while one is not there yet', async () => {
+    const clientId = randomUUID();
+    const secret = `owner-${randomUUID()}`;
+    secretWatch.know(secret);
+    await apply(jsonFile({ applications: [{ clientId, secret, scopes: ['notificaties.consumeren'] }] }));
+    for (const change of [{ callbackUrl: 'https://other.example.org/' }, { ownerClientId: clientId }]) {
+      const { id } = await subscription();
+      expect(await startWaitingFor({ id, ...change, channels: [{ channel: `late-${randomUUID()}` }] })).toEqual([]);
+      expect(await subscribed().get(id)).toMatchObject(change);
+    }
+  });
+
+  it('resumes nothing on a channel that it does not name, while one is not there yet', async () => {
+    const { id } = await subscription({ isPaused: true });
+    const wanted = { id, isPaused: false, channels: [{ channel: `late-${randomUUID()}` }] };
+    expect(await startWaitingFor(wanted)).toEqual([]);
+    expect(await subscribed().get(id)).toMatchObject({ pausedAt: null });
+  });
+
+  it('gives a subscription no more entries than one may have, while a channel is not there yet', async () => {
+    const [before, other] = [`before-${randomUUID()}`, `other-${randomUUID()}`];
+    await apply(jsonFile({ channels: [{ name: before }, { name: other }] }));
+    const entries = (channel: string) => Array.from({ length: 300 }, () => ({ channel }));
+    const { id } = await subscription({ channels: entries(before) });
+    const channels = [{ channel: `late-${randomUUID()}` }, ...entries(other)];
+    expect(await startWaitingFor({ id, channels })).toEqual(entries(other).map(({ channel }) => channel));
+  });
+
   it('changes nothing when the last of its changes fails', async () => {
     const name = `channel-${randomUUID()}`;
     const fails = vi.spyOn(RetryPolicyChanges.prototype, 'replaceGeneral').mockRejectedValueOnce(new Error('no'));

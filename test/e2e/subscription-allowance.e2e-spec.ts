@@ -8,7 +8,7 @@ import { ChannelDirectory } from '../../src/channels/channel-directory.service.j
 import { Config } from '../../src/config/config.module.js';
 import { ConfigurationAtStart } from '../../src/configuration-file/configuration-at-start.service.js';
 import { ConfigurationService } from '../../src/configuration-file/configuration.service.js';
-import { ConflictProblem } from '../../src/infra/http/problem.js';
+import { ConflictProblem, type InvalidParam } from '../../src/infra/http/problem.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { SecretCipher } from '../../src/secrets/secret-cipher.service.js';
@@ -322,6 +322,33 @@ describe('an application', () => {
       await service.apply({ subscriptions }, false);
       expect(await own()).toHaveLength(most);
       expect(await subscribe()).toMatchObject(tooMany);
+    });
+
+    it('has nothing kept at a start, in place of channels that are not there yet, that does not fit', async () => {
+      const service = admin.api.app.get(ConfigurationService);
+      const [channel, late] = [randomUUID(), { channel: randomUUID() }];
+      const [first, second, third] = [entry([{ channel }]), entry([{ channel }]), entry([])];
+      const other = JSON.parse(
+        Buffer.from((await admin.api.tokenWith('notificaties.consumeren')).split('.')[1]!, 'base64url').toString(),
+      ) as { client_id: string };
+      const others = { ...entry([{ channel }]), ownerClientId: other.client_id };
+      await service.apply({ channels: [{ name: channel }], subscriptions: [first, second, third, others] }, false);
+      const swapped = [
+        { id: first.id, channels: [late] },
+        { id: third.id, channels: [{ channel }] },
+        { id: others.id, channels: [late] },
+      ];
+      const postponed: InvalidParam[] = [];
+      await service.apply({ subscriptions: swapped }, false, { postponed });
+      const channelsOfAll = [first, second, third, others].map(async ({ id }) => {
+        const { channels } = await admin.api.app.get(SubscriptionsService).get(id);
+        return channels.length;
+      });
+      expect(await Promise.all(channelsOfAll)).toEqual([0, 1, 1, 1]);
+      expect(postponed.map(({ name, reason }) => [name, reason.includes('and keeps')])).toEqual([
+        ['subscriptions.0.channels.0.channel', false],
+        ['subscriptions.2.channels.0.channel', true],
+      ]);
     });
 
     it('ends a start that would have more, with the line of the file', async () => {
