@@ -15,6 +15,7 @@ import type { Statement } from '../src/infra/postgres/statement.js';
 import { lowestId } from '../src/ledger/partitions.js';
 import { LiveListeners } from '../src/live-events/live-listeners.service.js';
 import { Heartbeat } from '../src/liveness/heartbeat.service.js';
+import { LedgerClock } from '../src/liveness/ledger-clock.service.js';
 import type { OperationalEvents } from '../src/operational-events/operational-events.service.js';
 import { Arrivals } from '../src/pulling/arrivals.service.js';
 import { QueueProgress } from '../src/queue/queue-progress.service.js';
@@ -47,6 +48,7 @@ const repeated: [failed: string, worksAgain: string, start: (postgres: Postgres)
         postgres,
         { settings: { ROLES: ['api'] } } as unknown as Config,
         systemClock,
+        new LedgerClock(postgres, systemClock),
       ).onApplicationBootstrap(),
   ],
   [
@@ -70,7 +72,7 @@ const repeated: [failed: string, worksAgain: string, start: (postgres: Postgres)
     'pull.arrivals-not-read',
     'pull.arrivals-read-again',
     async (postgres) => {
-      const arrivals = new Arrivals(postgres, { ledgerNow: () => Date.now() } as Heartbeat);
+      const arrivals = new Arrivals(postgres, { now: () => Date.now() } as LedgerClock);
       void arrivals.join(lowestId).wait(3_600_000, new AbortController().signal);
     },
   ],
@@ -78,7 +80,7 @@ const repeated: [failed: string, worksAgain: string, start: (postgres: Postgres)
     'sessions.not-read',
     'sessions.read-again',
     async (postgres) => {
-      const watch = new SessionWatch(postgres, { ledgerNow: () => Date.now() } as Heartbeat);
+      const watch = new SessionWatch(postgres, { now: () => Date.now() } as LedgerClock);
       watch.add(
         'hash',
         () => true,

@@ -169,8 +169,8 @@ describe('monitoring', () => {
   it('the panel of ages shows the tasks that are done several times a minute, and no other one', () => {
     const none = undefined as never;
     const config = { settings: {} } as never;
-    const upkeep = new Upkeep(none, config, none, none, none, none, none, none, none, none, none, none, none);
-    const tasks = [...upkeep.tasks, ...new Measurements(none, none, { ledgerNow: none } as never).tasks];
+    const upkeep = new Upkeep(none, config, none, none, none, none, none, none, none, none, none, none, none, none);
+    const tasks = [...upkeep.tasks, ...new Measurements(none, none, none, none).tasks];
     const { expr } = dashboards.flatMap(({ panels }) => panels).find(({ title }) => title === 'Age of the rounds')!
       .targets![0]!;
     const excluded = new RegExp(`^(?:${/task!~"([^"]*)"/.exec(expr)![1]})$`);

@@ -114,12 +114,12 @@ export async function examine(program) {
     const { direct, proxied } = waysOut[networks ?? 'public'];
     const { settings, outbound } = way === 'delivery through a proxy' ? proxied : direct;
     const { verbatim: credentials } = program;
-    const heartbeat = /** @type {import('../../src/liveness/heartbeat.service.js').Heartbeat} */ ({
-      ledgerNow: Date.now,
+    const ledgerClock = /** @type {import('../../src/liveness/ledger-clock.service.js').LedgerClock} */ ({
+      now: Date.now,
     });
-    const authorizations = new program.Authorizations(outbound, program.systemClock, heartbeat);
+    const authorizations = new program.Authorizations(outbound, program.systemClock, ledgerClock);
     if (way === 'proof') {
-      const proof = new program.CallbackProof({ settings }, outbound, authorizations, heartbeat);
+      const proof = new program.CallbackProof({ settings }, outbound, authorizations, ledgerClock);
       const asked = { callbackUrl: url, auth: 'Bearer x', credentials, isUrlNew: true, signingKeys: [] };
       return unlessInvalid(proof.prove(asked));
     }

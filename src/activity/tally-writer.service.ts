@@ -1,6 +1,6 @@
 import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { addActivity, tens } from './activity-rows.js';
 import { Tally } from './tally.js';
@@ -28,12 +28,12 @@ export class TallyWriter implements OnApplicationBootstrap, BeforeApplicationShu
   constructor(
     private readonly tally: Tally,
     private readonly postgres: Postgres,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly events: OperationalEvents,
   ) {}
 
   onApplicationBootstrap(): void {
-    this.writtenAt = this.heartbeat.ledgerNow();
+    this.writtenAt = this.ledgerClock.now();
     this.events.onReport((event) => {
       if (event.event === 'delivery.dead') this.tally.gaveUp(event.subscriptionId, event.count);
     });
@@ -53,7 +53,7 @@ export class TallyWriter implements OnApplicationBootstrap, BeforeApplicationShu
    * tried again.
    */
   async write(): Promise<void> {
-    const now = this.heartbeat.ledgerNow();
+    const now = this.ledgerClock.now();
     // Where Postgres' clock was set back, the last time lies ahead, and so might the middle.
     const at = (Math.min(this.writtenAt ?? now, now) + now) / 2;
     this.writtenAt = now;
@@ -72,7 +72,7 @@ export class TallyWriter implements OnApplicationBootstrap, BeforeApplicationShu
 
   /** All processes at the same times, those at which a bucket ends. */
   private schedule(): void {
-    const untilMs = everyMs - (this.heartbeat.ledgerNow() % everyMs);
+    const untilMs = everyMs - (this.ledgerClock.now() % everyMs);
     this.timer = setTimeout(
       () => {
         this.writing = this.write().finally(() => {

@@ -1,4 +1,5 @@
 import type { Settings } from '../config/settings.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { AlertWebhook } from './alert-webhook.node-http.js';
 import { Mailer } from './mailer.nodemailer.js';
 import type { NoteChannel, NoteToSend, Recipient, SendResult } from './note.js';
@@ -13,7 +14,7 @@ export class AlertChannels {
 
   constructor(
     settings: Settings,
-    private readonly ledgerNow: () => number,
+    private readonly ledgerClock: LedgerClock,
   ) {
     this.webhook = settings.ALERT_WEBHOOK_URL === undefined ? undefined : new AlertWebhook(settings);
     this.mailer = settings.EMAIL_HOST === undefined ? undefined : new Mailer(settings);
@@ -28,7 +29,7 @@ export class AlertChannels {
   async send(note: NoteToSend, stopping: AbortSignal): Promise<SendResult> {
     const way = note.channel === 'webhook' ? this.webhook : this.mailer;
     return (
-      (await way?.send(note, this.ledgerNow(), stopping)) ?? {
+      (await way?.send(note, this.ledgerClock.now(), stopping)) ?? {
         isSent: false,
         reason: 'not configured',
         failure: 'recipient-refused',

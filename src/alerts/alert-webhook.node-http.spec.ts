@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest';
 import { answer, hang, Receiver, reset } from '../../test/support/receiver.js';
 import { standStill } from '../../test/support/stand-still.js';
 import { readSettings } from '../config/settings.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { AlertChannels } from './alert-channels.js';
 import { AlertWebhook } from './alert-webhook.node-http.js';
 import type { NoteToSend } from './note.js';
@@ -68,7 +69,9 @@ it('says whose call it is: firewalls refuse one that does not', async () => {
 it('posts a note with the time of the ledger, in its signature too, however wrong the clock of the process is', async () => {
   const ledgerMs = Date.parse('2025-06-01T12:00:00Z');
   receiver.next(answer(204));
-  expect(await new AlertChannels(settings(), () => ledgerMs).send(note, running)).toEqual({ isSent: true });
+  expect(await new AlertChannels(settings(), { now: () => ledgerMs } as LedgerClock).send(note, running)).toEqual({
+    isSent: true,
+  });
   const { headers, text } = receiver.requests.at(-1)!;
   expect(headers['webhook-timestamp']).toBe(String(ledgerMs / 1000));
   expect(JSON.parse(text)).toMatchObject({ timestamp: '2025-06-01T12:00:00.000Z' });

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { Config } from '../config/config.module.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
 import { AlertChannels } from './alert-channels.js';
 import { AlertLoop } from './alert-loop.service.js';
@@ -15,9 +15,8 @@ import { AlertRounds } from './rounds.service.js';
   providers: [
     {
       provide: AlertChannels,
-      inject: [Config, Heartbeat],
-      useFactory: ({ settings }: Config, heartbeat: Heartbeat) =>
-        new AlertChannels(settings, () => heartbeat.ledgerNow()),
+      inject: [Config, LedgerClock],
+      useFactory: ({ settings }: Config, ledgerClock: LedgerClock) => new AlertChannels(settings, ledgerClock),
     },
     AlertRounds,
     NoteSender,

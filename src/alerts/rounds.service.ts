@@ -6,7 +6,7 @@ import { Config } from '../config/config.module.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { statement, type Values } from '../infra/postgres/statement.js';
 import { OldestUnfinished } from '../ledger/oldest-unfinished.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { AlertChannels } from './alert-channels.js';
 import { forgetAlerts, markTold, openAlerts, readCurrent, resolveAlerts, updateAlerts } from './alert-rows.js';
@@ -70,10 +70,10 @@ export class AlertRounds {
     private readonly subscriptions: SubscriptionDirectory,
     private readonly applications: ApplicationDirectory,
     private readonly catalogue: Catalogue,
-    heartbeat: Heartbeat,
+    ledgerClock: LedgerClock,
   ) {
     this.retentionDays = settings.RETENTION_DAYS;
-    this.unfinished = new OldestUnfinished(() => heartbeat.ledgerNow());
+    this.unfinished = new OldestUnfinished(ledgerClock);
   }
 
   /**

@@ -8,7 +8,7 @@ import type { Catalogue } from '../catalogue/catalogue.service.js';
 import { readSettings } from '../config/settings.js';
 import type { Clock } from '../infra/clock.js';
 import { PermissionProblem, UnavailableProblem } from '../infra/http/problem.js';
-import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import type { ApplicationDirectory } from './application-directory.service.js';
 import type { Application } from './application.js';
 import { AuthorizationGuard } from './authorization.guard.js';
@@ -42,18 +42,25 @@ function setUp({ behindSeconds = 0, knowsApplication = true, compare = () => {} 
     find: () => (world.knowsApplication ? application : undefined),
   } as unknown as ApplicationDirectory;
   const catalogue = { refresh: async () => void (world.knowsApplication = true) } as unknown as Catalogue;
-  const heartbeat = {
-    ledgerNow: () => world.seconds * 1000,
-    compareClocks: async () => {
+  const ledgerClock = {
+    now: () => world.seconds * 1000,
+    compare: async () => {
       compare();
       world.comparisons++;
       world.seconds = now;
     },
-  } as unknown as Heartbeat;
+  } as unknown as LedgerClock;
   const limit = new RefusalLimit(config, { now: () => now * 1000 } as Clock, null);
-  const tokens = new TokenVerifier(directory, heartbeat, limit, config);
+  const tokens = new TokenVerifier(directory, ledgerClock, limit, config);
   const authorization = new Authorization(tokens, directory);
-  const guard = new AuthorizationGuard(new Reflector(), authorization, catalogue, limit, {} as UserSessions, heartbeat);
+  const guard = new AuthorizationGuard(
+    new Reflector(),
+    authorization,
+    catalogue,
+    limit,
+    {} as UserSessions,
+    ledgerClock,
+  );
   return { world, authorize: (claims: object) => guard.authorize(requestWith(claims), [scopes.publish]) };
 }
 

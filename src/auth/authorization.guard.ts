@@ -4,7 +4,7 @@ import type { FastifyRequest } from 'fastify';
 import { userAsCaller } from '../audit/author.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { PermissionProblem, ThrottledProblem, UnavailableProblem } from '../infra/http/problem.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import type { Application } from './application.js';
 import { Authorization, bearerToken, type Refused, type Requirement } from './authorization.service.js';
 import { RefusalLimit } from './refusal-limit.service.js';
@@ -52,7 +52,7 @@ export class AuthorizationGuard implements CanActivate {
     private readonly catalogue: Catalogue,
     private readonly limit: RefusalLimit,
     private readonly sessions: UserSessions,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
   ) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
@@ -122,7 +122,7 @@ export class AuthorizationGuard implements CanActivate {
     await lookedUp(this.catalogue.refresh());
     let result = this.authorization.identify(request, token, requirement);
     if ('problem' in result && result.problem.code === liesAhead) {
-      await lookedUp(this.heartbeat.compareClocks());
+      await lookedUp(this.ledgerClock.compare());
       result = this.authorization.identify(request, token, requirement);
     }
     if ('problem' in result) throw result.problem;

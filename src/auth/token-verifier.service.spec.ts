@@ -4,7 +4,7 @@ import { createSecretKey } from 'node:crypto';
 import jwt from 'jsonwebtoken';
 import { readSettings } from '../config/settings.js';
 import type { Clock } from '../infra/clock.js';
-import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import type { ApplicationDirectory } from './application-directory.service.js';
 import type { Application } from './application.js';
 import { RefusalLimit } from './refusal-limit.service.js';
@@ -29,8 +29,8 @@ function setUp() {
   const config = { settings: readSettings({ REFUSALS_PER_MINUTE: '3' }) };
   const clock = { now: () => world.seconds * 1000 } as Clock;
   const limit = new RefusalLimit(config, clock, null);
-  const heartbeat = { ledgerNow: () => world.seconds * 1000 } as Heartbeat;
-  return { world, limit, verifier: new TokenVerifier(directory, heartbeat, limit, config) };
+  const ledgerClock = { now: () => world.seconds * 1000 } as LedgerClock;
+  return { world, limit, verifier: new TokenVerifier(directory, ledgerClock, limit, config) };
 }
 
 describe('a token that was seen before', () => {

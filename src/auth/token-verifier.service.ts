@@ -3,7 +3,7 @@ import jwt from 'jsonwebtoken';
 import { LRUCache } from 'lru-cache';
 import { Config } from '../config/config.module.js';
 import { LogSamples } from '../infra/logging/log-samples.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { ApplicationDirectory } from './application-directory.service.js';
 import type { Application } from './application.js';
 import { checkTimes, readTimeClaims, type TimeClaims, type TimeRules, type TokenRefusal } from './check-claims.js';
@@ -46,7 +46,7 @@ export class TokenVerifier {
 
   constructor(
     private readonly applications: ApplicationDirectory,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly limit: RefusalLimit,
     { settings }: Config,
   ) {
@@ -61,7 +61,7 @@ export class TokenVerifier {
       this.verified.set(token, result);
       known = result;
     }
-    const refused = checkTimes(known.times, this.heartbeat.ledgerNow() / 1000, this.rules);
+    const refused = checkTimes(known.times, this.ledgerClock.now() / 1000, this.rules);
     return refused ? new Refusal(refused, known.application) : known.application;
   }
 
@@ -85,7 +85,7 @@ export class TokenVerifier {
     }
     const times = readTimeClaims(payload);
     if (typeof times === 'string') return new Refusal(times, application);
-    if (times.iat !== undefined && times.iat > this.heartbeat.ledgerNow() / 1000)
+    if (times.iat !== undefined && times.iat > this.ledgerClock.now() / 1000)
       this.noteClockAhead(application, times.iat);
     return { application, times };
   }

@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import { Clock } from '../infra/clock.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { Outbound } from '../outbound/outbound.service.js';
 import type { Credentials } from './credentials.js';
 import { OAuth2Tokens } from './oauth2-tokens.js';
@@ -19,12 +19,12 @@ export class Authorizations implements OnModuleDestroy {
   private readonly zgw: ZgwTokens;
   private readonly oauth2: OAuth2Tokens;
 
-  constructor(outbound: Outbound, clock: Clock, heartbeat: Heartbeat) {
+  constructor(outbound: Outbound, clock: Clock, ledgerClock: LedgerClock) {
     // Not by a clock of this machine, which may be hours off: a receiver compares the time in a token with its own.
-    this.zgw = new ZgwTokens(() => heartbeat.ledgerNow());
+    this.zgw = new ZgwTokens(ledgerClock);
     // While its machine is suspended, the clock of a process stands still, and the ledger's is known again only after a
     // heartbeat.
-    const others = [() => heartbeat.ledgerNow(), () => Date.now()];
+    const others = [() => ledgerClock.now(), () => Date.now()];
     this.oauth2 = new OAuth2Tokens(outbound, () => clock.now(), others);
   }
 

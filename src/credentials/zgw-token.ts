@@ -1,5 +1,6 @@
 import { createSecretKey } from 'node:crypto';
 import jwt from 'jsonwebtoken';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import type { ZgwAuthorization } from './credentials.js';
 
 /**
@@ -13,12 +14,11 @@ export class ZgwTokens {
   // Changed credentials are another object.
   private readonly tokens = new WeakMap<ZgwAuthorization, { value: string; madeAt: number }>();
 
-  /** @param now milliseconds since 1970 */
-  constructor(private readonly now: () => number) {}
+  constructor(private readonly ledgerClock: LedgerClock) {}
 
   /** The value of the `Authorization` header. */
   authorizationFor(credentials: ZgwAuthorization): string {
-    const now = this.now();
+    const now = this.ledgerClock.now();
     const known = this.tokens.get(credentials);
     if (known && now - known.madeAt < keptMs && now >= known.madeAt) return known.value;
     const { clientId, secret, userId, userRepresentation } = credentials;

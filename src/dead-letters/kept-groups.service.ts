@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { DeadLetterGroups, type FoundGroups, type Sought } from './dead-letter-groups.service.js';
 
 /**
@@ -27,7 +27,7 @@ export class KeptGroups {
 
   constructor(
     private readonly groups: DeadLetterGroups,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
   ) {}
 
   find(sought: Sought): Promise<GroupsAsOf> {
@@ -51,7 +51,7 @@ export class KeptGroups {
   }
 
   private async findNow(sought: Sought): Promise<GroupsAsOf> {
-    const asOf = new Date(this.heartbeat.ledgerNow());
+    const asOf = new Date(this.ledgerClock.now());
     return { ...(await this.groups.find(sought)), asOf };
   }
 }

@@ -4,7 +4,7 @@ import { Tally } from '../activity/tally.js';
 import { readSettings } from '../config/settings.js';
 import type { Delivery } from '../ledger/delivery.js';
 import type { Outcome } from '../ledger/settle.service.js';
-import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
 import { attemptsCounted, attemptSeconds, callsNotMade, deliveredSeconds } from './delivery.counters.js';
 import { AttemptStates, type AttemptState } from './attempt-states.js';
@@ -61,8 +61,8 @@ function look(histogram: typeof attemptSeconds | typeof deliveredSeconds): () =>
 describe('the times of an attempt', () => {
   it('are those of the call, by its answer, and of a success that since the acceptance, by the lane', async () => {
     vi.useFakeTimers({ now: Date.parse('2026-11-20T12:00:00Z') });
-    const heartbeat = { ledgerNow: () => Date.now() } as Heartbeat;
-    const reporter = new AttemptReporter(new RecordingStates(), heartbeat, noListeners, new Tally(), {
+    const ledgerClock = { now: () => Date.now() } as LedgerClock;
+    const reporter = new AttemptReporter(new RecordingStates(), ledgerClock, noListeners, new Tally(), {
       settings: readSettings({}),
     });
     const [calls, deliveries] = [look(attemptSeconds), look(deliveredSeconds)];
@@ -85,8 +85,8 @@ describe('a call that was not made', () => {
   let reporter: AttemptReporter;
 
   beforeEach(() => {
-    const heartbeat = { ledgerNow: () => Date.now() } as Heartbeat;
-    reporter = new AttemptReporter(new RecordingStates(), heartbeat, noListeners, new Tally(), {
+    const ledgerClock = { now: () => Date.now() } as LedgerClock;
+    reporter = new AttemptReporter(new RecordingStates(), ledgerClock, noListeners, new Tally(), {
       settings: readSettings({}),
     });
   });
@@ -125,8 +125,8 @@ describe('a call that was not made', () => {
 
 describe('a call that was abandoned after it was sent', () => {
   it('is in the log, with what its receiver may ask about: no attempt says that it was made', () => {
-    const heartbeat = { ledgerNow: () => Date.now() } as Heartbeat;
-    const reporter = new AttemptReporter(new RecordingStates(), heartbeat, noListeners, new Tally(), {
+    const ledgerClock = { now: () => Date.now() } as LedgerClock;
+    const reporter = new AttemptReporter(new RecordingStates(), ledgerClock, noListeners, new Tally(), {
       settings: readSettings({}),
     });
     const warn = vi.spyOn(Logger.prototype, 'warn');
@@ -157,8 +157,8 @@ describe('the live state of an attempt', () => {
   beforeEach(() => {
     vi.useFakeTimers({ now: Date.parse('2026-11-20T12:00:00Z') });
     states = new RecordingStates();
-    const heartbeat = { ledgerNow: () => Date.now() } as Heartbeat;
-    reporter = new AttemptReporter(states, heartbeat, noListeners, new Tally(), { settings: readSettings({}) });
+    const ledgerClock = { now: () => Date.now() } as LedgerClock;
+    reporter = new AttemptReporter(states, ledgerClock, noListeners, new Tally(), { settings: readSettings({}) });
   });
   afterEach(() => {
     reporter.onModuleDestroy();

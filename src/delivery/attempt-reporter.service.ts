@@ -5,7 +5,7 @@ import type { Delivery } from '../ledger/delivery.js';
 import { timeOfId } from '../ledger/partitions.js';
 import type { Outcome } from '../ledger/settle.service.js';
 import { LiveEvents } from '../live-events/live-events.service.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { laneTaken } from '../queue/delivery-queue.js';
 import type { DeliveryGuarantee } from '../subscriptions/subscription.js';
 import type { TraceFields } from '../telemetry/tracing.js';
@@ -43,7 +43,7 @@ export class AttemptReporter implements OnModuleDestroy {
 
   constructor(
     private readonly attemptStates: AttemptStates,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly liveEvents: LiveEvents,
     private readonly tally: Tally,
     { settings }: Config,
@@ -58,7 +58,7 @@ export class AttemptReporter implements OnModuleDestroy {
 
   /** Before the call. @returns when that is: milliseconds since 1970, by the ledger's clock */
   started(delivery: Delivery, number: number, timeoutMs: number): number {
-    const call = { startedAt: this.heartbeat.ledgerNow(), timeoutMs };
+    const call = { startedAt: this.ledgerClock.now(), timeoutMs };
     if (number === 1) this.young.set(delivery, call);
     else this.show(delivery, number, call);
     return call.startedAt;
@@ -79,7 +79,7 @@ export class AttemptReporter implements OnModuleDestroy {
     const wasShown = this.shown.delete(delivery) || delivery.attempts > 0;
     if (outcome.state === 'waiting' && outcome.attempt) {
       const { number, status, error } = outcome.attempt;
-      const nextAttemptAt = new Date(this.heartbeat.ledgerNow() + outcome.delayMs).toISOString();
+      const nextAttemptAt = new Date(this.ledgerClock.now() + outcome.delayMs).toISOString();
       const state = {
         attempt: number,
         status: 'waiting',
@@ -116,13 +116,13 @@ export class AttemptReporter implements OnModuleDestroy {
     attemptSeconds.observe({ answer: status === null ? 'none' : `${Math.floor(status / 100)}xx` }, durationMs / 1000);
     if (state !== 'delivered') return this.tally.failedAttempt(delivery.subscriptionId);
     // The clock of a process is corrected by each heartbeat: the time of acceptance may seem to lie ahead.
-    const tookMs = Math.max(0, this.heartbeat.ledgerNow() - timeOfId(delivery.notificationId));
+    const tookMs = Math.max(0, this.ledgerClock.now() - timeOfId(delivery.notificationId));
     deliveredSeconds.observe({ lane: laneTaken(delivery) }, tookMs / 1000);
     this.tally.delivered(delivery.subscriptionId, tookMs);
   }
 
   private showLong(): void {
-    const latest = this.heartbeat.ledgerNow() - shownAfterMs;
+    const latest = this.ledgerClock.now() - shownAfterMs;
     for (const [delivery, call] of this.young) {
       if (call.startedAt > latest) return;
       this.young.delete(delivery);

@@ -5,7 +5,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { inHandBounds, type HandedOut } from '../ledger/delivery.js';
 import { readBodies, readBodySizes } from '../ledger/read-bodies.js';
 import { stillQueued } from '../ledger/still-queued.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import type { Chunk } from '../queue/chunk.js';
 import { BodyMemory } from './body-memory.js';
 import { LargeBodies } from './large-bodies.js';
@@ -48,13 +48,13 @@ export class ChunkLoader {
   constructor(
     private readonly catalogue: Catalogue,
     private readonly postgres: Postgres,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
   ) {}
 
   /** The deliveries of the chunk that are still to be sent, once the catalogue is new enough for them. */
   async load(chunk: Chunk, isRedelivered: boolean): Promise<LoadedChunk> {
     await this.catalogue.reach(chunk.catalogueVersion);
-    const ageMs = this.heartbeat.ledgerNow() - chunk.queuedAt;
+    const ageMs = this.ledgerClock.now() - chunk.queuedAt;
     const isFresh = !isRedelivered && ageMs < freshMs && ageMs > -freshMs;
     const deliveries = isFresh ? chunk.deliveries : await this.stillToSend(chunk);
     for (const delivery of deliveries) if (delivery.isReleased) delivery.releasedWith = chunk.catalogueVersion;

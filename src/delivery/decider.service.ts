@@ -5,7 +5,7 @@ import type { Delivery } from '../ledger/delivery.js';
 import { subscriptionDisabled } from '../ledger/end-of-subscription.js';
 import { timeOfId } from '../ledger/partitions.js';
 import type { Outcome } from '../ledger/settle.service.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
 import type { DeliveryGuarantee, Subscription } from '../subscriptions/subscription.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
@@ -20,7 +20,7 @@ export class Decider {
   constructor(
     private readonly catalogue: Catalogue,
     private readonly retryPolicies: RetryPolicies,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly reporter: AttemptReporter,
     { settings }: Config,
   ) {
@@ -30,12 +30,12 @@ export class Decider {
   /** The outcome of a delivery that must not be sent any more; undefined: it may be sent. */
   endingOf({ expiresAt }: Delivery, subscription: Subscription): Outcome | undefined {
     if (subscription.disabledAt) return { state: 'failed', attempt: null, reason: subscriptionDisabled };
-    const isExpired = expiresAt !== null && this.heartbeat.ledgerNow() >= expiresAt;
+    const isExpired = expiresAt !== null && this.ledgerClock.now() >= expiresAt;
     return isExpired ? { state: 'expired', attempt: null } : undefined;
   }
 
   async decide(delivery: Delivery, guarantee: DeliveryGuarantee, response: WebhookResponse): Promise<Outcome> {
-    const startedAt = Math.round(this.heartbeat.ledgerNow() - response.durationMs);
+    const startedAt = Math.round(this.ledgerClock.now() - response.durationMs);
     // First of all: a process that abandons calls has seconds left. At most once, its attempt says it.
     if (response.kind === 'abandoned' && response.wasSent && guarantee === 'at-least-once')
       this.reporter.abandoned(delivery, startedAt, response);
@@ -51,7 +51,7 @@ export class Decider {
       policy: this.retryPolicies.for(delivery.subscriptionId),
       finalStatuses: this.finalStatuses,
       expiresAt: delivery.expiresAt,
-      nowMs: this.heartbeat.ledgerNow(),
+      nowMs: this.ledgerClock.now(),
       random: Math.random(),
     });
     this.reporter.ended(delivery, guarantee, outcome);

@@ -10,7 +10,7 @@ import { systemClock, type Clock } from '../infra/clock.js';
 import type { HandedOut, HeldReason } from '../ledger/delivery.js';
 import { subscriptionDisabled } from '../ledger/end-of-subscription.js';
 import type { Outcome } from '../ledger/settle.service.js';
-import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import type { RetryPolicies } from '../retry-policy/retry-policies.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import type { ListedSubscription, SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
@@ -102,8 +102,8 @@ describe('a delivery that waited in line', () => {
       };
       return { seal: done, release };
     };
-    const heartbeat = { ledgerNow: () => clock.now() } as Heartbeat;
-    const decider = new Decider({} as Catalogue, {} as RetryPolicies, heartbeat, {} as AttemptReporter, config);
+    const ledgerClock = { now: () => clock.now() } as LedgerClock;
+    const decider = new Decider({} as Catalogue, {} as RetryPolicies, ledgerClock, {} as AttemptReporter, config);
     decider.decide = () => Promise.resolve({ state, attempt: null } as Outcome);
     deliver = new DeliverService(
       config,
@@ -118,7 +118,7 @@ describe('a delivery that waited in line', () => {
           },
         }),
       } as unknown as Idempotency,
-      new Admission(config, new HoldRule(noneOpen), noneOpen, {} as Heartbeat, systemClock),
+      new Admission(config, new HoldRule(noneOpen), noneOpen, {} as LedgerClock, systemClock),
       {
         send: (_delivery: unknown, { callbackUrl, auth }: Subscription, _guarantee: unknown, caller: Caller) =>
           new Promise((resolve) => calls.push({ callbackUrl, auth, caller, answer: () => resolve(answered(204)) })),

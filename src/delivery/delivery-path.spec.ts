@@ -13,6 +13,7 @@ import { systemClock } from '../infra/clock.js';
 import type { SendingClaims } from '../ledger/claim-sending.service.js';
 import type { Settlement, Settlements } from '../ledger/settle.service.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import type { Chunk } from '../queue/chunk.js';
 import { InProcessDeliveryQueue } from '../queue/delivery-queue.in-process.js';
 import { defaultRetryPolicy } from '../retry-policy/retry-schedule.js';
@@ -91,13 +92,14 @@ async function play(
     ratePerSecond: null,
     signingKeys: [],
   };
-  const heartbeat = { processId: 'process', isSteady: true, ledgerNow: () => Date.now() } as unknown as Heartbeat;
-  const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, noListeners, new Tally(), config);
+  const heartbeat = { processId: 'process', isSteady: true } as unknown as Heartbeat;
+  const ledgerClock = { now: () => Date.now() } as LedgerClock;
+  const reporter = new AttemptReporter(new InProcessAttemptStates(), ledgerClock, noListeners, new Tally(), config);
   const client = new Client();
   const none = {} as never;
   const turns = { passOn: () => {} } as unknown as Turns;
   const noneOpen = { of: () => undefined, all: new Map() } as unknown as OpenEndpoints;
-  const admission = new Admission(config, new HoldRule(noneOpen), noneOpen, heartbeat, systemClock);
+  const admission = new Admission(config, new HoldRule(noneOpen), noneOpen, ledgerClock, systemClock);
   const inHand = { keep: () => Promise.resolve() } as never;
   const finished = new Promise<void>((resolve) => {
     const claims = { claim: async () => (steps.push('claim'), true) } as unknown as SendingClaims;
@@ -116,7 +118,7 @@ async function play(
       new Decider(
         { refresh: () => Promise.resolve() } as never,
         { for: () => defaultRetryPolicy } as never,
-        heartbeat,
+        ledgerClock,
         reporter,
         config,
       ),
@@ -146,6 +148,7 @@ async function play(
       inHand,
       client,
       heartbeat,
+      ledgerClock,
       untraced,
     );
     void worker.onApplicationBootstrap().then(() => {

@@ -2,7 +2,7 @@ import { Module } from '@nestjs/common';
 import { EndpointsModule } from '../endpoints/endpoints.module.js';
 import { IdempotencyModule } from '../idempotency/idempotency.module.js';
 import { LedgerModule } from '../ledger/ledger.module.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { Outbound } from '../outbound/outbound.service.js';
 import { QueueModule } from '../queue/queue.module.js';
 import { QueueProgress } from '../queue/queue-progress.service.js';
@@ -45,9 +45,9 @@ import { Worker } from './worker.service.js';
     Worker,
     {
       provide: WebhookClient,
-      inject: [Outbound, Heartbeat],
-      useFactory: (outbound: Outbound, heartbeat: Heartbeat): WebhookClient =>
-        new HttpWebhookClient(outbound, () => heartbeat.ledgerNow()),
+      inject: [Outbound, LedgerClock],
+      useFactory: (outbound: Outbound, ledgerClock: LedgerClock): WebhookClient =>
+        new HttpWebhookClient(outbound, () => ledgerClock.now()),
     },
   ],
 })

@@ -4,7 +4,7 @@ import { readSettings } from '../config/settings.js';
 import type { Authorizations } from '../credentials/authorizations.service.js';
 import { credentialsOf, noParts, verbatim, type NamedIdentity } from '../credentials/credentials.js';
 import type { Unavailable } from '../credentials/unavailable.js';
-import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { SigningKey } from '../signing/signing-key.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { AttemptReporter } from './attempt-reporter.service.js';
@@ -35,9 +35,15 @@ describe('a call to a receiver', () => {
   const refused: string[] = [];
   /** How many calls there were when another one was said to begin. */
   const begun: number[] = [];
-  const heartbeat = { ledgerNow: () => now } as unknown as Heartbeat;
+  const ledgerClock = { now: () => now } as LedgerClock;
   const states = { put: (_key: unknown, _state: unknown, keepMs: number) => void kept.push(keepMs) };
-  const reporter = new AttemptReporter(states as unknown as AttemptStates, heartbeat, noListeners, new Tally(), config);
+  const reporter = new AttemptReporter(
+    states as unknown as AttemptStates,
+    ledgerClock,
+    noListeners,
+    new Tally(),
+    config,
+  );
   reporter.onModuleDestroy();
   let isStillWanted: () => Promise<boolean> = () => Promise.reject(new Error('nobody should ask'));
   let status = 204;

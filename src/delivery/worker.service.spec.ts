@@ -11,6 +11,7 @@ import type { Delivery, HandedOut, HeldReason } from '../ledger/delivery.js';
 import type { DeliveriesInHand } from '../ledger/keep-in-hand.service.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import type { Chunk } from '../queue/chunk.js';
 import type { Lane } from '../queue/delivery-queue.js';
 import { InProcessDeliveryQueue } from '../queue/delivery-queue.in-process.js';
@@ -51,6 +52,7 @@ const hanging = 'hanging';
 const slow = 'slow';
 
 const heartbeat = { processId: 'process' } as unknown as Heartbeat;
+const ledgerClock = {} as LedgerClock;
 /** Of a worker that is handed deliveries. */
 const mostInMemory = 12;
 
@@ -80,7 +82,7 @@ async function start(parts: Parts) {
   const { pace = unpaced, shared } = parts;
   const config = { settings: readSettings({}) };
   const noneOpen = { of: () => undefined, all: new Map() } as unknown as OpenEndpoints;
-  const admission = new Admission(config, new HoldRule(noneOpen), noneOpen, heartbeat, systemClock);
+  const admission = new Admission(config, new HoldRule(noneOpen), noneOpen, ledgerClock, systemClock);
   const lock = { seal: done, release: done };
   const response = { kind: 'abandoned', durationMs: 0, wasSent: false };
   const find = (id: string) => {
@@ -105,10 +107,11 @@ async function start(parts: Parts) {
   );
   const inProcess = new InProcessDeliveryQueue('process', 1000);
   const queue = shared ? Object.assign(inProcess, { process: null }) : inProcess;
-  const enqueuer = new Enqueuer(queue, {} as Postgres, heartbeat);
+  const enqueuer = new Enqueuer(queue, {} as Postgres, heartbeat, ledgerClock);
   const handOver = new HandOver(
     enqueuer,
     heartbeat,
+    ledgerClock,
     pace,
     noSiblings,
     {
@@ -130,6 +133,7 @@ async function start(parts: Parts) {
     { keep } as unknown as DeliveriesInHand,
     { abandonAll: abandon, close: () => Promise.resolve() } as unknown as WebhookClient,
     Object.assign(shared ?? { hasExpired: true }, heartbeat),
+    ledgerClock,
     untraced,
   );
   await worker.onApplicationBootstrap();

@@ -10,6 +10,7 @@ import { DeliveryQueue, lanes, perLane, type Consumption, type Lane, type Taken 
 import { HandOver } from '../queue/hand-over.service.js';
 import { QueueProgress } from '../queue/queue-progress.service.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { Tracing } from '../telemetry/tracing.js';
 import { traceWaiting } from './attempt-span.js';
 import { ChunkLoader, type LoadedChunk } from './chunk-loader.service.js';
@@ -74,6 +75,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     private readonly inHand: DeliveriesInHand,
     private readonly webhooks: WebhookClient,
     private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly tracing: Tracing,
   ) {
     // All deliveries of a worker listen to this one signal: hundreds of listeners are no leak here.
@@ -144,7 +146,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
 
   private trace(chunk: Chunk, lane: Lane | 'handed-over'): void {
     const { tracer } = this.tracing;
-    if (tracer) traceWaiting(tracer, chunk, lane, Math.max(0, this.heartbeat.ledgerNow() - chunk.queuedAt));
+    if (tracer) traceWaiting(tracer, chunk, lane, Math.max(0, this.ledgerClock.now() - chunk.queuedAt));
   }
 
   private async keep(unsettled: ReadonlySet<HandedOut>, givenBack?: AbortSignal): Promise<void> {

@@ -5,7 +5,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { anyDue, handOutDue } from '../ledger/hand-out-due.js';
 import { anyNotInLine, lineUpDue } from '../ledger/line-up.js';
 import { SinceLastLook, type Looked } from '../ledger/since-last-look.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { QueuePosition } from '../queue/queue-position.service.js';
@@ -62,21 +62,19 @@ export class Dispatcher {
   readonly sendingEnded: SendingEnded;
   private readonly due: SinceLastLook;
   private readonly notInLine: SinceLastLook;
-  private readonly ledgerNow: () => number;
 
   constructor(
     private readonly postgres: Postgres,
     private readonly enqueuer: Enqueuer,
     position: QueuePosition,
     events: OperationalEvents,
-    heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly clock: Clock,
   ) {
-    this.ledgerNow = () => heartbeat.ledgerNow();
-    this.sendingEnded = new SendingEnded(postgres, events, this.ledgerNow, clock);
-    this.rules = recoveryRules(postgres, position, events, this.sendingEnded, this.ledgerNow, clock);
-    this.due = new SinceLastLook(this.ledgerNow, everythingEveryMs);
-    this.notInLine = new SinceLastLook(this.ledgerNow, everythingEveryMs);
+    this.sendingEnded = new SendingEnded(postgres, events, ledgerClock, clock);
+    this.rules = recoveryRules(postgres, position, events, this.sendingEnded, ledgerClock, clock);
+    this.due = new SinceLastLook(ledgerClock, everythingEveryMs);
+    this.notInLine = new SinceLastLook(ledgerClock, everythingEveryMs);
   }
 
   /**
@@ -99,7 +97,8 @@ export class Dispatcher {
     // A full or absent queue leaves the work where it is safe.
     while (this.enqueuer.isAccepting && !stopping.aborted) {
       // A backlog may take longer than that.
-      if (this.ledgerNow() - everythingAt >= everythingEveryMs) [fromMs, everythingAt] = [0, this.ledgerNow()];
+      if (this.ledgerClock.now() - everythingAt >= everythingEveryMs)
+        [fromMs, everythingAt] = [0, this.ledgerClock.now()];
       // Far cheaper than a hand-out that finds nothing.
       if (!(await anyDue(this.postgres, fromMs))) return { count: total, upToMs: nowMs };
       const handedOut = await handOutDue(this.postgres, batchSize, this.enqueuer.process, fromMs);

@@ -8,6 +8,7 @@ import { measureSize } from '../ledger/measure-size.js';
 import { measureTroubled } from '../ledger/measure-troubled.js';
 import { OldestUnfinished } from '../ledger/oldest-unfinished.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { DeliveryQueue, lanes, type Lane } from '../queue/delivery-queue.js';
 import { readProgress } from '../queue/progress-reports.js';
 import { QueueNotReached } from '../queue/queue-not-reached.js';
@@ -69,8 +70,9 @@ export class Measurements {
     private readonly postgres: Postgres,
     private readonly queue: DeliveryQueue,
     private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
   ) {
-    this.unfinished = new OldestUnfinished(() => heartbeat.ledgerNow());
+    this.unfinished = new OldestUnfinished(ledgerClock);
   }
 
   private async measureLedger(): Promise<void> {
@@ -109,7 +111,7 @@ export class Measurements {
         return;
       }
       const newestTaken = reports.find((report) => report.lane === lane)?.newestTaken ?? -Infinity;
-      const atMostSeconds = Math.max(0, (this.heartbeat.ledgerNow() - newestTaken) / 1000);
+      const atMostSeconds = Math.max(0, (this.ledgerClock.now() - newestTaken) / 1000);
       queueDepthGauge.set({ lane }, depth);
       queueAgeGauge.set({ lane }, depth === 0 ? 0 : Math.min(atMostSeconds, oldestSeconds));
     };

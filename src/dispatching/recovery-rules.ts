@@ -15,6 +15,7 @@ import { freeOfDeadProcesses } from '../ledger/free-of-dead-processes.js';
 import { anyQueuedFor, freeQueuedBefore } from '../ledger/free-queued-before.js';
 import { findTurnsLeft, passTurns } from '../ledger/pass-turn.js';
 import { SinceLastLook, type Looked } from '../ledger/since-last-look.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import type { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { readQueueCreation } from '../queue/progress-reports.js';
 import type { QueuePosition } from '../queue/queue-position.service.js';
@@ -40,18 +41,17 @@ export interface RecoveryRule {
  * Every way in which a delivery can be left behind, each with its rule. Each statement is bounded and finds its rows by
  * a partial index of its own; any number of processes may run it, as often as they like. A delivery that is freed is
  * due at once, and is handed out under a new generation.
- * @param ledgerNow milliseconds since 1970, by Postgres' clock
  */
 export function recoveryRules(
   postgres: Postgres,
   position: QueuePosition,
   events: OperationalEvents,
   sending: SendingEnded,
-  ledgerNow: () => number,
+  ledgerClock: LedgerClock,
   clock: Clock,
 ): RecoveryRule[] {
   const sinceLastLook = (find: (sinceMs: number, limit: number) => Promise<number>) => {
-    const looks = new SinceLastLook(ledgerNow);
+    const looks = new SinceLastLook(ledgerClock);
     return async (stopping: AbortSignal) => {
       const { count } = await looks.look(async (sinceMs, nowMs) => {
         const found = await inBatches((limit) => find(sinceMs, limit), stopping);
@@ -60,7 +60,7 @@ export function recoveryRules(
       return count;
     };
   };
-  const queued = new SinceLastLook(ledgerNow);
+  const queued = new SinceLastLook(ledgerClock);
   return [
     {
       // The process that had it in hand, or as its queue in memory, no longer shows signs of life.

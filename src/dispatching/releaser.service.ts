@@ -13,7 +13,7 @@ import { freeHeldTooLong, type HeldTooLong } from '../ledger/free-held.js';
 import { release, type ReleaseLimit } from '../ledger/release.js';
 import { firstWindow } from '../ledger/release-window.js';
 import { anyHeld, anyReleased, readNotPaused } from '../ledger/unsettled-held.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { Enqueuer } from '../queue/enqueuer.service.js';
 import { RetryPolicies } from '../retry-policy/retry-policies.service.js';
 import { formatDuration, longestParkedSeconds } from '../retry-policy/retry-schedule.js';
@@ -63,7 +63,7 @@ export class Releaser {
     private readonly subscriptions: SubscriptionDirectory,
     private readonly openEndpoints: OpenEndpoints,
     private readonly retryPolicies: RetryPolicies,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly catalogue: Catalogue,
     private readonly clock: Clock,
     { settings }: Config,
@@ -86,10 +86,7 @@ export class Releaser {
     let times = 0;
     await this.seeOpen();
     while (this.enqueuer.accepts('slow') && !stopping.aborted) {
-      await bringLooksForward(
-        this.postgres,
-        this.parkedLooks.sooner(this.openEndpoints.all, this.heartbeat.ledgerNow()),
-      );
+      await bringLooksForward(this.postgres, this.parkedLooks.sooner(this.openEndpoints.all, this.ledgerClock.now()));
       const looks = await claimLooks(this.postgres, looksTogether);
       // A subscription that was just resumed by another process would be taken for paused, and not be looked at again
       // soon.
@@ -176,7 +173,7 @@ export class Releaser {
     if (pausedAt || !endpoint) return undefined;
     const longestSeconds = longestParkedSeconds(this.retryPolicies.for(subscriptionId));
     const { address, openedAt, reason: why, askedUntil } = endpoint;
-    const now = this.heartbeat.ledgerNow();
+    const now = this.ledgerClock.now();
     const heldBefore = now - longestSeconds * 1000;
     // It asked for that time, and could not be tried before. One that asks again and again keeps them for a day more,
     // and no longer.
@@ -197,7 +194,7 @@ export class Releaser {
   private plan(look: Look): ReleasePlan {
     const subscription = this.subscriptions.find(look.subscriptionId);
     const endpoint = subscription && this.openEndpoints.of(subscription);
-    return planRelease(look, subscription, endpoint, this.heartbeat.ledgerNow());
+    return planRelease(look, subscription, endpoint, this.ledgerClock.now());
   }
 
   /** Each step is one statement for all of them: two hundred endpoints in trouble are looked at four times a second. */

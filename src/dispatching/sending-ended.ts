@@ -2,6 +2,7 @@ import type { Clock } from '../infra/clock.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { anyUndecided, endSending, reportMs, sendingEnded } from '../ledger/end-sending.js';
 import { SinceLastLook } from '../ledger/since-last-look.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import type { OperationalEvents } from '../operational-events/operational-events.service.js';
 import { inBatches } from './in-batches.js';
 
@@ -28,14 +29,13 @@ export class SendingEnded {
   private cameThroughAt = -Infinity;
   private throughSince = Infinity;
 
-  /** @param ledgerNow milliseconds since 1970, by Postgres' clock */
   constructor(
     private readonly postgres: Postgres,
     private readonly events: OperationalEvents,
-    ledgerNow: () => number,
+    ledgerClock: LedgerClock,
     private readonly clock: Clock,
   ) {
-    this.looks = new SinceLastLook(ledgerNow);
+    this.looks = new SinceLastLook(ledgerClock);
   }
 
   /** @returns how many it ended */

@@ -13,6 +13,7 @@ import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
 import { SinceLastLook } from '../ledger/since-last-look.js';
 import { sweepLiveEvents } from '../live-events/event-table.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { sweepProgress } from '../queue/progress-reports.js';
 import { ReplayRunner } from '../replays/replay-runner.service.js';
 import { BodyRetention } from '../retention/body-retention.service.js';
@@ -55,6 +56,7 @@ export class Upkeep {
     postgres: Postgres,
     { settings }: Config,
     heartbeat: Heartbeat,
+    ledgerClock: LedgerClock,
     partitions: PartitionKeeper,
     idempotency: IdempotencyStore,
     releaser: Releaser,
@@ -69,14 +71,14 @@ export class Upkeep {
     const { AUDIT_RETENTION_DAYS: auditDays, IDEMPOTENCY_KEY_TTL_SEC: keySeconds } = settings;
     // A request that is repeated under its key is answered with the replay that it made.
     const replayDays = Math.max(auditDays, keySeconds / daySeconds);
-    const digestsUntil = () => heartbeat.ledgerNow() - acceptedWithin(settings.DATABASE_TIMEOUT);
-    const by = { heartbeat, clock, logger: this.logger };
+    const digestsUntil = () => ledgerClock.now() - acceptedWithin(settings.DATABASE_TIMEOUT);
+    const by = { ledgerClock, clock, logger: this.logger };
     /**
      * Sweeps rows whose time has been over since the last sweep, and each hour all whose time is over: behind a
      * snapshot, a backup's for example, a sweep of everything walks over each row that the ones before have removed.
      */
     const overSinceLast = (sweep: (sinceMs: number, limit: number) => Promise<number>) => {
-      const looks = new SinceLastLook(() => heartbeat.ledgerNow(), hourMs);
+      const looks = new SinceLastLook(ledgerClock, hourMs);
       return (stopping: AbortSignal) =>
         looks.look(async (sinceMs, nowMs) => {
           const count = await inBatches((limit) => sweep(sinceMs, limit), stopping);

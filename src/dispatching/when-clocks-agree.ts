@@ -1,6 +1,6 @@
 import type { Logger } from '@nestjs/common';
 import type { Clock } from '../infra/clock.js';
-import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 
 /**
  * Retention counts in days, and machines agree to the second. Not less: this process' clock stands still while its
@@ -20,12 +20,12 @@ const warnEveryMs = 59 * 60_000;
 export const whenClocksAgree = (
   task: string,
   run: (stopping: AbortSignal) => Promise<unknown>,
-  { heartbeat, clock, logger }: { heartbeat: Heartbeat; clock: Clock; logger: Pick<Logger, 'warn'> },
+  { ledgerClock, clock, logger }: { ledgerClock: LedgerClock; clock: Clock; logger: Pick<Logger, 'warn'> },
 ) => {
   let warnedAt = -Infinity;
   return async (stopping: AbortSignal): Promise<void> => {
-    await heartbeat.compareClocks();
-    const [ledgerAt, processAt] = [heartbeat.ledgerNow(), clock.now()];
+    await ledgerClock.compare();
+    const [ledgerAt, processAt] = [ledgerClock.now(), clock.now()];
     if (Math.abs(ledgerAt - processAt) <= mostApartMs) {
       await run(stopping);
       return;

@@ -4,7 +4,7 @@ import { readSettings } from '../config/settings.js';
 import type { Clock } from '../infra/clock.js';
 import type { Delivery, HeldReason } from '../ledger/delivery.js';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
-import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { Admission } from './admission.service.js';
 import { HoldRule } from './hold-rule.service.js';
@@ -88,13 +88,13 @@ describe('admission', () => {
         return Promise.resolve(true);
       },
     } as unknown as OpenEndpoints;
-    const heartbeat = { ledgerNow: () => nowMs } as unknown as Heartbeat;
+    const ledgerClock = { now: () => nowMs } as LedgerClock;
     const clock = { now: () => nowMs } as Clock;
     admission = new Admission(
       { settings: readSettings({}) },
       new HoldRule(openEndpoints),
       openEndpoints,
-      heartbeat,
+      ledgerClock,
       clock,
     );
     admission.onApplicationBootstrap();

@@ -4,7 +4,7 @@ import { Config } from '../config/config.module.js';
 import { Clock } from '../infra/clock.js';
 import { nameOf, type Delivery, type DeliveryKey, type HeldReason } from '../ledger/delivery.js';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
 import { CircuitBreakers } from './circuit-breaker.js';
 import { EndpointChanges } from './endpoint-changes.js';
@@ -62,7 +62,7 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     { settings }: Config,
     private readonly holdRule: HoldRule,
     private readonly openEndpoints: OpenEndpoints,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly clock: Clock,
   ) {
     const now = () => clock.now();
@@ -225,9 +225,8 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
    * A delivery that is due when a probe is due too is the probe, and so is one that is alone: it keeps its schedule.
    */
   private async probeIfDue(subscription: Subscription, open: OpenEndpoint): Promise<Place | HeldReason> {
-    if (this.isProbed(open.address) || open.leftAloneUntil.getTime() > this.heartbeat.ledgerNow())
-      return 'endpoint-parked';
-    const isDue = open.nextProbeAt.getTime() <= this.heartbeat.ledgerNow();
+    if (this.isProbed(open.address) || open.leftAloneUntil.getTime() > this.ledgerClock.now()) return 'endpoint-parked';
+    const isDue = open.nextProbeAt.getTime() <= this.ledgerClock.now();
     if (!isDue && this.clock.now() < (this.notAloneUntil.get(subscription.id) ?? -Infinity)) return 'endpoint-parked';
     this.probedAt.set(open.address, Infinity); // before the claim: a hundred that are due together must not each write one
     this.claiming.add(open.address);

@@ -5,7 +5,7 @@ import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { readSituations } from '../ledger/read-situations.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
@@ -17,7 +17,7 @@ export class SituationsController {
   constructor(
     private readonly subscriptions: SubscriptionDirectory,
     private readonly openEndpoints: OpenEndpoints,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly postgres: Postgres,
   ) {}
 
@@ -36,7 +36,7 @@ export class SituationsController {
     const asked = ids.map((id) => this.subscriptions.find(id)).filter((one) => one !== undefined);
     const callbacks = new Map(asked.map((each) => [each.id, each]));
     const [situations] = await Promise.all([
-      readSituations(this.postgres, [...callbacks.keys()], this.heartbeat.ledgerNow()),
+      readSituations(this.postgres, [...callbacks.keys()], this.ledgerClock.now()),
       this.openEndpoints.refresh(),
     ]);
     const endpointOf = (id: string) => this.openEndpoints.of(callbacks.get(id)!);

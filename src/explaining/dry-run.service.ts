@@ -5,7 +5,7 @@ import { OpenEndpoints } from '../endpoints/open-endpoints.service.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import type { HeldReason } from '../ledger/delivery.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { objectKeyOf } from '../publishing/in-order.js';
 import { PublicationReader } from '../publishing/publication-reader.service.js';
 import type { ParsedNotification } from '../publishing/parse-notification.js';
@@ -61,7 +61,7 @@ export class DryRunService {
     private readonly subscriptions: SubscriptionDirectory,
     private readonly holdRule: HoldRule,
     private readonly openEndpoints: OpenEndpoints,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly postgres: Postgres,
   ) {}
 
@@ -83,7 +83,7 @@ export class DryRunService {
       notification,
       matched,
       duplicateOf: first?.result_id ?? null,
-      isTooOld: expiresAt !== null && expiresAt <= this.heartbeat.ledgerNow(),
+      isTooOld: expiresAt !== null && expiresAt <= this.ledgerClock.now(),
     };
     const page =
       subscriptionId === undefined

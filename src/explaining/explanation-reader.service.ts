@@ -5,7 +5,7 @@ import type { Statement, Values } from '../infra/postgres/statement.js';
 import type { DeliveryState, HeldReason } from '../ledger/delivery.js';
 import type { OpenEndpoint } from '../ledger/open-endpoints.js';
 import { highestId, lowestId } from '../ledger/partitions.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { characteristicsOf } from '../publishing/characteristics-of.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import type { SubscribedChannel } from '../subscriptions/subscription.js';
@@ -60,7 +60,7 @@ export class ExplanationReader {
     private readonly postgres: Postgres,
     private readonly openEndpoints: OpenEndpoints,
     private readonly directory: SubscriptionDirectory,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
   ) {}
 
   async findNotification(id: string): Promise<Notification | undefined> {
@@ -167,7 +167,7 @@ export class ExplanationReader {
     const [first] = await this.postgres.queryAside<{ at: Date }>(statements.firstEntry);
     if (deliveries.some((row) => row.held_for === 'endpoint-parked')) await this.openEndpoints.refresh();
     const bySubscription = new Map(deliveries.map((row) => [row.subscription_id, row]));
-    const now = this.heartbeat.ledgerNow();
+    const now = this.ledgerClock.now();
     return subscriptions.map((row) => {
       const delivery = bySubscription.get(row.id);
       const known = delivery && toDelivery(delivery);

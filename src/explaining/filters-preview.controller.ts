@@ -8,7 +8,7 @@ import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { lowestIdAt, timeOfId } from '../ledger/partitions.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkChannels, filtersPreviewInput } from '../subscriptions/subscription-input.js';
 import { FiltersPreview, filtersPreviewOutput, newestNotifications, type NotificationRow } from './filters-preview.js';
@@ -25,7 +25,7 @@ export class FiltersPreviewController {
   constructor(
     private readonly catalogue: Catalogue,
     private readonly channels: ChannelDirectory,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly postgres: Postgres,
   ) {}
 
@@ -46,7 +46,7 @@ export class FiltersPreviewController {
     const { channels } = checkInput(filtersPreviewInput, body);
     await this.catalogue.refresh();
     checkChannels(channels, (name) => this.channels.find(name));
-    const to = Math.floor(this.heartbeat.ledgerNow());
+    const to = this.ledgerClock.now();
     const preview = new FiltersPreview(channels);
     const from = await this.look(preview, to);
     return preview.result(from, to, from === to - hourMs);

@@ -1,5 +1,6 @@
 import type { Query } from '../infra/postgres/postgres.js';
 import { statement, type Statement, type Values } from '../infra/postgres/statement.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { SinceLastLook } from './since-last-look.js';
 
 /** Of each kind of unfinished deliveries: the time by which an index has them. */
@@ -60,13 +61,12 @@ export const fromOldest = (kind: Unfinished, oldest: Oldest | undefined): Values
 export class OldestUnfinished {
   private readonly looks: Record<Unfinished, SinceLastLook>;
 
-  /** @param ledgerNow milliseconds since 1970, by Postgres' clock */
-  constructor(ledgerNow: () => number) {
+  constructor(ledgerClock: LedgerClock) {
     this.looks = {
-      waiting: new SinceLastLook(ledgerNow),
-      queued: new SinceLastLook(ledgerNow),
-      inHand: new SinceLastLook(ledgerNow),
-      sending: new SinceLastLook(ledgerNow),
+      waiting: new SinceLastLook(ledgerClock),
+      queued: new SinceLastLook(ledgerClock),
+      inHand: new SinceLastLook(ledgerClock),
+      sending: new SinceLastLook(ledgerClock),
     };
   }
 

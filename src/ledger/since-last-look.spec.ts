@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { SinceLastLook, type Looked } from './since-last-look.js';
 
 const minute = 60_000;
@@ -11,7 +12,7 @@ describe('a look for what has become due or overdue', () => {
   beforeEach(() => {
     now = 1_000_000_000_000;
     since = [];
-    looks = new SinceLastLook(() => now);
+    looks = new SinceLastLook({ now: () => now } as LedgerClock);
   });
 
   const look = (looked: Partial<Looked> = {}) =>
@@ -41,7 +42,7 @@ describe('a look for what has become due or overdue', () => {
   });
 
   it('is at everything again as often as its work needs it', async () => {
-    looks = new SinceLastLook(() => now, minute);
+    looks = new SinceLastLook({ now: () => now } as LedgerClock, minute);
     await look();
     now += minute - 1;
     await look();

@@ -1,3 +1,5 @@
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
+
 /**
  * A statement that was under way at a look may commit until its time limit ends it: DATABASE_TIMEOUT, 15 s by default.
  */
@@ -14,13 +16,12 @@ export class SinceLastLook {
   private everythingAt = -Infinity;
 
   /**
-   * @param ledgerNow milliseconds since 1970, by Postgres' clock
    * @param everythingEveryMs from one look at everything to the next, which finds a row that was committed later than
    *   `slackMs`, or was locked for longer. Also where it failed: behind a snapshot of a day it may exceed its time
    *   limit each time, and no look that is quick would come to its turn
    */
   constructor(
-    private readonly ledgerNow: () => number,
+    private readonly ledgerClock: LedgerClock,
     private readonly everythingEveryMs = 5 * 60_000,
   ) {}
 
@@ -30,7 +31,7 @@ export class SinceLastLook {
    * @returns the result of `find`
    */
   async look(find: (sinceMs: number, nowMs: number) => Promise<Looked>): Promise<Looked> {
-    const nowMs = this.ledgerNow();
+    const nowMs = this.ledgerClock.now();
     // The clock may have been set back.
     const isEverything = nowMs - this.everythingAt >= this.everythingEveryMs || nowMs < this.lookedUpToMs;
     if (isEverything) this.everythingAt = nowMs;

@@ -8,7 +8,7 @@ import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { version } from '../infra/version.js';
-import { LedgerClock, nowMs } from './ledger-clock.js';
+import { LedgerClock, nowMs } from './ledger-clock.service.js';
 
 const intervalMs = 2000;
 /** Four beats may be lost before other processes free the deliveries that this one had in hand. */
@@ -142,7 +142,6 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
     failed: { event: 'heartbeat.failed' },
     worksAgain: { event: 'heartbeat.works-again' },
   });
-  private readonly ledgerClock: LedgerClock;
   /** When the last beat was sent that reached Postgres. */
   private beatAt = -Infinity;
 
@@ -150,27 +149,8 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
     private readonly postgres: Postgres,
     private readonly config: Config,
     private readonly clock: Clock,
-  ) {
-    this.ledgerClock = new LedgerClock(postgres, clock);
-  }
-
-  /**
-   * Whole milliseconds since 1970 by Postgres' clock, which all processes share; their own clocks may differ, and may
-   * be set while the process runs. Where Postgres' clock is set, or the machine of this process was suspended, the next
-   * beat puts it right: before something is refused because it lies ahead of this time, compare the clocks.
-   */
-  ledgerNow(): number {
-    return Math.round(this.ledgerClock.now());
-  }
-
-  /**
-   * Resolves after a comparison with Postgres' clock that began after this call. Calls share one, and wait a little
-   * where they are many.
-   * @throws where Postgres does not answer
-   */
-  compareClocks(): Promise<void> {
-    return this.ledgerClock.compare();
-  }
+    private readonly ledgerClock: LedgerClock,
+  ) {}
 
   /** For half of its lifetime more, at least, no other process may take this one for dead. */
   get isSteady(): boolean {

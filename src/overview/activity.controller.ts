@@ -5,7 +5,7 @@ import { AdminController } from '../auth/auth.decorators.js';
 import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { activityOutput, activityQuery, mostTotals, totalsOutput, totalsQuery, totalsToShow } from './activity-io.js';
 import { bucketsFrom, countedUntil, firstOf, spans } from './spans.js';
@@ -14,7 +14,7 @@ import { bucketsFrom, countedUntil, firstOf, spans } from './spans.js';
 export class ActivityController {
   constructor(
     private readonly postgres: Postgres,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
   ) {}
 
   @Get()
@@ -30,7 +30,7 @@ export class ActivityController {
   })
   async read(@Query() query: Record<string, string>): Promise<z.output<typeof activityOutput>> {
     const { of: kind, id = '', span } = checkInput(activityQuery, query);
-    const now = this.heartbeat.ledgerNow();
+    const now = this.ledgerClock.now();
     const from = firstOf(now, spans[span]);
     const { bucketSeconds } = spans[span];
     const counted = await readSeries(this.postgres, { kind, id }, bucketSeconds, from);
@@ -52,7 +52,7 @@ export class ActivityController {
   })
   async totals(@Query() query: Record<string, string>): Promise<z.output<typeof totalsOutput>> {
     const { of: kind, span, cursor = '' } = checkInput(totalsQuery, query);
-    const from = firstOf(this.heartbeat.ledgerNow(), spans[span]);
+    const from = firstOf(this.ledgerClock.now(), spans[span]);
     // One more than is shown tells whether the list goes on.
     const totals = await readTotals(this.postgres, kind, spans[span].bucketSeconds, from, cursor, mostTotals + 1);
     return totalsToShow(from, totals);

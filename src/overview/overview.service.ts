@@ -9,6 +9,7 @@ import { entityTagOf } from '../infra/http/if-match.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { readMeasured, type LastMeasured } from '../ledger/last-measured.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { measureUnfinished } from '../replays/measure-unfinished.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import type { Subscription } from '../subscriptions/subscription.js';
@@ -37,6 +38,7 @@ export class Overview {
   constructor(
     private readonly postgres: Postgres,
     private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly modules: ModuleRef,
     private readonly openEndpoints: OpenEndpoints,
     private readonly subscriptions: SubscriptionDirectory,
@@ -51,7 +53,7 @@ export class Overview {
     const { status, parts } = await this.modules.get(HealthChecks, { strict: false }).look();
     const isPostgresUp = parts['postgres']?.status === 'up';
     const unless = <T>(part: string, read: () => Promise<T>) => (isPostgresUp ? this.orNull(part, read) : null);
-    const now = this.heartbeat.ledgerNow();
+    const now = this.ledgerClock.now();
     const [processes, activity, measured, replays, alerts] = await Promise.all([
       unless('processes', () => this.heartbeat.list(mostProcesses)),
       unless('activity', () => readRecentActivity(this.postgres, now)),

@@ -3,7 +3,7 @@ import { readSettings } from '../config/settings.js';
 import type { Catalogue } from '../catalogue/catalogue.service.js';
 import type { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { ValidationProblem } from '../infra/http/problem.js';
-import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { PublicationReader } from './publication-reader.service.js';
 
 const now = Date.parse('2025-06-01T12:00:00Z');
@@ -22,14 +22,14 @@ function setUp({ behindMs = 0, comparesTo = now, knowsChannel = true }) {
   const channel = { name: 'zaken', filters: [], canonicalFilters: new Set() };
   const channels = { find: () => (world.knowsChannel ? channel : undefined) } as unknown as ChannelDirectory;
   const catalogue = { refresh: async () => void (world.knowsChannel = true) } as unknown as Catalogue;
-  const heartbeat = {
-    ledgerNow: () => world.now,
-    compareClocks: async () => {
+  const ledgerClock = {
+    now: () => world.now,
+    compare: async () => {
       world.comparisons++;
       world.now = comparesTo;
     },
-  } as unknown as Heartbeat;
-  return { world, reader: new PublicationReader(channels, catalogue, heartbeat, { settings: readSettings({}) }) };
+  } as unknown as LedgerClock;
+  return { world, reader: new PublicationReader(channels, catalogue, ledgerClock, { settings: readSettings({}) }) };
 }
 
 it('takes a notification of this moment after its machine was suspended', async () => {

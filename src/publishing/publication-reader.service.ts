@@ -4,7 +4,7 @@ import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { Config } from '../config/config.module.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { ValidationProblem, type InvalidParam } from '../infra/http/problem.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { parseNotification, type Misfit, type ParsedNotification, type ParseResult } from './parse-notification.js';
 
 /**
@@ -29,7 +29,7 @@ export class PublicationReader {
   constructor(
     private readonly channels: ChannelDirectory,
     private readonly catalogue: Catalogue,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     { settings }: Config,
   ) {
     this.leewaySeconds = settings.TIME_LEEWAY;
@@ -44,7 +44,7 @@ export class PublicationReader {
     if (result.kind === 'invalid' && result.dependsOnClock) {
       // The machine of this process may just have been suspended, or Postgres' clock set. A publisher does not repeat a
       // notification that is refused.
-      await this.heartbeat.compareClocks();
+      await this.ledgerClock.compare();
       result = this.parse(raw);
     }
     if (result.kind === 'invalid' && result.dependsOnChannels) {
@@ -60,7 +60,7 @@ export class PublicationReader {
   private parse(raw: JsonObject): ParseResult {
     return parseNotification(raw, {
       findChannel: (name) => this.channels.find(name),
-      now: this.heartbeat.ledgerNow(),
+      now: this.ledgerClock.now(),
       leewaySeconds: this.leewaySeconds,
     });
   }

@@ -9,7 +9,7 @@ import { IdempotencyKeyReused, isRequestKey, readIdempotencyKey } from '../idemp
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { ConflictProblem, ValidationProblem } from '../infra/http/problem.js';
 import type { OnceKey } from '../ledger/once-key.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { MisfitProblem, PublicationReader } from './publication-reader.service.js';
 import { noSuchChannel, type Misfit, type ParsedNotification } from './parse-notification.js';
 import type { PublicationTrace } from './publication-trace.js';
@@ -55,7 +55,7 @@ export class PublicationRequests {
     private readonly reader: PublicationReader,
     private readonly channels: ChannelDirectory,
     private readonly authorization: Authorization,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     { settings }: Config,
   ) {
     this.settings = settings;
@@ -69,14 +69,14 @@ export class PublicationRequests {
   async publish(asked: PublicationRequest): Promise<CarriedOut> {
     const { request, caller } = asked;
     const key = readIdempotencyKey(request);
-    const notBefore = readDeliverAfter(request.headers['deliver-after'], this.heartbeat.ledgerNow());
+    const notBefore = readDeliverAfter(request.headers['deliver-after'], this.ledgerClock.now());
     const named =
       key === undefined ? undefined : ({ application: caller.clientId, operation: 'publish', key } as const);
     const read = await this.readOrFind(asked, named, notBefore);
     if ('published' in read) return read;
     const { notification } = read;
     const requestKey = named ? this.requestKey(named, notification, notBefore) : null;
-    const now = this.heartbeat.ledgerNow();
+    const now = this.ledgerClock.now();
     const soonPast = notBefore === null || notBefore <= now ? untilPast(notification, now) : null;
     const terms = this.terms(notification, {
       request: requestKey,
@@ -100,13 +100,13 @@ export class PublicationRequests {
       const reason = 'Must be 1 to 255 printable ASCII characters.';
       throw new ValidationProblem([{ name: 'key', code: 'invalid', reason }]);
     }
-    const notBefore = readDeliverAfter(request.headers['deliver-after'], this.heartbeat.ledgerNow());
+    const notBefore = readDeliverAfter(request.headers['deliver-after'], this.ledgerClock.now());
     const named = { application: caller.clientId, operation: 'put', key } as const;
     const read = await this.readOrFind(asked, named, notBefore);
     if ('published' in read) return read;
     const { notification } = read;
     const requestKey = this.requestKey(named, notification, notBefore);
-    const isReplaceable = notBefore !== null && notBefore > this.heartbeat.ledgerNow();
+    const isReplaceable = notBefore !== null && notBefore > this.ledgerClock.now();
     const { body } = notification;
     // Not `untilPast`: while it waited it could be replaced, although others were left out as its duplicates.
     const { terms, termsNow } = this.terms(notification, { request: requestKey, notBefore, isReplaceable });
@@ -184,7 +184,7 @@ export class PublicationRequests {
   private requestKey(key: RequestName, notification: Misfit, notBefore: number | null): OnceKey {
     const requestHash = requestHashOf(notification, notBefore);
     // Counted from when it is sent: as long as it waits, its key must be known for repetitions and replacements.
-    const waitsSeconds = Math.max(0, Math.ceil(((notBefore ?? 0) - this.heartbeat.ledgerNow()) / 1000));
+    const waitsSeconds = Math.max(0, Math.ceil(((notBefore ?? 0) - this.ledgerClock.now()) / 1000));
     return { ...key, requestHash, keepSeconds: waitsSeconds + this.settings.IDEMPOTENCY_KEY_TTL_SEC };
   }
 }

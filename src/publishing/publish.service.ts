@@ -13,7 +13,7 @@ import { findByKeyOrWait } from '../ledger/find-by-key.js';
 import type { HeldReason } from '../ledger/delivery.js';
 import type { Deadline } from '../ledger/may-write.js';
 import { PartitionKeeper } from '../ledger/partition-keeper.service.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { HandOver, type Way } from '../queue/hand-over.service.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { deliveriesForNow } from './deliveries-for-now.js';
@@ -71,11 +71,11 @@ export class PublishService {
     private readonly postgres: Postgres,
     private readonly partitions: PartitionKeeper,
     private readonly handOver: HandOver,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly reporter: PublicationReporter,
     { settings }: Config,
   ) {
-    this.newId = notificationIds(() => heartbeat.ledgerNow());
+    this.newId = notificationIds(() => ledgerClock.now());
     this.limits = publishingLimits(settings.DATABASE_TIMEOUT * 1000);
     this.batches = new Batcher((batch, begunAt) => this.acceptTogether(batch, begunAt), {
       ...batching,
@@ -156,7 +156,7 @@ export class PublishService {
   private deadline(begunAt: number): Deadline {
     const passesAt = begunAt + this.limits.beginWithinMs;
     const now = performance.now();
-    return { at: this.heartbeat.ledgerNow() + passesAt - now, hasPassed: () => performance.now() > passesAt };
+    return { at: this.ledgerClock.now() + passesAt - now, hasPassed: () => performance.now() > passesAt };
   }
 
   private async commit(

@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { lowestIdAt } from '../ledger/partitions.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import * as statements from './find-fetched.js';
 
 const intervalMs = 500;
@@ -36,7 +36,7 @@ export class Arrivals implements OnModuleDestroy {
 
   constructor(
     private readonly postgres: Postgres,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
   ) {}
 
   /** The process is about to end: nobody is to wait any more. */
@@ -90,7 +90,7 @@ export class Arrivals implements OnModuleDestroy {
 
   private read(): Promise<{ notification_id: string; subscription_id: string }[]> {
     const values = {
-      after: lowestIdAt(this.heartbeat.ledgerNow() - usualAgeMs),
+      after: lowestIdAt(this.ledgerClock.now() - usualAgeMs),
       subscriptions: [...this.bySubscription.keys()],
       limit: mostArrivals,
     };

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import type { DeliveryQueue, Lane } from './delivery-queue.js';
 import { Enqueuer } from './enqueuer.service.js';
 import { QueueNotReached } from './queue-not-reached.js';
@@ -14,7 +15,7 @@ describe('the room for released deliveries', () => {
     ['is left to the queue where that cannot be asked', () => Promise.reject(new Error('away')), Infinity],
   ])('%s', async (_, depth: () => Promise<number>, room) => {
     const queue = { onCreated: () => {}, process: null, depth } as unknown as DeliveryQueue;
-    const enqueuer = new Enqueuer(queue, {} as Postgres, { workers: 2 } as Heartbeat);
+    const enqueuer = new Enqueuer(queue, {} as Postgres, { workers: 2 } as Heartbeat, {} as LedgerClock);
     expect(await enqueuer.roomForReleased()).toBe(room);
   });
 });
@@ -31,7 +32,7 @@ describe('what the ledger handed out', () => {
       },
     } as unknown as DeliveryQueue;
     const postgres = { query: () => Promise.resolve([]) } as unknown as Postgres;
-    const enqueuer = new Enqueuer(queue, postgres, {} as Heartbeat);
+    const enqueuer = new Enqueuer(queue, postgres, {} as Heartbeat, {} as LedgerClock);
     const deliveries = [newDelivery({ body: null }), newDelivery({ body: null, failures: 1 })];
     expect(await enqueuer.enqueueAll({ deliveries, catalogueVersion: 1, queuedAt: 0 })).toEqual(['slow']);
   });
@@ -50,7 +51,7 @@ describe('what the ledger handed out', () => {
       } as unknown as DeliveryQueue;
       const asked: unknown[] = [];
       const query = async (_statement: unknown, values: { delay_ms?: number }) => (asked.push(values.delay_ms), []);
-      const enqueuer = new Enqueuer(queue, { query } as unknown as Postgres, {} as Heartbeat);
+      const enqueuer = new Enqueuer(queue, { query } as unknown as Postgres, {} as Heartbeat, {} as LedgerClock);
       await enqueuer.enqueue(lane, [newDelivery({ body: null })], 1, 0);
       expect(asked).toEqual(delays);
     },

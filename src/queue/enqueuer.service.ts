@@ -4,6 +4,7 @@ import type { HandedOut } from '../ledger/delivery.js';
 import type { HandedOutTogether } from '../ledger/handed-out.js';
 import { putBack } from '../ledger/put-back.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { cutIntoChunks, mostOfChunk } from './chunk.js';
 import { DeliveryQueue, laneOf, lanes, type Lane } from './delivery-queue.js';
 import { recordQueueCreation } from './progress-reports.js';
@@ -33,6 +34,7 @@ export class Enqueuer {
     private readonly queue: DeliveryQueue,
     private readonly postgres: Postgres,
     private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
   ) {
     queue.onCreated(() => void this.reportCreation());
   }
@@ -117,7 +119,7 @@ export class Enqueuer {
 
   private async reportCreation(): Promise<void> {
     try {
-      await recordQueueCreation(this.postgres, this.heartbeat.ledgerNow());
+      await recordQueueCreation(this.postgres, this.ledgerClock.now());
     } catch (error) {
       // The dispatcher finds later, by the position of the workers, which deliveries the former queue lost.
       this.logger.warn({ event: 'queue.creation-not-reported', error });

@@ -6,6 +6,7 @@ import type { Postgres } from '../infra/postgres/postgres.js';
 import type { Statement } from '../infra/postgres/statement.js';
 import type { HandedOut } from '../ledger/delivery.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import type { SiblingListener, Siblings } from '../supervision/siblings.js';
 import type { Chunk } from './chunk.js';
 import { encodeChunk } from './chunk-format.js';
@@ -89,15 +90,15 @@ class OneProcess {
     const isSteady = () => this.isSteady;
     const heartbeat = {
       processId: id,
-      ledgerNow: () => pair.ledgerNow,
       get isSteady() {
         return isSteady();
       },
     } as unknown as Heartbeat;
+    const ledgerClock = { now: () => pair.ledgerNow } as LedgerClock;
     const postgres = { query: async ({ name }: Statement) => void this.written.push(name) } as unknown as Postgres;
-    const enqueuer = new Enqueuer(new InProcessDeliveryQueue(id, 10), postgres, heartbeat);
+    const enqueuer = new Enqueuer(new InProcessDeliveryQueue(id, 10), postgres, heartbeat, ledgerClock);
     const limits = { together: 2000, inMemory: () => ({ deliveries: most, bytes: mostBytes }), sharedFrom };
-    this.handOver = new HandOver(enqueuer, heartbeat, unpaced, siblings, limits, () => pair.now);
+    this.handOver = new HandOver(enqueuer, heartbeat, ledgerClock, unpaced, siblings, limits, () => pair.now);
     // Never done with any.
     this.consumption = this.handOver.consume((chunk) => {
       this.taken.push(chunk);

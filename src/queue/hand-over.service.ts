@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { Accepted, Destination } from '../ledger/acceptance.js';
 import { longestInlineBody, type HandedOut } from '../ledger/delivery.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import type { Capacity, Siblings } from '../supervision/siblings.js';
 import type { BacklogPace } from './backlog-pace.service.js';
 import { bytesOf, cutIntoChunks, deliveryBytes, type Chunk } from './chunk.js';
@@ -56,6 +57,7 @@ export class HandOver {
   constructor(
     private readonly enqueuer: Enqueuer,
     private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly pace: BacklogPace,
     private readonly siblings: Siblings,
     private readonly limits: HandOverLimits,
@@ -163,7 +165,7 @@ export class HandOver {
     const chunk = this.read(message);
     if (!chunk) return;
     const { length } = chunk.deliveries;
-    const isLate = this.heartbeat.ledgerNow() - chunk.queuedAt > lateAfterMs;
+    const isLate = this.ledgerClock.now() - chunk.queuedAt > lateAfterMs;
     if (!this.take || isLate || !this.hasRoomFor({ deliveries: length, bytes: bytesOf(chunk) })) {
       void this.enqueuer.putBack(chunk.deliveries);
       return;

@@ -5,6 +5,7 @@ import { unpaced } from '../../test/support/unpaced.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
 import { longestInlineBody, type HandedOut } from '../ledger/delivery.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { InProcessDeliveryQueue } from './delivery-queue.in-process.js';
 import { Enqueuer } from './enqueuer.service.js';
 import { HandOver } from './hand-over.service.js';
@@ -45,8 +46,9 @@ describe('the way of accepted deliveries', () => {
     const heartbeat = { processId: 'this process' } as unknown as Heartbeat;
     queue = new InProcessDeliveryQueue('the queue', 10);
     handOver = new HandOver(
-      new Enqueuer(queue, postgres, heartbeat),
+      new Enqueuer(queue, postgres, heartbeat, {} as LedgerClock),
       heartbeat,
+      {} as LedgerClock,
       unpaced,
       noSiblings,
       { together, inMemory, sharedFrom: Infinity },
@@ -86,10 +88,11 @@ describe('the way of accepted deliveries', () => {
 
   it('leads by the queue for all of a batch where one notification has more than one worker should send', () => {
     const heartbeat = { processId: 'this process' } as unknown as Heartbeat;
-    const enqueuer = new Enqueuer(queue, {} as Postgres, heartbeat);
+    const enqueuer = new Enqueuer(queue, {} as Postgres, heartbeat, {} as LedgerClock);
     handOver = new HandOver(
       enqueuer,
       heartbeat,
+      {} as LedgerClock,
       unpaced,
       noSiblings,
       { together: 2, inMemory, sharedFrom: Infinity },

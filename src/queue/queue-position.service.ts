@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Clock } from '../infra/clock.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { DeliveryQueue, lanes, type Lane } from './delivery-queue.js';
 import { readProgress, type LaneReport } from './progress-reports.js';
 import { QueueNotReached } from './queue-not-reached.js';
@@ -17,7 +17,7 @@ export class QueuePosition {
   constructor(
     private readonly queue: DeliveryQueue,
     private readonly postgres: Postgres,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly clock: Clock,
   ) {}
 
@@ -37,7 +37,7 @@ export class QueuePosition {
   private async seemsDoneUpTo(): Promise<number> {
     const reports = await readProgress(this.postgres);
     const depths = await Promise.all(lanes.map(async (lane) => [lane, await this.depthOf(lane)] as const));
-    return positionOf(reports, new Map(depths), this.heartbeat.ledgerNow());
+    return positionOf(reports, new Map(depths), this.ledgerClock.now());
   }
 
   /** Infinite: much may be in it. The workers are past what they have taken; that alone is known. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../infra/clock.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
-import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import type { DeliveryQueue, Lane } from './delivery-queue.js';
 import type { LaneReport } from './progress-reports.js';
 import { QueueNotReached } from './queue-not-reached.js';
@@ -51,8 +51,8 @@ describe('the time up to which the workers are done with the queue', () => {
       const depth = (lane: Lane) => (lane === 'slow' ? Promise.reject(error) : Promise.resolve(0));
       const postgres = { query: () => Promise.resolve(taken) } as unknown as Postgres;
       const clock = { pause: () => Promise.resolve() } as unknown as Clock;
-      const heartbeat = { ledgerNow: () => now } as Heartbeat;
-      return new QueuePosition({ depth } as DeliveryQueue, postgres, heartbeat, clock).findDoneUpTo();
+      const ledgerClock = { now: () => now } as LedgerClock;
+      return new QueuePosition({ depth } as DeliveryQueue, postgres, ledgerClock, clock).findDoneUpTo();
     };
 
     it('is that of the newest chunk taken from it: much may be in it', async () => {

@@ -4,6 +4,7 @@ import { LedgerModule } from '../ledger/ledger.module.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { busyPart } from '../infra/busy-part.js';
 import { Clock } from '../infra/clock.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { Siblings } from '../supervision/siblings.js';
 import { BacklogPace } from './backlog-pace.service.js';
 import { DeliveryQueue } from './delivery-queue.js';
@@ -44,10 +45,11 @@ const sharedFrom = 512;
     },
     {
       provide: HandOver,
-      inject: [Enqueuer, Heartbeat, BacklogPace, Siblings, Config, DeliveryQueue, Clock],
+      inject: [Enqueuer, Heartbeat, LedgerClock, BacklogPace, Siblings, Config, DeliveryQueue, Clock],
       useFactory: (
         enqueuer: Enqueuer,
         heartbeat: Heartbeat,
+        ledgerClock: LedgerClock,
         pace: BacklogPace,
         siblings: Siblings,
         { settings }: Config,
@@ -56,7 +58,7 @@ const sharedFrom = 512;
       ) => {
         const inMemory = () => mostInMemory(workersOf(queue, heartbeat));
         const limits = { together: settings.MAX_IN_FLIGHT, inMemory, sharedFrom };
-        return new HandOver(enqueuer, heartbeat, pace, siblings, limits, () => clock.now());
+        return new HandOver(enqueuer, heartbeat, ledgerClock, pace, siblings, limits, () => clock.now());
       },
     },
   ],

@@ -11,7 +11,7 @@ import { dateOf, dayMs, lowestId, lowestIdAt, partitionOf, type LedgerTable } fr
 import { byDay, onDay } from '../ledger/per-day.js';
 import { lockChannels, readChannels } from '../ledger/read-channels.js';
 import { readTextVersions } from '../ledger/text-versions.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { dueChannels, type BodyDays } from './due-channels.js';
 import { findOldBodies, type OldBodies } from './old-bodies.js';
 import { bodiesErasedCounted } from './retention.counters.js';
@@ -78,7 +78,7 @@ export class BodyRetention {
 
   constructor(
     private readonly postgres: Postgres,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly clock: Clock,
     { settings }: Config,
   ) {
@@ -89,7 +89,7 @@ export class BodyRetention {
   async eraseOld(stopping: AbortSignal): Promise<void> {
     const channels = await readAllBodyDays((statement, values) => this.postgres.query(statement, values));
     const days = (await readDays(this.postgres)).filter(({ isAway }) => !isAway).map(({ day }) => day);
-    const nowMs = this.heartbeat.ledgerNow();
+    const nowMs = this.ledgerClock.now();
     const rows = await this.postgres.query<DayRow>(findDays, { from: dateOf(days[0] ?? 0) });
     const known = new Map(rows.map((row) => [row.day, row]));
     const failures: unknown[] = [];

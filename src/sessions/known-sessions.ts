@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Application } from '../auth/application.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import type { Session } from './session.js';
 
 /** A session that was ended by another process is over here so much later at most. */
@@ -19,8 +20,7 @@ export class KnownSessions {
   /** No token is ever given twice, so one that has no session never gets one. */
   private readonly over = new LRUCache<string, true>({ max: most });
 
-  /** @param now milliseconds since 1970 */
-  constructor(private readonly now: () => number) {}
+  constructor(private readonly ledgerClock: LedgerClock) {}
 
   /** Whether its session was seen, though it may have ended since. */
   has(hash: string): boolean {
@@ -35,7 +35,7 @@ export class KnownSessions {
   fresh(hash: string): Known | undefined {
     const known = this.standing.get(hash);
     if (!known) return undefined;
-    const now = this.now();
+    const now = this.ledgerClock.now();
     const ageMs = now - known.lookedAt;
     // Below zero: the clock was set back, and it could have ended for as long as that.
     return ageMs >= 0 && ageMs < freshMs && now < known.session.endsAt ? known : undefined;
@@ -44,7 +44,7 @@ export class KnownSessions {
   keep(hash: string, session: Session, application: Application | undefined): void {
     // It was ended while the ledger was asked.
     if (this.over.has(hash)) return;
-    this.standing.set(hash, { session, application, lookedAt: this.now() });
+    this.standing.set(hash, { session, application, lookedAt: this.ledgerClock.now() });
   }
 
   end(hash: string): void {

@@ -1,6 +1,7 @@
 import * as client from 'openid-client';
 import { Agent, fetch } from 'undici';
 import type { Settings } from '../config/settings.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { Outbound } from '../outbound/outbound.service.js';
 import type { Claims } from './read-claims.js';
 import { SignInFailed } from './sign-in-failed.js';
@@ -25,7 +26,7 @@ export class Provider {
 
   constructor(
     private readonly settings: Settings,
-    private readonly now: () => number,
+    private readonly ledgerClock: LedgerClock,
   ) {
     // As with the webhook of alerts: the operator has named it, so it may be on a private network.
     const outbound = new Outbound({
@@ -96,7 +97,7 @@ export class Provider {
 
   /** Its description of itself, asked for at the first sign-in. One that did not answer is asked again. */
   private async configuration(): Promise<client.Configuration> {
-    const now = this.now();
+    const now = this.ledgerClock.now();
     if (!this.known || now - this.known.at > knownMs) this.known = { configuration: this.discover(), at: now };
     const { configuration } = this.known;
     try {

@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { Postgres } from '../infra/postgres/postgres.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { findStanding, sessionOf, type SessionRow } from './session-rows.js';
 import type { Session } from './session.js';
 
@@ -29,7 +29,7 @@ export class SessionWatch implements OnModuleDestroy {
 
   constructor(
     private readonly postgres: Postgres,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
   ) {}
 
   onModuleDestroy(): void {
@@ -61,7 +61,7 @@ export class SessionWatch implements OnModuleDestroy {
     const hashes = [...this.watched.keys()];
     if (hashes.length === 0) return;
     try {
-      const now = new Date(this.heartbeat.ledgerNow()).toISOString();
+      const now = new Date(this.ledgerClock.now()).toISOString();
       const values = { token_hashes: hashes, now };
       const rows = await this.postgres.queryAside<SessionRow & { token_hash: string }>(findStanding, values);
       const standing = new Map(rows.map((row) => [row.token_hash, sessionOf(row)]));

@@ -16,7 +16,7 @@ import { Config } from '../config/config.module.js';
 import { NotSignedInProblem, ThrottledProblem } from '../infra/http/problem.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { ConsoleCookies } from './console-cookies.js';
 import { KnownSessions } from './known-sessions.js';
 import { isOfConsole, isUse, requireOwnPage } from './own-page.js';
@@ -41,7 +41,7 @@ const longestBetweenWritesMs = 60_000;
 @Injectable()
 export class Sessions extends UserSessions {
   readonly cookies: ConsoleCookies;
-  private readonly known = new KnownSessions(() => this.heartbeat.ledgerNow());
+  private readonly known: KnownSessions;
   private readonly looks = new Map<string, Promise<Session | undefined>>();
   private readonly idleMs: number;
   private readonly longestMs: number;
@@ -50,13 +50,14 @@ export class Sessions extends UserSessions {
   constructor(
     private readonly postgres: Postgres,
     { settings }: Config,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly applications: ApplicationDirectory,
     private readonly catalogue: Catalogue,
     private readonly limit: RefusalLimit,
     private readonly watching: SessionWatch,
   ) {
     super();
+    this.known = new KnownSessions(ledgerClock);
     this.cookies = new ConsoleCookies(settings);
     [this.idleMs, this.longestMs] = [settings.SESSION_IDLE_SEC * 1000, settings.SESSION_MAX_SEC * 1000];
     this.issuer = settings.OIDC_ISSUER;
@@ -115,7 +116,7 @@ export class Sessions extends UserSessions {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<Session> {
-    const [token, before, now] = [newToken(), this.cookies.readToken(request), this.heartbeat.ledgerNow()];
+    const [token, before, now] = [newToken(), this.cookies.readToken(request), this.ledgerClock.now()];
     const expiresAt = now + this.longestMs;
     const signature = application?.key ? signatureOf(token, application.key) : null;
     const session: Session = { ...user, signature, expiresAt, endsAt: Math.min(now + this.idleMs, expiresAt) };
@@ -189,7 +190,7 @@ export class Sessions extends UserSessions {
 
   /** Whether a use at this moment is to be written. */
   private isUseDue({ endsAt, expiresAt }: Session): boolean {
-    return endsAt < Math.min(expiresAt, this.renewBefore(this.heartbeat.ledgerNow()));
+    return endsAt < Math.min(expiresAt, this.renewBefore(this.ledgerClock.now()));
   }
 
   private renewBefore(now: number): number {
@@ -197,7 +198,7 @@ export class Sessions extends UserSessions {
   }
 
   private async read(hash: string, isUsed: boolean): Promise<Session | undefined> {
-    const now = this.heartbeat.ledgerNow();
+    const now = this.ledgerClock.now();
     const values = {
       token_hash: hash,
       now: asTime(now),

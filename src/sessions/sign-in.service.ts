@@ -19,7 +19,7 @@ import {
 import { LogSamples } from '../infra/logging/log-samples.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf } from '../infra/postgres/statement.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { isFromHere } from '../infra/http/from-here.js';
 import type { BegunSignIn, Provider } from './provider.openid-client.js';
 import { nameIn, roleIn, type Claims } from './read-claims.js';
@@ -61,7 +61,7 @@ export class SignIn implements OnModuleDestroy {
   constructor(
     private readonly postgres: Postgres,
     { settings }: Config,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly applications: ApplicationDirectory,
     private readonly catalogue: Catalogue,
     private readonly limit: RefusalLimit,
@@ -184,7 +184,7 @@ export class SignIn implements OnModuleDestroy {
   /** A ticket by which the holder of a superuser's token signs in, once. */
   async makeTicket({ clientId, key }: Application): Promise<{ ticket: string; expiresAt: Date }> {
     const ticket = newToken();
-    const expiresAt = new Date(this.heartbeat.ledgerNow() + ticketMs);
+    const expiresAt = new Date(this.ledgerClock.now() + ticketMs);
     const values = {
       token_hash: hashOf(ticket),
       client_id: clientId,
@@ -206,7 +206,7 @@ export class SignIn implements OnModuleDestroy {
   async withTicket(ticket: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     if (!isToken(ticket) || !isFromHere(request)) throw new SignInFailed('ticket-refused');
     if (this.limit.waitWithTicket(request) !== undefined) throw new SignInFailed('throttled');
-    const now = new Date(this.heartbeat.ledgerNow()).toISOString();
+    const now = new Date(this.ledgerClock.now()).toISOString();
     const [[taken]] = await this.postgres.dataSource.query<
       [{ client_id: string; signature: string; is_good: boolean }[], number]
     >(takeTicket.text, valuesOf(takeTicket, { token_hash: hashOf(ticket), now }));
@@ -242,7 +242,7 @@ export class SignIn implements OnModuleDestroy {
   /** Loaded for the first user: most processes never need it. */
   private loadProvider(): Promise<Provider> {
     this.provider ??= import('./provider.openid-client.js').then(
-      ({ Provider: Loaded }) => new Loaded(this.settings, () => this.heartbeat.ledgerNow()),
+      ({ Provider: Loaded }) => new Loaded(this.settings, this.ledgerClock),
     );
     return this.provider;
   }

@@ -13,7 +13,7 @@ import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { KnownQuery } from '../infra/http/known-query.pipe.js';
 import { baseUrlOf } from '../infra/http/origin.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { FieldReader } from '../nrc/fields.js';
 import { apiPath } from '../nrc/nrc-dialect.js';
 import { NrcOperation } from '../nrc/nrc-operation.js';
@@ -64,7 +64,7 @@ export class AbonnementController {
     private readonly provedChanges: ProvedChanges,
     private readonly catalogue: Catalogue,
     private readonly lists: KeptLists,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly config: Config,
   ) {}
 
@@ -136,7 +136,7 @@ export class AbonnementController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Abonnement> {
     await this.catalogue.refresh();
-    const input = readAbonnement(new FieldReader(body), this.findChannel, this.heartbeat.ledgerNow());
+    const input = readAbonnement(new FieldReader(body), this.findChannel, this.ledgerClock.now());
     await this.proof.proveNew(input, application);
     const how = { isSigned: this.config.settings.SIGN_BY_DEFAULT };
     const { subscription, secret } = await this.subscriptions.create(application.clientId, input, how);
@@ -168,7 +168,7 @@ export class AbonnementController {
     @Req() request: FastifyRequest,
   ): Promise<Abonnement> {
     const subscription = await this.subscriptions.getOwn(uuid, application);
-    const input = readAbonnement(new FieldReader(body), this.findChannel, this.heartbeat.ledgerNow());
+    const input = readAbonnement(new FieldReader(body), this.findChannel, this.ledgerClock.now());
     return this.change(subscription, input, application, request);
   }
 
@@ -195,7 +195,7 @@ export class AbonnementController {
     const subscription = await this.subscriptions.getOwn(uuid, application);
     const changes = readChanges(new FieldReader(body), this.findChannel, {
       isPartial: true,
-      nowMs: this.heartbeat.ledgerNow(),
+      nowMs: this.ledgerClock.now(),
     });
     return this.change(subscription, changes, application, request);
   }

@@ -10,7 +10,7 @@ import { CallTime } from '../infra/call-time.js';
 import type { CallerTurns } from '../infra/caller-turns.js';
 import { UnavailableProblem, ValidationProblem, wholeInput } from '../infra/http/problem.js';
 import { userAgent } from '../infra/user-agent.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { connectTo } from '../outbound/connector.js';
 import { isTroubleOfMachine } from '../outbound/describe-error.js';
 import { ProxyTrouble } from '../outbound/egress-proxy.js';
@@ -60,7 +60,7 @@ export class CallbackProof implements OnModuleDestroy {
     { settings }: Config,
     private readonly outbound: Outbound,
     private readonly authorizations: Authorizations,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
   ) {
     this.mustRefuseStrangers = settings.TEST_CALLBACK_AUTH;
   }
@@ -162,7 +162,7 @@ export class CallbackProof implements OnModuleDestroy {
 
   private sign(signingKeys: readonly SigningKey[]): Record<string, string> {
     const id = randomUUID();
-    const signed = signatureHeaders(signingKeys, { id, at: this.heartbeat.ledgerNow(), body });
+    const signed = signatureHeaders(signingKeys, { id, at: this.ledgerClock.now(), body });
     return signed ? { 'webhook-id': id, ...signed } : {};
   }
 

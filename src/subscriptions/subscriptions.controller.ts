@@ -13,7 +13,7 @@ import { checkInput } from '../infra/http/check-input.js';
 import { requireMatch } from '../infra/http/if-match.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
-import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkTimeout } from './call-timeout.js';
 import { CallbackProof } from './callback-proof.service.js';
@@ -50,7 +50,7 @@ export class SubscriptionsController {
     private readonly provedChanges: ProvedChanges,
     private readonly answers: SubscriptionAnswers,
     private readonly catalogue: Catalogue,
-    private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly config: Config,
   ) {}
 
@@ -189,7 +189,7 @@ export class SubscriptionsController {
     @Headers('if-match') ifMatch: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Shown> {
-    const changes = readCredentialChanges(body, this.heartbeat.ledgerNow());
+    const changes = readCredentialChanges(body, this.ledgerClock.now());
     if (Object.keys(changes).length === 0) {
       const subscription = await this.subscriptions.get(subscriptionId);
       requireMatch(ifMatch, versionOf(subscription));
@@ -204,7 +204,7 @@ export class SubscriptionsController {
     reserve: Reserve,
   ): Promise<{ subscription: ListedSubscription; secret: string | undefined }> {
     await this.catalogue.refresh();
-    const { ownerClientId, ...input } = readNewSubscription(described, this.findChannel, this.heartbeat.ledgerNow());
+    const { ownerClientId, ...input } = readNewSubscription(described, this.findChannel, this.ledgerClock.now());
     if (!this.applications.find(ownerClientId)) throw unknownOwner();
     if (typeof input.timeoutSeconds === 'number') checkTimeout(input.timeoutSeconds, this.config.settings);
     await this.proof.proveNew(input, caller);

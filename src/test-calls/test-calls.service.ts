@@ -11,6 +11,7 @@ import { ConflictProblem, UnavailableProblem } from '../infra/http/problem.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { userAgent } from '../infra/user-agent.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { Outbound } from '../outbound/outbound.service.js';
 import { callTimeoutMs } from '../subscriptions/call-timeout.js';
 import { proofBody } from '../subscriptions/proof-body.js';
@@ -35,6 +36,7 @@ export class TestCalls implements OnModuleDestroy {
     private readonly authorizations: Authorizations,
     private readonly locks: IdempotencyStore,
     private readonly heartbeat: Heartbeat,
+    private readonly ledgerClock: LedgerClock,
     private readonly postgres: Postgres,
     private readonly config: Config,
   ) {}
@@ -70,9 +72,9 @@ export class TestCalls implements OnModuleDestroy {
   }
 
   private async call(subscription: Subscription, timeoutMs: number): Promise<ReturnType<typeof testCallToShow>> {
-    this.webhooks ??= new HttpWebhookClient(this.outbound, () => this.heartbeat.ledgerNow());
+    this.webhooks ??= new HttpWebhookClient(this.outbound, () => this.ledgerClock.now());
     const webhookId = randomUUID();
-    const at = this.heartbeat.ledgerNow();
+    const at = this.ledgerClock.now();
     const request = {
       url: subscription.callbackUrl,
       headers: {

@@ -11,6 +11,7 @@ import {
 } from '../../src/activity/activity-rows.js';
 import { noCounts, Tally, type Counts } from '../../src/activity/tally.js';
 import { TallyWriter } from '../../src/activity/tally-writer.service.js';
+import type { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { TestLedger } from '../support/ledger.js';
 import { stacks } from '../support/stacks.js';
@@ -27,7 +28,7 @@ describe.each(stacks)('what processes have counted, on the $name stack', (stack)
   beforeEach(() => test.sql('DELETE FROM activity'));
 
   const writerOf = (tally: Tally, events = new OperationalEvents(), postgres = test.postgres) =>
-    new TallyWriter(tally, postgres, test.heartbeat, events);
+    new TallyWriter(tally, postgres, test.ledgerClock, events);
   const all = { kind: 'all', id: '' } as const;
   const longAgo = () => Date.now() - 600_000;
   const sums = async (subject: Parameters<typeof readSeries>[1], { seconds }: { seconds: number }) =>
@@ -110,12 +111,7 @@ describe.each(stacks)('what processes have counted, on the $name stack', (stack)
     it('is written at a time that is over', async () => {
       const tally = new Tally();
       let now = Date.now() + dayMs;
-      const writer = new TallyWriter(
-        tally,
-        test.postgres,
-        { ledgerNow: () => now } as typeof test.heartbeat,
-        new OperationalEvents(),
-      );
+      const writer = new TallyWriter(tally, test.postgres, { now: () => now } as LedgerClock, new OperationalEvents());
       await writer.write();
       now = Date.now();
       tally.delivered('s1', 8);

@@ -4,6 +4,7 @@ import { NoteSender } from '../../src/alerts/note-sender.service.js';
 import { troubleWithAlerts } from '../../src/alerts/notes-are-sent.js';
 import type { AlertRounds } from '../../src/alerts/rounds.service.js';
 import type { Postgres } from '../../src/infra/postgres/postgres.js';
+import type { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import type { AdminApi } from '../support/admin-api.js';
 import { AlertScene, operator, second, sendAll } from '../support/alert-scene.js';
 import type { Mailbox } from '../support/mailbox.js';
@@ -172,7 +173,7 @@ describe('alerts', () => {
     for (const address of [wrong, owner]) mailbox.refused.set(address, 550);
     const { ALERT_WEBHOOK_URL: _webhook, ...mailOnly } = scene.settings;
     const processWith = (addresses: string[]) => {
-      const channels = new AlertChannels({ ...mailOnly, ALERT_MAIL_TO: addresses }, Date.now);
+      const channels = new AlertChannels({ ...mailOnly, ALERT_MAIL_TO: addresses }, { now: Date.now } as LedgerClock);
       const [its, own] = [roundsBy(channels), new NoteSender(postgres, channels)];
       return async () => {
         expect(await its.run(0)).toBe(true);

@@ -5,6 +5,7 @@ import { AlertChannels } from '../../src/alerts/alert-channels.js';
 import { NoteSender } from '../../src/alerts/note-sender.service.js';
 import type { AlertRounds } from '../../src/alerts/rounds.service.js';
 import type { Postgres } from '../../src/infra/postgres/postgres.js';
+import type { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import type { AdminApi } from '../support/admin-api.js';
 import { AlertScene, operator, second, sendAll } from '../support/alert-scene.js';
@@ -170,7 +171,7 @@ describe('alerts', () => {
     );
     const others = Array.from(
       { length: 3 },
-      () => new NoteSender(postgres, new AlertChannels(scene.settings, Date.now)),
+      () => new NoteSender(postgres, new AlertChannels(scene.settings, { now: Date.now } as LedgerClock)),
     );
     const had = await Promise.all([rounds.run(0), rounds.run(60_000), rounds.run(60_000)]);
     expect(had.filter(Boolean)).toHaveLength(1);

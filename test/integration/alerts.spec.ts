@@ -15,6 +15,7 @@ import type { ApplicationDirectory } from '../../src/auth/application-directory.
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { systemClock } from '../../src/infra/clock.js';
 import type { Postgres } from '../../src/infra/postgres/postgres.js';
+import type { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import type { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import type { AdminApi } from '../support/admin-api.js';
 import { AlertScene, operator, running, sendAll, type Shown } from '../support/alert-scene.js';
@@ -239,7 +240,7 @@ describe('alerts on the embedded database', () => {
     };
     const subscriptions = { find: () => found, all: () => [found] } as unknown as SubscriptionDirectory;
     const applications = { find: () => undefined } as unknown as ApplicationDirectory;
-    const channels = new AlertChannels(test.config.settings, Date.now);
+    const channels = new AlertChannels(test.config.settings, { now: Date.now } as LedgerClock);
     const rounds = new AlertRounds(
       test.postgres,
       test.config,
@@ -247,7 +248,7 @@ describe('alerts on the embedded database', () => {
       subscriptions,
       applications,
       new Catalogue(test.postgres),
-      test.heartbeat,
+      test.ledgerClock,
     );
     await makeMonthsAhead(test.postgres);
     await replaceAlertRules(test.postgres, { groupSeconds: 0, ledgerDisk: { maxBytes: 1_000_000 } });

@@ -8,7 +8,7 @@ import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { readBodies, readBodySizes } from '../../src/ledger/read-bodies.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import { rowsTogether } from '../../src/ledger/walk-deliveries.js';
-import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import { BodyRetention } from '../../src/retention/body-retention.service.js';
 import { DayDropper } from '../../src/retention/day-dropper.service.js';
 import type { ErasureWork } from '../../src/retention/erasure-work.service.js';
@@ -150,13 +150,14 @@ describe.each(stacks)('the retention of bodies on the $name stack', (stack) => {
       const replays = { sweep: sweep('sweep-replays') } as unknown as ReplayRunner;
       const erasures = { sweep: sweep('sweep-erasures') } as unknown as ErasureWork;
       const { postgres, config } = test;
-      const heartbeat = new Heartbeat(postgres, config, clock);
-      const bodies = new BodyRetention(postgres, heartbeat, clock, config);
+      const ledgerClock = new LedgerClock(postgres, clock);
+      const bodies = new BodyRetention(postgres, ledgerClock, clock, config);
       const days = new DayDropper(postgres, { settings: { ...config.settings, EXPORT_DIR: undefined } });
       const upkeep = new Upkeep(
         postgres,
         config,
-        heartbeat,
+        none,
+        ledgerClock,
         none,
         none,
         none,

@@ -5,7 +5,7 @@ import { readSettings } from '../../src/config/settings.js';
 import { Authorizations } from '../../src/credentials/authorizations.service.js';
 import { verbatim, type Credentials } from '../../src/credentials/credentials.js';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
-import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import type { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import { Outbound } from '../../src/outbound/outbound.service.js';
 import { newKey, SigningKey } from '../../src/signing/signing-key.js';
 import { CallbackProof } from '../../src/subscriptions/callback-proof.service.js';
@@ -23,8 +23,8 @@ class HurriedProof extends CallbackProof {
 const config = { settings: readSettings({}) };
 const outbound = new Outbound(config.settings);
 /** Hours ahead of that of this process. */
-const ledgersClock = { ledgerNow: () => Date.now() + 6 * 3_600_000 } as Heartbeat;
-const authorizations = new Authorizations(outbound, systemClock, ledgersClock);
+const ledgerClock = { now: () => Date.now() + 6 * 3_600_000 } as LedgerClock;
+const authorizations = new Authorizations(outbound, systemClock, ledgerClock);
 
 describe('a callback that sends an informational response first', () => {
   it('is judged by its answer', async () => {
@@ -35,7 +35,7 @@ describe('a callback that sends an informational response first', () => {
     });
     const request = { callbackUrl: receiver.url, auth: 'x', credentials: verbatim, signingKeys: [], isUrlNew: true };
     await expect(
-      new CallbackProof(config, outbound, authorizations, ledgersClock).prove(request),
+      new CallbackProof(config, outbound, authorizations, ledgerClock).prove(request),
     ).resolves.toBeUndefined();
     await receiver.stop();
   });
@@ -46,7 +46,7 @@ describe('a callback behind a firewall that refuses calls that do not say whose 
     const receiver = await Receiver.start();
     receiver.next(answer(401), answer(204));
     const request = { callbackUrl: receiver.url, auth: 'x', credentials: verbatim, isUrlNew: true };
-    await new CallbackProof(config, outbound, authorizations, ledgersClock).prove(request);
+    await new CallbackProof(config, outbound, authorizations, ledgerClock).prove(request);
     expect(receiver.requests).toHaveLength(2);
     for (const { headers } of receiver.requests)
       expect(headers).toMatchObject({ 'user-agent': expect.stringMatching(/^Heraut\/\d/), accept: '*/*' });
@@ -59,7 +59,7 @@ describe('a callback whose abonnement has no authorization', () => {
     const receiver = await Receiver.start();
     receiver.next(answer(401), answer(204));
     const request = { callbackUrl: receiver.url, auth: '', credentials: verbatim, isUrlNew: true };
-    await new CallbackProof(config, outbound, authorizations, ledgersClock).prove(request);
+    await new CallbackProof(config, outbound, authorizations, ledgerClock).prove(request);
     expect(receiver.requests.map(({ headers }) => 'authorization' in headers)).toEqual([false, false]);
     await receiver.stop();
   });
@@ -71,7 +71,7 @@ describe('a callback that changes to another protocol', () => {
     const changed = 'HTTP/1.1 101 Switching Protocols\r\nupgrade: other\r\nconnection: upgrade\r\n\r\n';
     receiver.always((_, response) => void response.socket!.write(changed));
     const request = { callbackUrl: receiver.url, auth: 'x', credentials: verbatim, signingKeys: [], isUrlNew: false };
-    const proof = new CallbackProof(config, outbound, authorizations, ledgersClock);
+    const proof = new CallbackProof(config, outbound, authorizations, ledgerClock);
     await expect(proof.prove(request)).rejects.toMatchObject({
       extra: { invalidParams: [{ code: 'invalid-callback-url' }] },
     });
@@ -92,7 +92,7 @@ describe('a callback that this machine has no means to call', () => {
       { ...verbatim, tls: { id: 'tls', expiresAt: null, certificate, key } },
     ],
   ])('%s', async (_what, credentials) => {
-    const proof = new CallbackProof(config, outOfFiles, authorizations, ledgersClock);
+    const proof = new CallbackProof(config, outOfFiles, authorizations, ledgerClock);
     const detail = 'This server cannot make a connection to the callback now.';
     await expect(proof.prove({ ...request, credentials })).rejects.toMatchObject({ status: 503, detail });
   });
@@ -102,7 +102,7 @@ describe('a callback whose certificate was stored with a key that takes too long
   it('is not called, and says why', async () => {
     const receiver = await Receiver.start();
     const credentials = { ...verbatim, tls: { id: 'tls', expiresAt: null, certificate, key: longKey(8192) } };
-    const proof = new CallbackProof(config, outbound, authorizations, ledgersClock);
+    const proof = new CallbackProof(config, outbound, authorizations, ledgerClock);
     await expect(
       proof.prove({ callbackUrl: receiver.url, auth: 'x', credentials, isUrlNew: true }),
     ).rejects.toMatchObject({ extra: { invalidParams: [{ name: 'credentials.tls.key', code: 'unusable-key' }] } });
@@ -123,10 +123,10 @@ describe('a callback that looks at the time', () => {
       userRepresentation: '',
     };
     const signingKeys = [new SigningKey('key', 'v1', newKey('v1').secret, null)];
-    const before = ledgersClock.ledgerNow();
+    const before = ledgerClock.now();
     receiver.next(answer(401), answer(204));
     const request = { callbackUrl: receiver.url, auth: '', credentials, signingKeys, isUrlNew: true };
-    await new CallbackProof(config, outbound, authorizations, ledgersClock).prove(request);
+    await new CallbackProof(config, outbound, authorizations, ledgerClock).prove(request);
     const { headers } = receiver.requests.at(-1)!;
     const token = jwt.decode(String(headers.authorization).replace('Bearer ', '')) as { iat: number };
     for (const seconds of [token.iat, Number(headers['webhook-timestamp'])])
@@ -152,7 +152,7 @@ describe('a callback that this process kept waiting while it stood still', () =>
   afterAll(() => receiver.stop());
 
   const prove = (credentials: Credentials = verbatim) =>
-    new UnhurriedProof(config, outbound, authorizations, ledgersClock).prove({
+    new UnhurriedProof(config, outbound, authorizations, ledgerClock).prove({
       callbackUrl: receiver.url,
       auth: 'x',
       credentials,
@@ -201,7 +201,7 @@ describe('a callback for which a token is kept already', () => {
       now: () => systemClock.now() + passedMs,
       pause: (ms, signal) => systemClock.pause(ms, signal),
     };
-    const kept = new Authorizations(outbound, clock, ledgersClock);
+    const kept = new Authorizations(outbound, clock, ledgerClock);
     const credentials: Credentials = {
       ...verbatim,
       kind: 'oauth2',
@@ -220,7 +220,7 @@ describe('a callback for which a token is kept already', () => {
       response.writeHead(isAccepted ? 204 : 401).end();
     });
     const request = { callbackUrl: receiver.url, auth: '', credentials, isUrlNew: false };
-    const proof = new CallbackProof(config, outbound, kept, ledgersClock).prove(request);
+    const proof = new CallbackProof(config, outbound, kept, ledgerClock).prove(request);
     const outcome = await proof.then(
       () => 'proved',
       (error: { extra: { invalidParams: { reason: string }[] } }) => error.extra.invalidParams[0]?.reason,
@@ -280,7 +280,7 @@ describe('a slow callback', () => {
     receiver.always(hang);
     const logged = vi.spyOn(Logger.prototype, 'log').mockImplementation(() => {});
     const reason = 'The callback cannot be reached, or gives no answer over HTTP.';
-    const proof = new HurriedProof(config, outbound, authorizations, ledgersClock);
+    const proof = new HurriedProof(config, outbound, authorizations, ledgerClock);
     const refusal = await eventually(async () => {
       const thrown = await proof.prove(request()).catch((error: { status: number }) => error);
       return thrown?.status !== 503 && thrown; // 503: this process stood still meanwhile, as on a busy machine
@@ -298,12 +298,12 @@ describe('a slow callback', () => {
   it('has proved itself with its status, even if its body never ends', async () => {
     receiver.next(answer(401), drip(10));
     await expect(
-      new CallbackProof(config, outbound, authorizations, ledgersClock).prove(request()),
+      new CallbackProof(config, outbound, authorizations, ledgerClock).prove(request()),
     ).resolves.toBeUndefined();
   });
 
   it('does not keep the server from stopping', async () => {
-    const proof = new CallbackProof(config, outbound, authorizations, ledgersClock);
+    const proof = new CallbackProof(config, outbound, authorizations, ledgerClock);
     receiver.requests.length = 0;
     receiver.next(hang);
     const outcome = proof.prove(request()).catch((error: unknown) => error);
@@ -321,7 +321,7 @@ describe('callbacks that say nothing', () => {
   it('are called eight at once for one application, and keep no other one from proving its own', async () => {
     const [silent, well] = await Promise.all([Receiver.start(), Receiver.start()]);
     silent.always(hang);
-    const proof = new PatientProof(config, outbound, authorizations, ledgersClock);
+    const proof = new PatientProof(config, outbound, authorizations, ledgerClock);
     const prove = (callbackUrl: string, clientId: string) =>
       proof.proveNew({ callbackUrl, auth: 'x', credentials: undefined }, { clientId });
     const hanging = Array.from({ length: 8 }, () => prove(silent.url, 'one').catch((error: unknown) => error));

@@ -27,13 +27,13 @@ describe('loading a chunk', () => {
         },
       },
     }) as typeof postgres;
-    loader = new ChunkLoader(new Catalogue(postgres), watched, test.heartbeat);
+    loader = new ChunkLoader(new Catalogue(postgres), watched, test.ledgerClock);
   });
   afterAll(() => test.close());
 
   const chunkOf = (deliveries: HandedOut[]) => ({
     catalogueVersion: 0,
-    queuedAt: test.heartbeat.ledgerNow(),
+    queuedAt: test.ledgerClock.now(),
     deliveries,
   });
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { readSettings } from '../../src/config/settings.js';
-import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import { Provider } from '../../src/sessions/provider.openid-client.js';
 import { AdminApi } from '../support/admin-api.js';
 import { Browser } from '../support/browser.js';
@@ -27,9 +27,9 @@ describe('where scopes, the claim with the roles and the length of sessions are 
       SESSION_MAX_SEC: '300',
     });
     ({ origin } = admin.api);
-    const heartbeat = admin.api.app.get(Heartbeat);
-    const real = heartbeat.ledgerNow.bind(heartbeat);
-    heartbeat.ledgerNow = () => real() + later;
+    const ledgerClock = admin.api.app.get(LedgerClock);
+    const real = ledgerClock.now.bind(ledgerClock);
+    ledgerClock.now = () => real() + later;
   });
   beforeEach(() => void (later = 0));
   afterAll(() => Promise.all([admin.close(), provider.stop()]));
@@ -91,7 +91,7 @@ describe('the secret of Heraut is sent to a provider of OpenID Connect', () => {
   ])('%s: %j %j', async (_, authentication, settings) => {
     const server = await IdentityProvider.start(() => [redirectUri], authentication);
     server.person = { sub: 'jan', name: 'Jan', roles: ['viewer'] };
-    const provider = new Provider(readSettings({ ...server.settings, ...settings }), () => 0);
+    const provider = new Provider(readSettings({ ...server.settings, ...settings }), { now: () => 0 } as LedgerClock);
     try {
       const { url, begun } = await provider.begin(redirectUri, false);
       const browser = new Browser();

@@ -8,6 +8,7 @@ import { OAuth2Tokens } from '../../src/credentials/oauth2-tokens.js';
 import { requestToken } from '../../src/credentials/token-request.node-http.js';
 import { ZgwTokens } from '../../src/credentials/zgw-token.js';
 import { HttpWebhookClient } from '../../src/delivery/webhook-client.http.js';
+import type { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import { Outbound, type TlsIdentity } from '../../src/outbound/outbound.service.js';
 import { makeCertificate } from '../support/certificates.js';
 import { longKey } from '../support/long-key.js';
@@ -385,7 +386,7 @@ describe('a token of OAuth 2.0 client credentials', () => {
 describe('a JWT of the kind of the Notificaties API', () => {
   it('has the claims of its clients, is fresh, and serves the deliveries of some seconds', () => {
     let now = 1_700_000_000_900;
-    const tokens = new ZgwTokens(() => now);
+    const tokens = new ZgwTokens({ now: () => now } as LedgerClock);
     const credentials = {
       kind: 'zgw',
       clientId: 'heraut',
@@ -413,7 +414,7 @@ describe('a JWT of the kind of the Notificaties API', () => {
   it('is signed with any text, also one that looks like a private key', () => {
     const { key } = clients[0]!;
     const parts = { kind: 'zgw', clientId: 'heraut', secret: key, userId: '', userRepresentation: '' } as const;
-    const token = new ZgwTokens(Date.now).authorizationFor(parts).replace('Bearer ', '');
+    const token = new ZgwTokens({ now: Date.now } as LedgerClock).authorizationFor(parts).replace('Bearer ', '');
     expect(jwt.verify(token, createSecretKey(Buffer.from(key)), { algorithms: ['HS256'] })).toBeDefined();
   });
 });

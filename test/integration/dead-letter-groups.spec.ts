@@ -5,7 +5,7 @@ import { DeadLetterGroups } from '../../src/dead-letters/dead-letter-groups.serv
 import { deadLettersToShow } from '../../src/dead-letters/dead-letters-io.js';
 import { KeptGroups } from '../../src/dead-letters/kept-groups.service.js';
 import { lowestIdAt, timeOfId } from '../../src/ledger/partitions.js';
-import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import type { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import type { Replays } from '../../src/replays/replays.service.js';
 import type { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { eventually } from '../support/eventually.js';
@@ -148,15 +148,15 @@ describe.each(stacks)('dead letters in groups, on the $name stack', (stack) => {
 
   it('are as of the time of Postgres, whatever the clock of the process says', async () => {
     const ledgerMs = Date.parse('2025-06-01T12:00:00Z');
-    const heartbeat = { ledgerNow: () => ledgerMs } as Heartbeat;
-    const kept = new KeptGroups(new DeadLetterGroups(test.postgres), heartbeat);
+    const ledgerClock = { now: () => ledgerMs } as LedgerClock;
+    const kept = new KeptGroups(new DeadLetterGroups(test.postgres), ledgerClock);
     expect((await kept.find({})).asOf).toEqual(new Date(ledgerMs));
   });
 
   it('are found once for all who look at the same moment, and again after that', async () => {
     const id = await newSubscription();
     await dead(await notifications(1), id);
-    const kept = new KeptGroups(new DeadLetterGroups(test.postgres), test.heartbeat);
+    const kept = new KeptGroups(new DeadLetterGroups(test.postgres), test.ledgerClock);
     const [one, other] = [kept.find({}), kept.find({})];
     expect(one).toBe(other);
     expect(kept.find({ subscriptionId: id })).not.toBe(one);

@@ -7,6 +7,7 @@ import { SendingEnded } from '../../src/dispatching/sending-ended.js';
 import { systemClock } from '../../src/infra/clock.js';
 import { noteEndings, subscriptionDisabled, type Ending } from '../../src/ledger/end-of-subscription.js';
 import { sendingEnded } from '../../src/ledger/end-sending.js';
+import type { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import type { OperationalEvent } from '../../src/operational-events/operational-events.service.js';
 import type { QueuePosition } from '../../src/queue/queue-position.service.js';
 import { attemptNumber, delivered, ended, retried, TestLedger } from '../support/ledger.js';
@@ -36,9 +37,16 @@ describe('dead letters', () => {
   async function apply(
     name: string,
     stopping = running,
-    sending = new SendingEnded(test.postgres, test.events, Date.now, systemClock),
+    sending = new SendingEnded(test.postgres, test.events, { now: Date.now } as LedgerClock, systemClock),
   ): Promise<number> {
-    const rules = recoveryRules(test.postgres, {} as QueuePosition, test.events, sending, Date.now, systemClock);
+    const rules = recoveryRules(
+      test.postgres,
+      {} as QueuePosition,
+      test.events,
+      sending,
+      { now: Date.now } as LedgerClock,
+      systemClock,
+    );
     return rules.find((rule) => rule.name === name)!.run(stopping);
   }
 
@@ -139,7 +147,7 @@ describe('dead letters', () => {
 
   it('are reported when a rule made them, because their worker did not say what came of the call', async () => {
     const clock = new LookClock();
-    const sending = new SendingEnded(test.postgres, test.events, Date.now, clock);
+    const sending = new SendingEnded(test.postgres, test.events, { now: Date.now } as LedgerClock, clock);
     await lookForLong(sending, clock);
     const [delivery] = await test.accept();
     await test.claims.claim(delivery!, 10_000);

@@ -116,7 +116,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       endProbe: async (...probe: unknown[]) => void endedProbes.push(probe),
       close: (address: string) => Promise.resolve(closed.push(address) > 0),
     } as unknown as OpenEndpoints;
-    const decider = new Decider(nothing, policies, test.heartbeat, nothing, test.config);
+    const decider = new Decider(nothing, policies, test.ledgerClock, nothing, test.config);
     vi.spyOn(decider, 'decide').mockImplementation(() => Promise.resolve(outcome));
     const idempotency = new Idempotency(opened.stores[0], { processId: opened.living } as typeof test.heartbeat);
     const heartbeat = {
@@ -131,7 +131,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       systemClock,
       { find: () => subscription } as unknown as SubscriptionDirectory,
       idempotency,
-      new Admission(test.config, new HoldRule(openEndpoints), openEndpoints, test.heartbeat, systemClock),
+      new Admission(test.config, new HoldRule(openEndpoints), openEndpoints, test.ledgerClock, systemClock),
       { send } as unknown as Sender,
       decider,
       new DeliveryRecords(

@@ -48,14 +48,14 @@ class TestProcess {
     readonly test: TestLedger,
     readonly queue: DeliveryQueue,
   ) {
-    this.enqueuer = new Enqueuer(queue, test.postgres, test.heartbeat);
-    const position = new QueuePosition(queue, test.postgres, test.heartbeat, quickClock);
+    this.enqueuer = new Enqueuer(queue, test.postgres, test.heartbeat, test.ledgerClock);
+    const position = new QueuePosition(queue, test.postgres, test.ledgerClock, quickClock);
     this.dispatcher = new Dispatcher(
       test.postgres,
       this.enqueuer,
       position,
       new OperationalEvents(),
-      test.heartbeat,
+      test.ledgerClock,
       this.clock,
     );
   }
@@ -235,18 +235,18 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     expect(await process.handOutDue()).toBe(0);
     await insertWaiting(1, "now() - interval '1 hour'");
     expect(await process.handOutDue()).toBe(0);
-    vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(test.heartbeat.ledgerNow() + 60_000);
+    vi.spyOn(test.ledgerClock, 'now').mockReturnValue(test.ledgerClock.now() + 60_000);
     expect(await process.handOutDue()).toBe(1);
   });
 
   it('finds it within a minute while it hands out a backlog, too', async () => {
     await process.work();
     await insertWaiting(300, "now() - interval '1 minute'");
-    const ledgerNow = vi.spyOn(test.heartbeat, 'ledgerNow');
+    const now = vi.spyOn(test.ledgerClock, 'now');
     const handedOut = await process.handOutDue(async (count) => {
       if (count !== 128) return;
       await insertWaiting(1, "now() - interval '1 hour'");
-      ledgerNow.mockReturnValue(Date.now() + 61_000);
+      now.mockReturnValue(Date.now() + 61_000);
     });
     expect(handedOut).toBe(301);
   });
@@ -558,10 +558,10 @@ describe.each([embedded, real])('the dispatcher on the $name stack', (stack) => 
     it('is known to a worker before it sends what has lain in the queue for a while', async () => {
       const reached: number[] = [];
       const catalogue = { reach: (version: number) => Promise.resolve(reached.push(version)) } as unknown as Catalogue;
-      const loader = new ChunkLoader(catalogue, test.postgres, test.heartbeat);
+      const loader = new ChunkLoader(catalogue, test.postgres, test.ledgerClock);
       const deliveries = (await test.accept(2)).map((delivery) => ({ ...delivery, body: Buffer.from('{}') }));
       const load = (ageMs: number) =>
-        loader.load({ deliveries, catalogueVersion: 0, queuedAt: test.heartbeat.ledgerNow() - ageMs }, false);
+        loader.load({ deliveries, catalogueVersion: 0, queuedAt: test.ledgerClock.now() - ageMs }, false);
       expect((await load(0)).deliveries).toHaveLength(2);
       expect(reached).toEqual([0]);
       expect((await load(60_000)).deliveries).toHaveLength(2);
@@ -682,7 +682,7 @@ describe('a queue that was created anew', () => {
     const lost = await process.test.accept(5);
     await process.test.age(lost, 1000);
     const anew = new RabbitMqDeliveryQueue(queues.url, queues.prefix, 1000);
-    const enqueuer = new Enqueuer(anew, process.test.postgres, process.test.heartbeat);
+    const enqueuer = new Enqueuer(anew, process.test.postgres, process.test.heartbeat, process.test.ledgerClock);
     await anew.open();
     await eventually(async () => (await readQueueCreation(process.test.postgres)) !== undefined);
     expect(await process.recover()).toBe(5);

@@ -8,7 +8,7 @@ import { readSettings } from '../../src/config/settings.js';
 import { Authorizations } from '../../src/credentials/authorizations.service.js';
 import { verbatim } from '../../src/credentials/credentials.js';
 import { systemClock } from '../../src/infra/clock.js';
-import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import type { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import { HttpWebhookClient } from '../../src/delivery/webhook-client.http.js';
 import type { WebhookRequest } from '../../src/delivery/webhook-client.js';
 import { Outbound, type TlsIdentity } from '../../src/outbound/outbound.service.js';
@@ -20,7 +20,7 @@ import { standingStillAfter } from '../support/stand-still.js';
 import { certificate, key } from '../support/tls-identity.js';
 
 /** Of no machine; the proxy leads it to this one. */
-const ledgersClock = { ledgerNow: Date.now } as Heartbeat;
+const ledgerClock = { now: Date.now } as LedgerClock;
 const address = '192.0.2.7';
 
 /** Trusts the certificate of the tests' receivers. */
@@ -342,8 +342,8 @@ describe.each([
     const proof = new CallbackProof(
       { settings: readSettings({}) },
       outboundWith(),
-      new Authorizations(outboundWith(), systemClock, ledgersClock),
-      ledgersClock,
+      new Authorizations(outboundWith(), systemClock, ledgerClock),
+      ledgerClock,
     );
     await expect(
       proof.prove({ callbackUrl: urlOf(), auth: 'x', credentials: verbatim, isUrlNew: true, signingKeys: [] }),

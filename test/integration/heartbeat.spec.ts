@@ -5,6 +5,7 @@ import type { Statement, Values } from '../../src/infra/postgres/statement.js';
 import { postgresWorks } from '../../src/health/part-checks.js';
 import { LiveListeners } from '../../src/live-events/live-listeners.service.js';
 import { deadProcesses, Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import { eventually } from '../support/eventually.js';
 import { TestLedger } from '../support/ledger.js';
 import { real, type PreparedStack } from '../support/stacks.js';
@@ -125,7 +126,7 @@ describe('a process that could not write its heartbeat for as long as it counts'
     const test = await TestLedger.open(prepared.settings);
     let passedMs = 0;
     const clock: Clock = { now: () => passedMs, pause: () => Promise.resolve() };
-    const heartbeat = new Heartbeat(test.postgres, test.config, clock);
+    const heartbeat = new Heartbeat(test.postgres, test.config, clock, new LedgerClock(test.postgres, clock));
     const { check } = postgresWorks(test.postgres, heartbeat);
     await heartbeat.onApplicationBootstrap();
     await heartbeat.stop(); // from here on it does not beat
@@ -149,7 +150,7 @@ describe('a process in which somebody begins to listen to live events', () => {
       return rows;
     };
     const slow = Object.create(test.postgres, { query: { value: query } }) as typeof test.postgres;
-    const heartbeat = new Heartbeat(slow, test.config, systemClock);
+    const heartbeat = new Heartbeat(slow, test.config, systemClock, new LedgerClock(slow, systemClock));
     const beating = heartbeat.onApplicationBootstrap();
     await eventually(() => letGo, 'the heartbeat to be written');
     await new LiveListeners(test.postgres, heartbeat).prepare('somebody');
@@ -175,7 +176,7 @@ describe('a process that sends fresh deliveries', () => {
       now: () => passedMs,
       pause: (ms, signal) => systemClock.pause(ms, signal),
     };
-    teller = new Heartbeat(test.postgres, test.config, clock);
+    teller = new Heartbeat(test.postgres, test.config, clock, new LedgerClock(test.postgres, clock));
   });
   afterAll(async () => {
     await teller.stop();
@@ -184,7 +185,7 @@ describe('a process that sends fresh deliveries', () => {
   });
 
   const isOtherTold = async () => {
-    const other = new Heartbeat(test.postgres, test.config, systemClock);
+    const other = new Heartbeat(test.postgres, test.config, systemClock, new LedgerClock(test.postgres, systemClock));
     await other.onApplicationBootstrap();
     await other.stop();
     return other.isOtherFresh;

@@ -563,7 +563,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
   it('of an endpoint that asked to be left alone for longer than their policy tries are kept until it may be probed', async () => {
     await accept(3, 'endpoint-parked');
     await openEndpoints.open(url, 'HTTP 503', 5);
-    const at = (hours: number) => vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + hours * hourMs);
+    const at = (hours: number) => vi.spyOn(test.ledgerClock, 'now').mockReturnValue(Date.now() + hours * hourMs);
     await test.sql("UPDATE endpoint SET asked_until = now() + interval '24 hours'");
     await openEndpoints.refresh();
     at(23.97);
@@ -581,14 +581,14 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
       const endpoint = of(one);
       return endpoint && { ...endpoint, leftAloneUntil: new Date(Date.now() + 48 * hourMs) };
     });
-    vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + 24.01 * hourMs);
+    vi.spyOn(test.ledgerClock, 'now').mockReturnValue(Date.now() + 24.01 * hourMs);
     expect(await releaser.freeHeldTooLong(running)).toBe(3);
   });
 
   it('of an endpoint that asks to be left alone again and again are kept for a day more than their policy tries', async () => {
     await accept(3, 'endpoint-parked');
     await openEndpoints.open(url, 'HTTP 503', 5);
-    vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + 24 * hourMs + 20_000);
+    vi.spyOn(test.ledgerClock, 'now').mockReturnValue(Date.now() + 24 * hourMs + 20_000);
     const openFor = (hours: number) =>
       test.sql(
         `UPDATE endpoint SET opened_at = now() - $1 * interval '1 hour', asked_until = now() + interval '24 hours 50 s'`,
@@ -631,7 +631,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
       `UPDATE delivery SET held_since = now() + interval '20000 hours'
        WHERE notification_id IN (SELECT notification_id FROM delivery ORDER BY notification_id LIMIT 1050)`,
     );
-    const later = vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + 10_000 * hourMs);
+    const later = vi.spyOn(test.ledgerClock, 'now').mockReturnValue(Date.now() + 10_000 * hourMs);
     expect(await releaser.freeHeldTooLong(running)).toBe(50);
     later.mockRestore();
   });
@@ -653,7 +653,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
       await Promise.all(next.deliveries.map((each) => test.holds.hold(each, 'endpoint-parked')));
     };
     const policySeconds = longestParkedSeconds(new RetryPolicies(test.postgres, catalogue).for(ordered));
-    vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(acceptedAt + 1 + policySeconds * 1000);
+    vi.spyOn(test.ledgerClock, 'now').mockReturnValue(acceptedAt + 1 + policySeconds * 1000);
     const openedAt = async (ms: number) => {
       await test.sql('UPDATE endpoint SET opened_at = to_timestamp($1::float8 / 1000)', [ms]);
       await openEndpoints.refresh();
@@ -675,7 +675,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
       );
       due.push(row!.count);
     };
-    const later = vi.spyOn(test.heartbeat, 'ledgerNow').mockReturnValue(Date.now() + 10_000 * hourMs);
+    const later = vi.spyOn(test.ledgerClock, 'now').mockReturnValue(Date.now() + 10_000 * hourMs);
     expect(await releaser.freeHeldTooLong(running)).toBe(2300);
     later.mockRestore();
     expect(due).toEqual([1000, 2000]);

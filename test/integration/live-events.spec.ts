@@ -9,6 +9,7 @@ import type { LiveEvent } from '../../src/live-events/live-event.js';
 import { LiveEvents } from '../../src/live-events/live-events.service.js';
 import { LiveListeners, mostListeners, type Place } from '../../src/live-events/live-listeners.service.js';
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import { eventually } from '../support/eventually.js';
 import { TestLedger } from '../support/ledger.js';
 import { stacks } from '../support/stacks.js';
@@ -74,7 +75,7 @@ describe.each(stacks)('live events on the $name stack', (stack) => {
     (await test.sql<{ count: number }>('SELECT count(*)::int AS count FROM live_event'))[0]!.count;
 
   it('are written only while somebody listens, and each process learns that by its heartbeat', async () => {
-    const other = new Heartbeat(test.postgres, test.config, systemClock);
+    const other = new Heartbeat(test.postgres, test.config, systemClock, new LedgerClock(test.postgres, systemClock));
     await other.onApplicationBootstrap();
     expect([live.isOn, other.isListenedTo]).toEqual([false, false]);
     test.events.report({ event: 'subscription.enabled', subscriptionId: 's' });

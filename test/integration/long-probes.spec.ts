@@ -5,7 +5,7 @@ import { HoldRule } from '../../src/endpoints/hold-rule.service.js';
 import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import type { Place } from '../../src/endpoints/room.js';
 import type { HeldReason } from '../../src/ledger/delivery.js';
-import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import type { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import type { Subscription } from '../../src/subscriptions/subscription.js';
 import { newDelivery } from '../support/new-delivery.js';
 import { openVirtualLedger, type VirtualLedger } from '../support/virtual-ledger.js';
@@ -31,9 +31,15 @@ class TestWorker {
 
   constructor(private readonly ledger: VirtualLedger) {
     const { test, time } = ledger;
-    const heartbeat = { ledgerNow: () => time.now() } as Heartbeat;
+    const ledgerClock = { now: () => time.now() } as LedgerClock;
     this.openEndpoints = new OpenEndpoints(test.postgres, test.events);
-    this.admission = new Admission(test.config, new HoldRule(this.openEndpoints), this.openEndpoints, heartbeat, time);
+    this.admission = new Admission(
+      test.config,
+      new HoldRule(this.openEndpoints),
+      this.openEndpoints,
+      ledgerClock,
+      time,
+    );
     this.keeping = vi.spyOn(this.openEndpoints, 'keepProbes');
     this.admission.onApplicationBootstrap();
   }

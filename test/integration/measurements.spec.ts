@@ -6,6 +6,7 @@ import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { measureLedger } from '../../src/ledger/measure.js';
 import { OldestUnfinished } from '../../src/ledger/oldest-unfinished.js';
 import { measureTroubled } from '../../src/ledger/measure-troubled.js';
+import type { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import { InProcessDeliveryQueue } from '../../src/queue/delivery-queue.in-process.js';
 import { QueueNotReached } from '../../src/queue/queue-not-reached.js';
 import { insertDeliveries } from '../support/insert-deliveries.js';
@@ -29,7 +30,7 @@ describe.each(stacks)('what is measured of the ledger ($name)', (stack) => {
   });
 
   beforeEach(async () => {
-    unfinished = new OldestUnfinished(() => test.heartbeat.ledgerNow());
+    unfinished = new OldestUnfinished(test.ledgerClock);
     await test.clear();
   });
 
@@ -96,8 +97,8 @@ describe.each(stacks)('what is measured of the ledger ($name)', (stack) => {
 
   it('is right again and again, as deliveries come and go', async () => {
     // A look finds what has become due since shortly before the last one: here, all that is dated in this hour.
-    const anHourAgo = test.heartbeat.ledgerNow() - 3_600_000;
-    unfinished = new OldestUnfinished(() => anHourAgo);
+    const anHourAgo = test.ledgerClock.now() - 3_600_000;
+    unfinished = new OldestUnfinished({ now: () => anHourAgo } as LedgerClock);
     const counts = async () => {
       const { queued, sending, waiting, due, oldestDueSeconds } = await measureLedger(test.postgres, unfinished);
       return [queued, sending, waiting, due.first]
@@ -159,7 +160,7 @@ describe.each(stacks)('what is measured of the ledger ($name)', (stack) => {
 
   describe('as gauges', () => {
     const measurements = (queue = new InProcessDeliveryQueue(randomUUID(), 100), postgres = test.postgres) =>
-      new Measurements(postgres, queue, test.heartbeat);
+      new Measurements(postgres, queue, test.heartbeat, test.ledgerClock);
     const run = async ({ tasks }: Measurements) => {
       for (const { run } of tasks) await run(stopping);
     };

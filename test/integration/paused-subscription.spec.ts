@@ -19,6 +19,7 @@ import { dayOfId } from '../../src/ledger/partitions.js';
 import { readHeld } from '../../src/ledger/read-held.js';
 import { release } from '../../src/ledger/release.js';
 import { sendAgain } from '../../src/ledger/send-again.js';
+import type { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import type { OperationalEvent, OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import type { Subscription } from '../../src/subscriptions/subscription.js';
@@ -94,8 +95,15 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
   }
 
   function apply(name: string): Promise<number> {
-    const sending = new SendingEnded(postgres, reporting, Date.now, systemClock);
-    const rules = recoveryRules(postgres, undefined as never, reporting, sending, Date.now, systemClock);
+    const sending = new SendingEnded(postgres, reporting, { now: Date.now } as LedgerClock, systemClock);
+    const rules = recoveryRules(
+      postgres,
+      undefined as never,
+      reporting,
+      sending,
+      { now: Date.now } as LedgerClock,
+      systemClock,
+    );
     return rules.find((rule) => rule.name === name)!.run(running);
   }
 

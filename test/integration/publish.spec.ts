@@ -13,6 +13,7 @@ import type { HandedOut } from '../../src/ledger/delivery.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { timeOfId } from '../../src/ledger/partitions.js';
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import type { Publication, RequestedPublication, Terms } from '../../src/publishing/publication.js';
 import { PublicationReporter } from '../../src/publishing/publication-reporter.service.js';
 import { PublishService } from '../../src/publishing/publish.service.js';
@@ -49,7 +50,7 @@ describe('publishing', () => {
   /** Called before each statement of the accepting path. */
   let happen: (name: string) => Promise<unknown> = () => Promise.resolve();
   let publishing: PublishService;
-  let publishingWith: (heartbeat: Heartbeat, handOver?: HandOver) => PublishService;
+  let publishingWith: (ledgerClock: LedgerClock, handOver?: HandOver) => PublishService;
   let newHandOver: () => HandOver;
   const mostInMemory = 2;
   const enqueued: HandedOut[] = [];
@@ -84,6 +85,7 @@ describe('publishing', () => {
       new HandOver(
         enqueuer as Enqueuer,
         test.heartbeat,
+        test.ledgerClock,
         unpaced,
         noSiblings,
         {
@@ -93,7 +95,7 @@ describe('publishing', () => {
         },
         () => systemClock.now(),
       );
-    publishingWith = (heartbeat, handOver = newHandOver()) =>
+    publishingWith = (ledgerClock, handOver = newHandOver()) =>
       new PublishService(
         catalogue,
         directory,
@@ -101,11 +103,11 @@ describe('publishing', () => {
         watched,
         partitions,
         handOver,
-        heartbeat,
+        ledgerClock,
         new PublicationReporter(noListeners, events, tally),
         config,
       );
-    publishing = publishingWith(test.heartbeat);
+    publishing = publishingWith(test.ledgerClock);
     await subscribe('cases');
     await catalogue.refresh();
   });
@@ -233,7 +235,7 @@ describe('publishing', () => {
       handedOver.push(...deliveries.map(({ notificationId }) => notificationId));
       await worked;
     });
-    const publishing = publishingWith(test.heartbeat, handOver);
+    const publishing = publishingWith(test.ledgerClock, handOver);
     enqueued.length = 0;
     happen = (name) => (name === 'accept' ? Promise.reject(new Error('cut off')) : Promise.resolve());
     for (let nr = 0; nr <= mostInMemory; nr++) await publishing.publish(publication()).catch(() => {});
@@ -257,10 +259,11 @@ describe('publishing', () => {
     'gives ids of the ledger’s time where the clock of its process is off by %i ms',
     async (offMs) => {
       const clock: Clock = { now: () => Date.now() + offMs, pause: systemClock.pause };
-      const heartbeat = new Heartbeat(test.postgres, test.config, clock);
+      const ledgerClock = new LedgerClock(test.postgres, clock);
+      const heartbeat = new Heartbeat(test.postgres, test.config, clock, ledgerClock);
       await heartbeat.onApplicationBootstrap();
       const before = await test.now();
-      const { id } = await publishingWith(heartbeat).publish(publication());
+      const { id } = await publishingWith(ledgerClock).publish(publication());
       await heartbeat.stop();
       expect(timeOfId(id)).toBeGreaterThanOrEqual(before - 1000);
       expect(timeOfId(id)).toBeLessThanOrEqual((await test.now()) + 1000);
@@ -271,7 +274,7 @@ describe('publishing', () => {
   it.each([400 * dayMs, -400 * dayMs])(
     'is unavailable, and not the publisher’s fault, where an id fits no partition all the same: %i ms away',
     async (offMs) => {
-      const wrong = { ledgerNow: () => Date.now() + offMs } as Heartbeat;
+      const wrong = { now: () => Date.now() + offMs } as LedgerClock;
       const refused = await publishingWith(wrong)
         .publish(publication())
         .catch((error: unknown) => error);

@@ -45,7 +45,7 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
     prepared = await stack.prepare();
     test = await TestLedger.open(prepared.settings);
     await test.heartbeat.onApplicationBootstrap();
-    arrivals = new Arrivals(test.postgres, test.heartbeat);
+    arrivals = new Arrivals(test.postgres, test.ledgerClock);
     pulling = new PullService(test.postgres, arrivals, new Fetches(test.postgres, test.config), test.config);
   });
   beforeEach(() => {
@@ -212,7 +212,7 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
   });
 
   it('is waited for until the process stops, and then no more', async () => {
-    const [own, fetches] = [new Arrivals(test.postgres, test.heartbeat), new Fetches(test.postgres, test.config)];
+    const [own, fetches] = [new Arrivals(test.postgres, test.ledgerClock), new Fetches(test.postgres, test.config)];
     const service = new PullService(test.postgres, own, fetches, test.config);
     const wish = { limit: 10, waitMs: 30_000, left: never };
     const all = Array.from({ length: 4 }, () => service.fetch(fetcher(), start, wish));

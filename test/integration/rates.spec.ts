@@ -6,6 +6,7 @@ import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import type { Clock } from '../../src/infra/clock.js';
 import type { HandedOut } from '../../src/ledger/delivery.js';
 import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import type { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import type { Chunk } from '../../src/queue/chunk.js';
 import type { DeliveryQueue, Lane } from '../../src/queue/delivery-queue.js';
 import { Enqueuer } from '../../src/queue/enqueuer.service.js';
@@ -37,7 +38,7 @@ describe('the rate of a subscription, with two dispatchers at one ledger', () =>
     const catalogue = new Catalogue(postgres);
     const directory = new SubscriptionDirectory(catalogue, postgres, plainCipher);
     const openEndpoints = new OpenEndpoints(postgres, events);
-    const heartbeat = { ledgerNow: () => time.now() } as Heartbeat;
+    const ledgerClock = { now: () => time.now() } as LedgerClock;
     const queue = {
       accepts: () => true,
       process: null,
@@ -47,12 +48,12 @@ describe('the rate of a subscription, with two dispatchers at one ledger', () =>
         return Promise.resolve('confirmed');
       },
     } as unknown as DeliveryQueue;
-    const enqueuer = new Enqueuer(queue, postgres, heartbeat);
+    const enqueuer = new Enqueuer(queue, postgres, {} as Heartbeat, ledgerClock);
     const policies = new RetryPolicies(postgres, catalogue);
     const clock: Clock = { now: () => time.now(), pause: () => Promise.resolve() };
     catalogues.push(catalogue);
     await catalogue.refresh();
-    return new Releaser(postgres, enqueuer, directory, openEndpoints, policies, heartbeat, catalogue, clock, config);
+    return new Releaser(postgres, enqueuer, directory, openEndpoints, policies, ledgerClock, catalogue, clock, config);
   }
 
   beforeAll(async () => {

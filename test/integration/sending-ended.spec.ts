@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { Dispatcher } from '../../src/dispatching/dispatcher.service.js';
 import type { SendingEnded } from '../../src/dispatching/sending-ended.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
-import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import type { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import type { Enqueuer } from '../../src/queue/enqueuer.service.js';
 import type { QueuePosition } from '../../src/queue/queue-position.service.js';
 import { eventually } from '../support/eventually.js';
@@ -32,9 +32,9 @@ describe('the time of a claim at most once', () => {
   beforeEach(async () => {
     await test.clear();
     clock = new LookClock();
-    const heartbeat = { ledgerNow: Date.now } as Heartbeat;
+    const ledgerClock = { now: Date.now } as LedgerClock;
     const [enqueuer, position] = [{} as Enqueuer, {} as QueuePosition];
-    dispatcher = new Dispatcher(test.postgres, enqueuer, position, test.events, heartbeat, clock);
+    dispatcher = new Dispatcher(test.postgres, enqueuer, position, test.events, ledgerClock, clock);
     rule = dispatcher.sendingEnded;
   });
   afterAll(async () => {

@@ -9,7 +9,7 @@ import { readSettings } from '../../src/config/settings.js';
 import { Clock } from '../../src/infra/clock.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { LiveListeners } from '../../src/live-events/live-listeners.service.js';
-import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import { ConsoleCookies } from '../../src/sessions/console-cookies.js';
 import { Provider } from '../../src/sessions/provider.openid-client.js';
 import { sweepSessions } from '../../src/sessions/session-rows.js';
@@ -311,7 +311,7 @@ describe('where a provider of OpenID Connect is configured', () => {
 
     it('while the provider does not answer, and is again when it does', async () => {
       const settings = readSettings(provider.settings);
-      const fresh = new Provider(settings, () => 0);
+      const fresh = new Provider(settings, { now: () => 0 } as LedgerClock);
       const begins = () => fresh.begin(`${origin}/console/callback`, false);
       const browser = new Browser();
       const callback = await callbackFor(browser);
@@ -484,9 +484,9 @@ describe('where a provider of OpenID Connect is configured', () => {
     let running: () => number;
 
     beforeAll(() => {
-      const heartbeat = admin.api.app.get(Heartbeat);
-      running = heartbeat.ledgerNow.bind(heartbeat);
-      heartbeat.ledgerNow = () => ledgerNow() + later;
+      const ledgerClock = admin.api.app.get(LedgerClock);
+      running = ledgerClock.now.bind(ledgerClock);
+      ledgerClock.now = () => ledgerNow() + later;
     });
     beforeEach(async () => {
       later = 0;

@@ -27,6 +27,7 @@ import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { Settlements } from '../../src/ledger/settle.service.js';
 import { EndedSiblings } from '../../src/liveness/ended-siblings.service.js';
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { PublicationReporter } from '../../src/publishing/publication-reporter.service.js';
 import { PublishService } from '../../src/publishing/publish.service.js';
@@ -96,7 +97,8 @@ export class ModelProcess {
     const { settings, clock, gates, receiver, broker, supervisor } = around;
     const config = { settings };
     const postgres = seenBy(this, around.postgres, gates);
-    const heartbeat = new Heartbeat(postgres, config, clock);
+    const ledgerClock = new LedgerClock(postgres, clock);
+    const heartbeat = new Heartbeat(postgres, config, clock, ledgerClock);
     const catalogue = new Catalogue(postgres);
     const directory = new SubscriptionDirectory(catalogue, postgres, plainCipher);
     const events = new OperationalEvents();
@@ -105,18 +107,20 @@ export class ModelProcess {
     const queue = broker
       ? new ModelQueue(broker, number)
       : new InProcessDeliveryQueue(heartbeat.processId, 1000, clock);
-    const enqueuer = new Enqueuer(queue, postgres, heartbeat);
+    const enqueuer = new Enqueuer(queue, postgres, heartbeat, ledgerClock);
     const siblings = supervisor.siblingsOf(number);
-    const handOver = new HandOver(enqueuer, heartbeat, unpaced, siblings, around.handOver, () => clock.now());
+    const handOver = new HandOver(enqueuer, heartbeat, ledgerClock, unpaced, siblings, around.handOver, () =>
+      clock.now(),
+    );
     this.endedSiblings = new EndedSiblings(siblings, heartbeat);
-    const position = new QueuePosition(queue, postgres, heartbeat, clock);
+    const position = new QueuePosition(queue, postgres, ledgerClock, clock);
     const webhooks = new ModelWebhookClient(receiver, number);
-    const reporter = new AttemptReporter(new InProcessAttemptStates(), heartbeat, noListeners, new Tally(), config);
+    const reporter = new AttemptReporter(new InProcessAttemptStates(), ledgerClock, noListeners, new Tally(), config);
     const inHand = new DeliveriesInHand(postgres, heartbeat, config);
     this.openEndpoints = new OpenEndpoints(postgres, events);
     around.restraint.started(number, () => this.openEndpoints.all);
     const holdRule = new HoldRule(this.openEndpoints);
-    this.admission = new Admission(config, holdRule, this.openEndpoints, heartbeat, clock);
+    this.admission = new Admission(config, holdRule, this.openEndpoints, ledgerClock, clock);
     const claims = new SendingClaims(postgres, heartbeat);
     const settlements = new Settlements(postgres, events);
     const holds = new Holds(postgres);
@@ -130,12 +134,12 @@ export class ModelProcess {
       directory,
       idempotency,
       this.admission,
-      new Sender(webhooks, new Authorizations(new Outbound(settings), clock, heartbeat), reporter, untraced, config),
-      new Decider(catalogue, policies, heartbeat, reporter, config),
+      new Sender(webhooks, new Authorizations(new Outbound(settings), clock, ledgerClock), reporter, untraced, config),
+      new Decider(catalogue, policies, ledgerClock, reporter, config),
       records,
       this.lateLocks,
     );
-    const loader = new ChunkLoader(catalogue, postgres, heartbeat);
+    const loader = new ChunkLoader(catalogue, postgres, ledgerClock);
     const partitions = new PartitionKeeper(around.postgres);
     this.catalogue = catalogue;
     this.heartbeat = heartbeat;
@@ -152,9 +156,10 @@ export class ModelProcess {
       inHand,
       webhooks,
       heartbeat,
+      ledgerClock,
       untraced,
     );
-    this.dispatcher = new Dispatcher(postgres, enqueuer, position, events, heartbeat, clock);
+    this.dispatcher = new Dispatcher(postgres, enqueuer, position, events, ledgerClock, clock);
     this.publishing = new PublishService(
       catalogue,
       directory,
@@ -162,7 +167,7 @@ export class ModelProcess {
       postgres,
       partitions,
       handOver,
-      heartbeat,
+      ledgerClock,
       new PublicationReporter(noListeners, events, new Tally()),
       config,
     );
@@ -172,7 +177,7 @@ export class ModelProcess {
       directory,
       this.openEndpoints,
       policies,
-      heartbeat,
+      ledgerClock,
       catalogue,
       clock,
       config,

@@ -8,7 +8,7 @@ import { ApplicationDirectory } from '../../src/auth/application-directory.servi
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Config } from '../../src/config/config.module.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
-import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { AdminApi } from './admin-api.js';
 import { insertDeliveries, insertNotifications } from './insert-deliveries.js';
@@ -129,7 +129,7 @@ export class AlertScene {
       app.get(SubscriptionDirectory),
       app.get(ApplicationDirectory),
       app.get(Catalogue),
-      app.get(Heartbeat),
+      app.get(LedgerClock),
     );
   };
 

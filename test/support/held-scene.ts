@@ -132,11 +132,11 @@ export class HeldScene {
     for (const lane of lanes) void queue.consume(lane, 1000, keep);
     return new Releaser(
       test.postgres,
-      new Enqueuer(queue, test.postgres, test.heartbeat),
+      new Enqueuer(queue, test.postgres, test.heartbeat, test.ledgerClock),
       directory,
       openEndpoints,
       new RetryPolicies(test.postgres, catalogue),
-      test.heartbeat,
+      test.ledgerClock,
       catalogue,
       this.clock,
       test.config,

@@ -14,6 +14,7 @@ import { accept } from '../../src/ledger/accept.js';
 import type { Acceptance, Accepted, Destination, HandOut } from '../../src/ledger/acceptance.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { Settlements, type Attempt } from '../../src/ledger/settle.service.js';
+import { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import { newDelivery } from './new-delivery.js';
 import type { Stack } from './stacks.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
@@ -50,6 +51,7 @@ export class TestLedger {
     readonly postgres: Postgres,
     readonly config: Config,
     readonly partitions: PartitionKeeper,
+    readonly ledgerClock: LedgerClock,
     readonly heartbeat: Heartbeat,
   ) {
     this.settlements = new Settlements(postgres, this.events);
@@ -65,8 +67,9 @@ export class TestLedger {
     const config: Config = { settings };
     const partitions = new PartitionKeeper(postgres);
     await partitions.makeAhead();
-    const heartbeat = new Heartbeat(postgres, config, systemClock);
-    return new TestLedger(postgres, config, partitions, heartbeat);
+    const ledgerClock = new LedgerClock(postgres, systemClock);
+    const heartbeat = new Heartbeat(postgres, config, systemClock, ledgerClock);
+    return new TestLedger(postgres, config, partitions, ledgerClock, heartbeat);
   }
 
   /** On a stack of its own, which goes with it. `open` where a test needs its settings besides. */

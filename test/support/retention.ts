@@ -57,7 +57,7 @@ export class TestRetention {
     postgres = this.test.postgres,
     config = this.test.config,
   ): Promise<void> {
-    return new BodyRetention(postgres, this.test.heartbeat, clock as Clock, config).eraseOld(stopping);
+    return new BodyRetention(postgres, this.test.ledgerClock, clock as Clock, config).eraseOld(stopping);
   }
 
   /** Of these days; other tests leave theirs. */

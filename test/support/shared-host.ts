@@ -8,7 +8,7 @@ import { Place } from '../../src/endpoints/room.js';
 import { well, type Verdict } from '../../src/endpoints/verdict.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
 import type { OpenEndpoint } from '../../src/ledger/open-endpoints.js';
-import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import type { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import type { Subscription } from '../../src/subscriptions/subscription.js';
 import { settled } from './settled.js';
 
@@ -57,7 +57,7 @@ export class SharedHost {
       { settings: readSettings({}) },
       new HoldRule(openEndpoints),
       openEndpoints,
-      { ledgerNow: () => this.nowMs } as unknown as Heartbeat,
+      { now: () => this.nowMs } as LedgerClock,
       { now: () => this.nowMs } as Clock,
     );
   }

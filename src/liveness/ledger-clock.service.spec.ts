@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../infra/clock.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { LedgerClock } from './ledger-clock.js';
+import { LedgerClock } from './ledger-clock.service.js';
 
 const hourMs = 3_600_000;
 

@@ -1,5 +1,6 @@
-import type { Clock } from '../infra/clock.js';
-import type { Postgres } from '../infra/postgres/postgres.js';
+import { Injectable } from '@nestjs/common';
+import { Clock } from '../infra/clock.js';
+import { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { SharedRuns } from '../infra/shared-runs.js';
 import { narrowOffset } from './narrow-offset.js';
@@ -15,7 +16,12 @@ export const nowMs = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS 
 
 const readClock = statement('ledger-clock', `SELECT ${nowMs}`);
 
-/** The time by Postgres' clock, as this process knows it. */
+/**
+ * The time by Postgres' clock, as this process knows it. All processes share that one; their own clocks may differ, and
+ * may be set while the process runs. Where Postgres' clock is set, or the machine of this process was suspended, the
+ * next heartbeat puts it right: before something is refused because it lies ahead of this time, compare.
+ */
+@Injectable()
 export class LedgerClock {
   private offsetMs = 0;
   private askedAt = -Infinity;
@@ -23,13 +29,13 @@ export class LedgerClock {
   private readonly questions = new SharedRuns(() => this.ask());
 
   constructor(
-    private readonly postgres: Pick<Postgres, 'query'>,
+    private readonly postgres: Postgres,
     private readonly clock: Clock,
   ) {}
 
-  /** Milliseconds since 1970, with fractions. */
+  /** Whole milliseconds since 1970. */
   now(): number {
-    return this.clock.now() + this.offsetMs;
+    return Math.round(this.clock.now() + this.offsetMs);
   }
 
   /** @param sentAt by the clock of this process: when Postgres was asked. The answer has come just now. */
@@ -39,7 +45,7 @@ export class LedgerClock {
 
   /**
    * Resolves after a comparison that began after this call: an answer that was on its way may be as old as what it is
-   * to correct.
+   * to correct. Calls share one, and wait a little where they are many.
    * @throws where Postgres does not answer
    */
   compare(): Promise<void> {
