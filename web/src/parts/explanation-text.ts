@@ -1,6 +1,7 @@
 import type { components } from '../../generated/admin-api.d.ts';
 import { currentLanguage, defineTexts } from '../i18n/i18n.ts';
 import { useFormat } from '../i18n/format.ts';
+import { errorPart } from './call-error.tsx';
 
 type Explanation = components['schemas']['Explanation'];
 type Forecast = components['schemas']['Forecast'];
@@ -108,7 +109,10 @@ const useTexts = defineTexts(
   },
 );
 
-/** An explanation of the API in the language of the viewer: made of its fields, for its own sentences are English. */
+/**
+ * An explanation of the API in the language of the viewer: made of its fields, for its own sentences are English.
+ * `PartlyEnglish` shows it.
+ */
 export function useExplanationText() {
   const t = useTexts();
   const format = useFormat();
@@ -120,7 +124,7 @@ export function useExplanationText() {
     );
   };
   const cut = (value: string) => (value.length > mostShown ? `${value.slice(0, mostShown)}…` : value);
-  const because = (reason: string | null) => (reason === null ? '' : t('because', { reason }));
+  const because = (reason: string | null) => (reason === null ? '' : t('because', { reason: errorPart(reason) }));
   const at = (time: string | null) => (time === null ? '–' : format.time(time));
 
   const whyMet = ({ number, filters }: Entry) =>

@@ -15,6 +15,7 @@ import { callConsole, consoleRoot } from '../api/client.ts';
 import { ApiProblem, isProblem } from '../api/problem.ts';
 import { changeLanguage, currentLanguage } from '../i18n/i18n.ts';
 import { Contained } from '../parts/contained.tsx';
+import { InEnglish } from '../parts/in-english.tsx';
 import { useSession } from './session.tsx';
 import { useSignInTexts } from './sign-in-texts.ts';
 import { useShellTexts } from './texts.ts';
@@ -47,7 +48,7 @@ export function UserMenu() {
       notifications.show({
         color: 'red',
         title: signIn('notSignedOut'),
-        message: error instanceof ApiProblem ? error.problem.detail : t('unreachableNow'),
+        message: error instanceof ApiProblem ? <InEnglish>{error.problem.detail}</InEnglish> : t('unreachableNow'),
       });
     });
   const name = session ? t('user', { name: session.user.name, role: t(session.user.role) }) : '';

@@ -2,6 +2,7 @@ import { Button, Checkbox, Text, Tooltip } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useMutationState, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { CallError } from '../../parts/call-error.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
@@ -12,7 +13,6 @@ import { DeliveryStateBadge } from '../../parts/delivery-state.tsx';
 import { readListsAnew } from '../../parts/found-lists.ts';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
 import { readOn, tryAgain } from '../../parts/next-page.ts';
-import { usePlainError } from '../../parts/plain-error.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { told } from '../../parts/told.ts';
@@ -89,7 +89,6 @@ export function LettersOfGroup({ group, label, subscription, criteria, choice }:
     );
   /** One of which it is not known whether it arrived. */
   const [asked, setAsked] = useState<Delivery>();
-  const plain = usePlainError();
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = letters;
   const pages = letters.data?.pages ?? [];
   const rows = pages.flatMap(({ deliveries }) => deliveries);
@@ -156,7 +155,7 @@ export function LettersOfGroup({ group, label, subscription, criteria, choice }:
       isWide: true,
       render: (row) => (
         <Text span size="sm" title={row.lastError ?? undefined}>
-          {plain(row.lastError) ?? row.lastStatus ?? '–'}
+          {row.lastError === null ? (row.lastStatus ?? '–') : <CallError error={row.lastError} />}
         </Text>
       ),
     },

@@ -1,9 +1,9 @@
 import { Button, Checkbox, Group, Paper, Text } from '@mantine/core';
 import { TbChevronDown, TbChevronRight } from 'react-icons/tb';
 import { useFormat } from '../../i18n/format.ts';
+import { CallError } from '../../parts/call-error.tsx';
 import { DeliveryStateBadge } from '../../parts/delivery-state.tsx';
 import { useErrorClassTexts } from '../../parts/error-class.ts';
-import { usePlainError } from '../../parts/plain-error.ts';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { SubscriptionState } from '../../selection/dry-run-result.tsx';
 import type { Act } from '../../selection/act-dialog.tsx';
@@ -87,7 +87,6 @@ interface RowProps extends Pick<Props, 'criteria' | 'choice' | 'onAct'> {
 function GroupRow({ group, receiver, criteria, choice, isOpen, onToggle, onAct }: RowProps) {
   const t = useDeadLettersTexts();
   const errorName = useErrorClassTexts();
-  const plain = usePlainError();
   const may = useMay('operator');
   const error = errorName(group.errorClass);
   const key = keyOfGroup(group);
@@ -115,7 +114,7 @@ function GroupRow({ group, receiver, criteria, choice, isOpen, onToggle, onAct }
           </Group>
           {lastError !== null || lastStatus !== null ? (
             <Text size="xs" c="dimmed" lineClamp={2} className="anywhere" title={lastError ?? undefined}>
-              {plain(lastError) ?? `HTTP ${lastStatus}`}
+              {lastError === null ? `HTTP ${lastStatus}` : <CallError error={lastError} />}
             </Text>
           ) : null}
         </div>

@@ -1,5 +1,6 @@
 import { Badge, Group, Text } from '@mantine/core';
 import { useFormat } from '../../i18n/format.ts';
+import { CallError, languageOf } from '../../parts/call-error.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { isNeverConnected, useErrorMeaning } from '../../parts/plain-error.ts';
 import { ExactTime } from '../../parts/relative-time.tsx';
@@ -52,11 +53,13 @@ export function AttemptCard({ attempt, notificationId, ownHeaders, isSigned }: P
       {/* The part of it behind the status is the body, which is below. */}
       {error !== null && !error.startsWith(`HTTP ${status}`) && (
         <Text size="sm" mb={6} className="anywhere">
-          <bdi>{meaning ?? error}</bdi>
+          <bdi>
+            <CallError error={error} />
+          </bdi>
           {meaning !== undefined && (
             <Text span size="xs" c="dimmed">
               {' '}
-              <bdi>{error}</bdi>
+              <bdi lang={languageOf(error)}>{error}</bdi>
             </Text>
           )}
         </Text>

@@ -2,12 +2,12 @@ import { ActionIcon, Button, Group, Text } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { TbChevronDown, TbChevronRight } from 'react-icons/tb';
 import { useState } from 'react';
+import { CallError } from '../../parts/call-error.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { DeliveryStateBadge, isEnded } from '../../parts/delivery-state.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
-import { usePlainError } from '../../parts/plain-error.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { ExactTime } from '../../parts/relative-time.tsx';
 import { allOf, useUrlState } from '../../parts/url-state.ts';
@@ -128,7 +128,6 @@ function DeliveryRow({ id, delivery, isOpen, onToggle }: RowProps) {
 }
 
 function WhatNow({ delivery, t }: { delivery: ShownDelivery; t: NotificationText }) {
-  const plain = usePlainError();
   const { attemptCount, lastStatus, lastError, heldFor, nextAttemptAt, endedAt, state } = delivery;
   const answer =
     lastStatus === null
@@ -141,7 +140,7 @@ function WhatNow({ delivery, t }: { delivery: ShownDelivery; t: NotificationText
   return (
     <>
       {attemptCount === 0 ? t('noAttempts') : t('attempts', { count: attemptCount })}
-      {attemptCount > 0 && <bdi> · {plain(answer) ?? t('noAnswer')}</bdi>}
+      {attemptCount > 0 && <bdi> · {answer === null ? t('noAnswer') : <CallError error={answer} />}</bdi>}
       {heldFor !== null && <> · {t('heldFor', { why: t(heldFor) })}</>}
       {state === 'waiting' && nextAttemptAt !== null && (
         <>

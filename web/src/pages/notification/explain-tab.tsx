@@ -1,6 +1,7 @@
 import { Badge, Button, Group, Paper, Select, Skeleton, Stack, Table, Text } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { PartlyEnglish } from '../../parts/in-english.tsx';
 import { AnchorLink, ButtonLink } from '../../parts/links.tsx';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../api/client.ts';
@@ -119,7 +120,9 @@ function Judgement({ id, explanation }: { id: string; explanation: Explanation }
         </Group>
       </Group>
       <Text size="sm" className="anywhere">
-        <bdi>{textOf.ofNotification(explanation)}</bdi>
+        <bdi>
+          <PartlyEnglish>{textOf.ofNotification(explanation)}</PartlyEnglish>
+        </bdi>
       </Text>
       {entries.map(({ number, isMet, filters }) => (
         <div key={number}>

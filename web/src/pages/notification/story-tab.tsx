@@ -1,4 +1,5 @@
 import { Text, Timeline } from '@mantine/core';
+import { languageOf } from '../../parts/call-error.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { useFormat } from '../../i18n/format.ts';
 import { defineTexts } from '../../i18n/i18n.ts';
@@ -121,7 +122,7 @@ export function StoryTab({ story, deliveries, isPart }: Props) {
               </Text>
               {reason !== null && reason !== `HTTP ${status}` && (
                 <Text size="sm" className="anywhere">
-                  <bdi>{reason}</bdi>
+                  <bdi lang={languageOf(reason)}>{reason}</bdi>
                 </Text>
               )}
             </Timeline.Item>

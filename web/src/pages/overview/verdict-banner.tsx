@@ -1,5 +1,6 @@
 import { Alert, Group, Stack, Text } from '@mantine/core';
 import { TbAlertTriangle, TbCircleCheck, TbExclamationCircle, TbInfoCircle } from 'react-icons/tb';
+import { englishPart, PartlyEnglish } from '../../parts/in-english.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { useFormat } from '../../i18n/format.ts';
 import classes from './overview.module.css';
@@ -69,13 +70,13 @@ function ReasonLink({ reason }: { reason: Reason }) {
     since: since === undefined ? '' : format.relative(since),
     share: share === undefined ? '' : format.percent(Math.round(share * 100) / 100),
     name: part && partName(part.name),
-    error: part && (part.error ?? t('partDown')),
+    error: part && (part.error === null ? t('partDown') : englishPart(part.error)),
   });
   return (
     <Group gap={6} wrap="nowrap" align="flex-start">
       <Icon size={16} role="img" aria-label={t(`severity-${severity}`)} style={{ flexShrink: 0, marginTop: 2 }} />
       <AnchorLink size="sm" title={since === undefined ? undefined : format.time(since)} to={to} search={search ?? {}}>
-        {text}
+        <PartlyEnglish>{text}</PartlyEnglish>
       </AnchorLink>
     </Group>
   );

@@ -1,6 +1,6 @@
 import { ActionIcon, Alert, Button, Fieldset, Group, SimpleGrid, Stack, Text, TextInput } from '@mantine/core';
 import { TbPlus, TbTrash } from 'react-icons/tb';
-import { useRef } from 'react';
+import { useRef, type ReactNode } from 'react';
 import { flushSync } from 'react-dom';
 import { useFocusAfterRemoval } from '../../parts/focus-after-removal.ts';
 import type { Draft, FieldName } from './draft.ts';
@@ -10,7 +10,7 @@ interface Props {
   filterNames: readonly string[];
   draft: Draft;
   change: (changes: Partial<Draft>) => void;
-  errorOf: (field: FieldName) => string | undefined;
+  errorOf: (field: FieldName) => ReactNode;
 }
 
 /** A field for each name that the channel can be filtered on, and pairs of what else is sent. */

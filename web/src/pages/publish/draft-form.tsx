@@ -19,7 +19,7 @@ interface Props {
   channels: readonly { name: string; filters: readonly string[] }[];
   draft: Draft;
   change: (changes: Partial<Draft>) => void;
-  errorOf: (field: FieldName) => string | undefined;
+  errorOf: (field: FieldName) => ReactNode;
 }
 
 /** Of channels in the list at once; a user who wants another types more of its name. */

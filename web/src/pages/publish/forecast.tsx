@@ -10,7 +10,7 @@ import { useExplanationText } from '../../parts/explanation-text.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import type { Notificatie } from './draft.ts';
 import { usePublishTexts } from './texts.ts';
-import { useRefusalText } from './use-refusal-text.ts';
+import { useRefusalText } from './use-refusal-text.tsx';
 
 const mostShown = 20;
 const settleMs = 400;

@@ -30,7 +30,7 @@ import { RequestView } from './request-view.tsx';
 import { usePublishTexts } from './texts.ts';
 import { useDraft } from './use-draft.ts';
 import { usePublish } from './use-publish.ts';
-import { useRefusalText } from './use-refusal-text.ts';
+import { useRefusalText } from './use-refusal-text.tsx';
 
 /**
  * The address has the channel, `like` (a notification to begin with) and `published` (the one whose deliveries are

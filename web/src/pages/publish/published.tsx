@@ -1,13 +1,13 @@
 import { CloseButton, Group, Paper, Progress, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
+import { CallError } from '../../parts/call-error.tsx';
 import { AnchorLink, ButtonLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { DeliveryStateBadge, isEnded } from '../../parts/delivery-state.tsx';
-import { usePlainError } from '../../parts/plain-error.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
 import { lookAgainMs } from './look-again.ts';
@@ -73,7 +73,6 @@ export function Published({ id, answer, onClose }: Props) {
 export function DeliveriesOf({ id }: { id: string }) {
   const t = usePublishTexts();
   const format = useFormat();
-  const plain = usePlainError();
   const { data, error } = useQuery({
     queryKey: ['publish', 'deliveries', id],
     queryFn: () => answerOf(api.GET('/admin/v1/notifications/{id}', { params: { path: { id } } })),
@@ -124,7 +123,12 @@ export function DeliveriesOf({ id }: { id: string }) {
             </AnchorLink>
             <Text size="xs" c="dimmed" component="div" className="anywhere">
               {t('attempts', { count: delivery.attemptCount })}
-              {delivery.state !== 'delivered' && delivery.lastError !== null && ` · ${plain(delivery.lastError)}`}
+              {delivery.state !== 'delivered' && delivery.lastError !== null && (
+                <>
+                  {' · '}
+                  <CallError error={delivery.lastError} />
+                </>
+              )}
               {delivery.nextAttemptAt !== null && (
                 <>
                   {' · '}

@@ -2,10 +2,12 @@ import { Alert, Badge, Group, Paper, SimpleGrid, Skeleton, Stack, Table, Text, T
 import { TbCheck, TbInfoCircle } from 'react-icons/tb';
 import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
+import { CallError, errorPart } from '../../parts/call-error.tsx';
+import { englishPart, PartlyEnglish } from '../../parts/in-english.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { channelsQuery } from '../../parts/catalogue.ts';
 import { useFormat } from '../../i18n/format.ts';
-import { usePlainError } from '../../parts/plain-error.ts';
+import { useErrorMeaning } from '../../parts/plain-error.ts';
 import { useRelative } from '../../parts/relative-time.tsx';
 import { Volume } from '../../parts/volume.tsx';
 import { useMay } from '../../shell/session.tsx';
@@ -74,17 +76,17 @@ function WhatKeepsIt({ subscription, situation }: Props) {
   const t = useSubscriptionTexts();
   const format = useFormat();
   const relative = useRelative();
-  const plain = usePlainError();
+  const meaningOf = useErrorMeaning();
   const endpoint = situation?.endpoint;
   const halts = [
     disabledAt !== null && t('isDisabled', { since: relative(disabledAt) }),
     pausedAt !== null && t('isPaused', { since: relative(pausedAt) }),
-    credentials.unreadable !== null && t('isUnreadable', { reason: credentials.unreadable }),
+    credentials.unreadable !== null && t('isUnreadable', { reason: englishPart(credentials.unreadable) }),
     endpoint &&
       t('isParked', {
         address: endpoint.address,
         since: format.time(endpoint.openedAt),
-        reason: endpoint.reason,
+        reason: errorPart(endpoint.reason),
         probe:
           Date.parse(endpoint.nextProbeAt) > Date.now()
             ? t('probeAt', { at: relative(endpoint.nextProbeAt) })
@@ -96,14 +98,17 @@ function WhatKeepsIt({ subscription, situation }: Props) {
   const flow = flowOf(subscription, situation);
   const failure = situation?.lastFailure;
   if (reasons.length === 0 && flow === 'unknown') return <Skeleton height={48} />;
-  if (reasons.length === 0 && flow === 'waits' && situation && failure)
+  if (reasons.length === 0 && flow === 'waits' && situation && failure) {
+    const said =
+      failure.error === null ? `HTTP ${failure.status}` : (meaningOf(failure.error) ?? errorPart(failure.error));
     return (
       <Alert variant="light" color="yellow" icon={<TbInfoCircle aria-hidden />}>
         <Text size="sm" className="anywhere">
-          {t('runsAndWaits', { count: situation.waiting, error: plain(failure.error) ?? `HTTP ${failure.status}` })}
+          <PartlyEnglish>{t('runsAndWaits', { count: situation.waiting, error: said })}</PartlyEnglish>
         </Text>
       </Alert>
     );
+  }
   if (reasons.length === 0)
     return (
       <Alert variant="light" color="green" icon={<TbCheck aria-hidden />}>
@@ -120,7 +125,7 @@ function WhatKeepsIt({ subscription, situation }: Props) {
       <Stack gap={4}>
         {reasons.map((reason) => (
           <Text key={reason} size="sm" className="anywhere">
-            {reason}
+            <PartlyEnglish>{reason}</PartlyEnglish>
           </Text>
         ))}
       </Stack>
@@ -157,7 +162,6 @@ function WhyHeld({ subscription: { held } }: Pick<Props, 'subscription'>) {
 function LastFailure({ situation }: Pick<Props, 'situation'>) {
   const t = useSubscriptionTexts();
   const relative = useRelative();
-  const plain = usePlainError();
   const failure = situation?.lastFailure;
   if (!failure)
     return (
@@ -168,7 +172,7 @@ function LastFailure({ situation }: Pick<Props, 'situation'>) {
   return (
     <>
       <Text size="sm" className="anywhere">
-        {plain(failure.error) ?? `HTTP ${failure.status}`}
+        {failure.error === null ? `HTTP ${failure.status}` : <CallError error={failure.error} />}
       </Text>
       <AnchorLink size="sm" to={`/notifications/${failure.notificationId}`}>
         {t('failureOf', { at: relative(failure.acceptedAt) })}

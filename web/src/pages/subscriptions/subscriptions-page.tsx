@@ -2,6 +2,7 @@ import { Button, Group, Select, Stack, Text, TextInput, Tooltip } from '@mantine
 import { TbPlus, TbSearch } from 'react-icons/tb';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
+import { CallError } from '../../parts/call-error.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { useNamesToChoose } from '../../parts/catalogue.ts';
 import { answerOf, api } from '../../api/client.ts';
@@ -333,7 +334,7 @@ function LastFailure({ situation }: { situation: Situation | null | undefined })
     <>
       <Text size="sm" truncate title={error}>
         <AnchorLink inherit to={`/notifications/${failure.notificationId}`}>
-          {error}
+          {failure.error === null ? error : <CallError error={failure.error} />}
         </AnchorLink>
       </Text>
       <RelativeTime at={failure.acceptedAt} fz="xs" c="dimmed" />

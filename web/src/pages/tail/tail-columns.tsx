@@ -1,5 +1,7 @@
 import { Badge, Group, Text } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
+import { errorPart } from '../../parts/call-error.tsx';
+import { PartlyEnglish, withoutMarks } from '../../parts/in-english.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import type { operations } from '../../../generated/admin-api.d.ts';
 import type { Format } from '../../i18n/format.ts';
@@ -62,6 +64,7 @@ function About({ row }: { row: TailRow }) {
   return <bdi title={about}>{about}</bdi>;
 }
 
+/** As `PartlyEnglish` shows it. */
 function outcomeOf(row: TailRow, { t, format }: Needed): string {
   const [reason, count, status] = [textOf(row['reason']), numberOf(row['count']), numberOf(row['status'])];
   const parts: (string | undefined)[] = (() => {
@@ -72,13 +75,13 @@ function outcomeOf(row: TailRow, { t, format }: Needed): string {
           t('attempt', { number: numberOf(row['attempt']) ?? '?' }),
           status === undefined ? t('noAnswer') : `HTTP ${status}`,
           format.duration(numberOf(row['durationMs']) ?? 0),
-          isPlain ? undefined : reason,
+          isPlain ? undefined : errorPart(reason),
         ];
       }
       case 'delivery.dead':
-        return [count !== undefined && count > 1 ? t('several', { count }) : undefined, reason];
+        return [count !== undefined && count > 1 ? t('several', { count }) : undefined, reason && errorPart(reason)];
       case 'endpoint.opened':
-        return [t('failures', { count: numberOf(row['failures']) ?? 0, reason })];
+        return [t('failures', { count: numberOf(row['failures']) ?? 0, reason: reason && errorPart(reason) })];
       case 'endpoint.closed':
         return [t('after', { duration: format.duration(numberOf(row['openMs']) ?? 0) })];
       case 'events.missed':
@@ -170,8 +173,8 @@ export function columnsFor(needed: Needed): Column<TailRow>[] {
                 <DeliveryStateBadge state={state} />
               </span>
             )}
-            <Text span size="sm" truncate title={outcome}>
-              {outcome}
+            <Text span size="sm" truncate title={withoutMarks(outcome)}>
+              <PartlyEnglish>{outcome}</PartlyEnglish>
             </Text>
           </Group>
         );

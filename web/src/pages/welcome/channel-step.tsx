@@ -3,6 +3,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
+import { InEnglish } from '../../parts/in-english.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { useMay } from '../../shell/session.tsx';
 import { Why } from './step.tsx';
@@ -20,7 +21,10 @@ export function ChannelStep() {
     onSuccess: lookAgain,
   });
   const wrong = isProblem(make.error) ? make.error.problem.invalidParams : [];
-  const errorOf = (field: string) => wrong.find(({ name: of }) => of.split('.')[0] === field)?.reason;
+  const errorOf = (field: string) => {
+    const found = wrong.find(({ name: of }) => of.split('.')[0] === field);
+    return found && <InEnglish>{found.reason}</InEnglish>;
+  };
   return (
     <form
       onSubmit={(event) => {

@@ -1,6 +1,7 @@
 import { Alert, Button, Group, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { InEnglish } from '../../parts/in-english.tsx';
 import { ButtonLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
@@ -37,7 +38,10 @@ export function SubscriptionStep({ channels }: { channels: readonly { name: stri
   });
   const { error } = subscribe;
   const wrong = isProblem(error) ? error.problem.invalidParams : [];
-  const errorOf = (field: RegExp) => wrong.find(({ name }) => field.test(name))?.reason;
+  const errorOf = (field: RegExp) => {
+    const found = wrong.find(({ name }) => field.test(name));
+    return found && <InEnglish>{found.reason}</InEnglish>;
+  };
   const isDemo = callbackUrl === demoReceiver;
   const isUnanswered = wrong.some(({ code }) => code.endsWith('callback-url'));
   if (owner === null)

@@ -1,6 +1,7 @@
 import { Table, Text } from '@mantine/core';
 import type { components } from '../../../../generated/admin-api.d.ts';
 import { useFormat } from '../../../i18n/format.ts';
+import { englishPart, PartlyEnglish } from '../../../parts/in-english.tsx';
 import { useRetentionTexts } from './texts.ts';
 
 type Day = components['schemas']['Retention']['days'][number];
@@ -20,7 +21,7 @@ export function DaysTable({ days }: { days: readonly Day[] }) {
       bodies?.isUnderWay && t('underWay'),
       // It is told of a day that was dropped later, too.
       keptUnfinishedAt !== null && dropped === null && t('stillNeeded'),
-      exportFailure && t('exportFailed', { reason: exportFailure.reason }),
+      exportFailure && t('exportFailed', { reason: englishPart(exportFailure.reason) }),
     ]
       .filter(Boolean)
       .join('; ');
@@ -42,7 +43,7 @@ export function DaysTable({ days }: { days: readonly Day[] }) {
                 {day.day}
                 {noteOf(day) && (
                   <Text size="xs" c="dimmed">
-                    {noteOf(day)}
+                    <PartlyEnglish>{noteOf(day)}</PartlyEnglish>
                   </Text>
                 )}
               </Table.Td>

@@ -1,8 +1,10 @@
+import type { ReactNode } from 'react';
 import type { InvalidParam } from '../../api/problem.ts';
+import { InEnglish } from '../../parts/in-english.tsx';
 import { usePublishTexts } from './texts.ts';
 
 /** A refusal of the API in the language of the viewer, as far as its code is known. */
-export function useRefusalText(): (refusal: InvalidParam | undefined) => string | undefined {
+export function useRefusalText(): (refusal: InvalidParam | undefined) => ReactNode {
   const t = usePublishTexts();
   return (refusal) => {
     if (refusal === undefined) return undefined;
@@ -20,8 +22,13 @@ export function useRefusalText(): (refusal: InvalidParam | undefined) => string 
         return t('noSuchChannel');
       case 'kenmerken_inconsistent':
         return t('inconsistent');
+      // The page itself refuses these.
+      case 'not-ascii':
+      case 'not-a-time':
+        return reason;
       default:
-        return /^(hoofdObject|resourceUrl)$/.test(name) && code === 'invalid' ? t('notUrl') : reason;
+        if (/^(hoofdObject|resourceUrl)$/.test(name) && code === 'invalid') return t('notUrl');
+        return <InEnglish>{reason}</InEnglish>;
     }
   };
 }
