@@ -118,3 +118,12 @@ test('on a Dutch page, why somebody could not be signed out is marked as English
   await expect(page.getByText('Of this test')).toHaveAttribute('lang', 'en');
   await expect(page.getByText('U bent niet afgemeld')).not.toHaveAttribute('lang');
 });
+
+test('how much a list has is told anew at once in the language that is chosen', async ({ open, page, heraut }) => {
+  await open(`channels?q=${await heraut.createChannel()}`);
+  const status = page.getByRole('main').getByRole('status');
+  await expect(status.filter({ hasText: /^1 gevonden$/ })).toBeAttached();
+  await page.getByRole('button', { name: /^test-superuser, / }).click();
+  await page.getByRole('menuitem', { name: 'English' }).click();
+  await expect(status.filter({ hasText: /^1 found$/ })).toBeAttached();
+});

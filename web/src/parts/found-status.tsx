@@ -2,7 +2,7 @@ import { VisuallyHidden } from '@mantine/core';
 import { useRouterState } from '@tanstack/react-router';
 import { useEffect, useState } from 'react';
 import { useFormat } from '../i18n/format.ts';
-import { defineTexts } from '../i18n/i18n.ts';
+import { currentLanguage, defineTexts } from '../i18n/i18n.ts';
 
 const useTexts = defineTexts(
   'found-status',
@@ -39,9 +39,13 @@ export function FoundStatus({ count, isMore = false, none }: Props) {
 /** No list yet, or one that somebody has asked for anew: the next one is told soon. */
 const nothing = { text: '', asked: '', at: 0 };
 
-/** The text as it is told: late enough to be read out once, and seldom unless the address asks for something else. */
+/**
+ * The text as it is told: late enough to be read out once, and seldom unless the address asks for something else, or
+ * the viewer for another language.
+ */
 function useTold(text: string): string {
-  const asked = useRouterState({ select: ({ location }) => location.href });
+  const address = useRouterState({ select: ({ location }) => location.href });
+  const asked = `${currentLanguage()} ${address}`;
   const [told, tell] = useState(nothing);
   useEffect(() => {
     if (text === told.text) return undefined;
