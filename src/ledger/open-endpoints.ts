@@ -234,7 +234,7 @@ export async function claimProbes(
 }
 
 // Locked in order, as they are opened. Of one that has ended meanwhile nothing is kept: the next may be claimed.
-export const keepProbesItems = statement(
+const keepProbesItems = statement(
   'keep-probes',
   `UPDATE endpoint SET probing_until = now() + $lease_ms * interval '1 ms'
    WHERE address = ANY (ARRAY(
