@@ -42,6 +42,10 @@ describe('settings', () => {
     expect(refused).not.toThrow('hidden');
   });
 
+  it('are as without it where a variable is undefined, as the dispatcher that runs once has ROLES', () => {
+    expect(readSettings({ ROLES: undefined })).toEqual(readSettings({}));
+  });
+
   it('read who mail comes from, with a name or without, and nothing that would end its line', () => {
     const mail = (DEFAULT_FROM_EMAIL: string) => readSettings({ EMAIL_HOST: 'smtp.example', DEFAULT_FROM_EMAIL });
     const address = 'heraut@example.org';

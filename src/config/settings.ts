@@ -33,7 +33,7 @@ export class InvalidSettings extends Error {}
  */
 export function readSettings(environment: Record<string, string | undefined>): Settings {
   const set = Object.fromEntries(
-    Object.entries(environment).filter(([name, value]) => name in settingsSchema.shape && value !== ''),
+    Object.entries(environment).filter(([name, value]) => name in settingsSchema.shape && value),
   );
   const padded = Object.keys(set).filter((name) => isPadded(name as keyof Settings, set[name]!));
   const parsed = settingsSchema.safeParse(set);
