@@ -11,6 +11,7 @@ import { RefusedCallbacks } from '../subscriptions/refused-callbacks.service.js'
 import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
 import { DispatchLoop } from './dispatch-loop.service.js';
 import { Dispatcher } from './dispatcher.service.js';
+import { HeldTooLongRule } from './held-too-long.service.js';
 import { Measurements } from './measurements.service.js';
 import { Releaser } from './releaser.service.js';
 import { UnusedEndpoints } from './unused-endpoints.service.js';
@@ -37,6 +38,7 @@ export class DispatchingModule {
         QueuePosition,
         Dispatcher,
         Releaser,
+        HeldTooLongRule,
         UnusedEndpoints,
         Upkeep,
         ...(looping ? [Measurements, DispatchLoop, RefusedCallbacks] : []),

@@ -22,9 +22,9 @@ import { ErasureWork } from '../retention/erasure-work.service.js';
 import { sweepSessions } from '../sessions/session-rows.js';
 import { SigningKeys } from '../subscriptions/signing-keys.service.js';
 import { acceptedWithin } from './accepted-within.js';
+import { HeldTooLongRule } from './held-too-long.service.js';
 import { inBatches } from './in-batches.js';
 import { onceEach } from './once-each.js';
-import { Releaser } from './releaser.service.js';
 import { UnusedEndpoints } from './unused-endpoints.service.js';
 import { whenClocksAgree } from './when-clocks-agree.js';
 
@@ -59,7 +59,7 @@ export class Upkeep {
     ledgerClock: LedgerClock,
     partitions: PartitionKeeper,
     idempotency: IdempotencyStore,
-    releaser: Releaser,
+    heldTooLong: HeldTooLongRule,
     signingKeys: SigningKeys,
     replays: ReplayRunner,
     erasures: ErasureWork,
@@ -100,7 +100,7 @@ export class Upkeep {
         run: overSinceLast((sinceMs, limit) => sweepOnceKeys(postgres, sinceMs, limit)),
       }),
       { name: 'sweep-processes', everyMs: minuteMs, run: () => heartbeat.sweep() },
-      { name: 'held-too-long', everyMs: minuteMs, run: (stopping) => releaser.freeHeldTooLong(stopping) },
+      { name: 'held-too-long', everyMs: minuteMs, run: (stopping) => heldTooLong.free(stopping) },
       { name: 'close-unused-endpoints', everyMs: minuteMs, run: () => unusedEndpoints.close() },
       retaining({ name: 'erase-signing-keys', everyMs: minuteMs, run: (stopping) => signingKeys.eraseEnded(stopping) }),
       { name: 'sweep-sessions', everyMs: minuteMs, run: (stopping) => sweepSessions(postgres, stopping) },

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import type { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import type { HeldTooLongRule } from '../../src/dispatching/held-too-long.service.js';
 import type { Releaser } from '../../src/dispatching/releaser.service.js';
 import type { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import type { Delivery, HeldReason } from '../../src/ledger/delivery.js';
@@ -32,10 +33,11 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
   let catalogue: Catalogue;
   let openEndpoints: OpenEndpoints;
   let releaser: Releaser;
+  let heldTooLong: HeldTooLongRule;
   let subscription: string;
 
   beforeAll(async () => {
-    ({ test, catalogue, openEndpoints, releaser } = await scene.open());
+    ({ test, catalogue, openEndpoints, releaser, heldTooLong } = await scene.open());
   });
   beforeEach(async () => {
     subscription = await scene.clear();
@@ -545,7 +547,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
   it('of a parked endpoint are due once they have waited for as long as their retry policy tries', async () => {
     const deliveries = await accept(3, 'endpoint-parked');
     await openEndpoints.open(url, 'HTTP 503', 5);
-    expect(await releaser.freeHeldTooLong(running)).toBe(0);
+    expect(await heldTooLong.free(running)).toBe(0);
     const now = await test.now();
     const tooLong = { subscriptionId: subscription, heldBefore: now + hourMs, reason: 'held for long' };
     const isNone = { freed: 0, next: undefined };
@@ -567,9 +569,9 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     await test.sql("UPDATE endpoint SET asked_until = now() + interval '24 hours'");
     await openEndpoints.refresh();
     at(23.97);
-    expect(await releaser.freeHeldTooLong(running)).toBe(0);
+    expect(await heldTooLong.free(running)).toBe(0);
     at(24.01);
-    expect(await releaser.freeHeldTooLong(running)).toBe(3);
+    expect(await heldTooLong.free(running)).toBe(3);
   });
 
   it('of an endpoint that is probed without a pause, since its calls take minutes, are too old when their policy says so', async () => {
@@ -582,7 +584,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
       return endpoint && { ...endpoint, leftAloneUntil: new Date(Date.now() + 48 * hourMs) };
     });
     vi.spyOn(test.ledgerClock, 'now').mockReturnValue(Date.now() + 24.01 * hourMs);
-    expect(await releaser.freeHeldTooLong(running)).toBe(3);
+    expect(await heldTooLong.free(running)).toBe(3);
   });
 
   it('of an endpoint that asks to be left alone again and again are kept for a day more than their policy tries', async () => {
@@ -595,9 +597,9 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
         [hours],
       );
     await openFor(23);
-    expect(await releaser.freeHeldTooLong(running)).toBe(0);
+    expect(await heldTooLong.free(running)).toBe(0);
     await openFor(25);
-    expect(await releaser.freeHeldTooLong(running)).toBe(3);
+    expect(await heldTooLong.free(running)).toBe(3);
   });
 
   it('of a parked endpoint are not too old for their retry policy because their subscription was paused for as long', async () => {
@@ -632,7 +634,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
        WHERE notification_id IN (SELECT notification_id FROM delivery ORDER BY notification_id LIMIT 1050)`,
     );
     const later = vi.spyOn(test.ledgerClock, 'now').mockReturnValue(Date.now() + 10_000 * hourMs);
-    expect(await releaser.freeHeldTooLong(running)).toBe(50);
+    expect(await heldTooLong.free(running)).toBe(50);
     later.mockRestore();
   });
 
@@ -659,9 +661,9 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
       await openEndpoints.refresh();
     };
     await openedAt(acceptedAt + 10); // it was away for less time than they have waited
-    expect(await releaser.freeHeldTooLong(running)).toBe(0);
+    expect(await heldTooLong.free(running)).toBe(0);
     await openedAt(acceptedAt);
-    expect(await releaser.freeHeldTooLong(running)).toBe(4);
+    expect(await heldTooLong.free(running)).toBe(4);
     expect(await states([first!, ...behind])).toEqual(['expired', 'expired', 'expired', 'expired']);
   });
 
@@ -676,7 +678,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
       due.push(row!.count);
     };
     const later = vi.spyOn(test.ledgerClock, 'now').mockReturnValue(Date.now() + 10_000 * hourMs);
-    expect(await releaser.freeHeldTooLong(running)).toBe(2300);
+    expect(await heldTooLong.free(running)).toBe(2300);
     later.mockRestore();
     expect(due).toEqual([1000, 2000]);
   });

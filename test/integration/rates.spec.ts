@@ -10,7 +10,6 @@ import type { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import type { Chunk } from '../../src/queue/chunk.js';
 import type { DeliveryQueue, Lane } from '../../src/queue/delivery-queue.js';
 import { Enqueuer } from '../../src/queue/enqueuer.service.js';
-import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { delivered, newNotification } from '../support/ledger.js';
 import { plainCipher } from '../support/secrets.js';
@@ -49,11 +48,10 @@ describe('the rate of a subscription, with two dispatchers at one ledger', () =>
       },
     } as unknown as DeliveryQueue;
     const enqueuer = new Enqueuer(queue, postgres, {} as Heartbeat, ledgerClock);
-    const policies = new RetryPolicies(postgres, catalogue);
     const clock: Clock = { now: () => time.now(), pause: () => Promise.resolve() };
     catalogues.push(catalogue);
     await catalogue.refresh();
-    return new Releaser(postgres, enqueuer, directory, openEndpoints, policies, ledgerClock, catalogue, clock, config);
+    return new Releaser(postgres, enqueuer, directory, openEndpoints, ledgerClock, catalogue, clock, config);
   }
 
   beforeAll(async () => {

@@ -176,7 +176,6 @@ export class ModelProcess {
       enqueuer,
       directory,
       this.openEndpoints,
-      policies,
       ledgerClock,
       catalogue,
       clock,

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { HeldTooLongRule } from '../../src/dispatching/held-too-long.service.js';
 import { Releaser } from '../../src/dispatching/releaser.service.js';
 import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
@@ -29,6 +30,7 @@ interface Parts {
   events: OperationalEvents;
   openEndpoints: OpenEndpoints;
   releaser: Releaser;
+  heldTooLong: HeldTooLongRule;
 }
 
 /** A ledger with deliveries that are held, and what releases them. Its functions may be taken from it before `open`. */
@@ -52,7 +54,18 @@ export class HeldScene {
     const openEndpoints = new OpenEndpoints(test.postgres, events);
     const parts = { test, catalogue, directory, events, openEndpoints };
     const releaser = this.releaserOf(parts, new InProcessDeliveryQueue(test.heartbeat.processId, 100_000));
-    return (this.parts = { ...parts, releaser });
+    const { postgres } = test;
+    const policies = new RetryPolicies(postgres, catalogue);
+    const heldTooLong = new HeldTooLongRule(
+      postgres,
+      directory,
+      openEndpoints,
+      policies,
+      test.ledgerClock,
+      catalogue,
+      this.clock,
+    );
+    return (this.parts = { ...parts, releaser, heldTooLong });
   }
 
   /** @returns the subscription, a new one for each test, that deliveries are of unless another is named */
@@ -123,7 +136,7 @@ export class HeldScene {
     await Promise.all(this.enqueued.splice(0).map((each) => settlements.settle(delivered(each))));
   };
 
-  private releaserOf(parts: Omit<Parts, 'releaser'>, queue: InProcessDeliveryQueue): Releaser {
+  private releaserOf(parts: Omit<Parts, 'releaser' | 'heldTooLong'>, queue: InProcessDeliveryQueue): Releaser {
     const { test, catalogue, directory, openEndpoints } = parts;
     const keep = ({ chunk }: { chunk: Chunk }) => {
       this.enqueued.push(...chunk.deliveries);
@@ -135,7 +148,6 @@ export class HeldScene {
       new Enqueuer(queue, test.postgres, test.heartbeat, test.ledgerClock),
       directory,
       openEndpoints,
-      new RetryPolicies(test.postgres, catalogue),
       test.ledgerClock,
       catalogue,
       this.clock,
