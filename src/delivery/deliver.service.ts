@@ -97,14 +97,19 @@ export class DeliverService {
    */
   async deliver(delivery: HandedOut, surroundings: Surroundings, longestLockMs = freshMs): Promise<void> {
     const { bodies, onBegun, stopping, isHandedOver, isRedelivered, since } = surroundings;
-    const admitted = await this.entry.admit(delivery, isHandedOver);
-    if (admitted.ending) return this.end(delivery, admitted.ending, stopping);
-    const { subscription, place } = admitted;
+    const fate = await this.entry.admit(delivery, isHandedOver);
+    if (fate.kind === 'ends') return this.end(delivery, fate.outcome, stopping);
+    if (fate.kind === 'held') {
+      stopping.throwIfAborted();
+      return this.records.hold(delivery, fate.reason, stopping);
+    }
+    // Not a function of its own: each delivery would pay for one more promise.
+    const { subscription, place } = fate;
     const admittedAt = this.clock.now();
-    let [borrowed, isStale]: [BorrowedText | undefined, boolean] = [undefined, false];
+    let borrowed: BorrowedText | undefined;
+    let isStale = false;
     try {
       stopping.throwIfAborted();
-      if (typeof place === 'string') return await this.records.hold(delivery, place, stopping);
       onBegun();
       if (delivery.body === null) {
         const { room } = place;
@@ -126,10 +131,8 @@ export class DeliverService {
       else if (isHandedOver && this.lateLocks.mayWait) await this.underLease(task);
       else isStale = (await this.atLeastOnce(task, longestLockMs)) === 'stale';
     } finally {
-      if (typeof place !== 'string') {
-        borrowed?.giveBack();
-        this.admission.giveBack(place);
-      }
+      borrowed?.giveBack();
+      this.admission.giveBack(place);
     }
     // From the beginning: it is asked for again. Once, however long the lock takes then, unless it has changed again.
     if (isStale) await this.deliver(delivery, { ...surroundings, onBegun: () => {}, since: -Infinity }, Infinity);
