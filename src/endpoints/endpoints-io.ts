@@ -12,7 +12,9 @@ export const endpointResetInput = z
       .min(1)
       .max(longestAddress)
       .check(storable)
-      .describe('As it is listed; where none reads like that, the callback URL in any spelling.'),
+      .describe(
+        'As it is listed; where none reads like that, the callback URL in any spelling. An origin (`https://host:port`) is only itself.',
+      ),
   })
   .meta({ id: 'EndpointReset' });
 

@@ -11,7 +11,7 @@ import { AdminOperation } from '../openapi/admin-operation.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { endpointListOutput, endpointResetInput, endpointsToShow, mostPaced } from './endpoints-io.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
-import { addressOf } from './origin.js';
+import { addressOf, originOf } from './origin.js';
 
 @AdminController('endpoints', 'endpoints')
 export class EndpointsController {
@@ -54,7 +54,9 @@ export class EndpointsController {
   async reset(@Body() body: unknown): Promise<void> {
     const { address } = checkInput(endpointResetInput, body);
     if (await this.close(address)) return;
-    if (await this.close(addressOf({ callbackUrl: address, credentials: {} }))) return;
+    // An origin is only itself: asked for twice, its reset does not close the URL without a path as well.
+    const isOrigin = originOf(address) === address;
+    if (!isOrigin && (await this.close(addressOf({ callbackUrl: address, credentials: {} })))) return;
     throw new NotFoundProblem('The circuit breaker of this address is not open.');
   }
 

@@ -111,6 +111,9 @@ describe('open endpoints, as an operator sees them', () => {
     await open(`${origin}/`);
     expect((await reset({ address: origin })).status).toBe(204);
     expect((await listed()).map(({ address: left }) => left)).toEqual([`${origin}/`]);
+    // So it is when the same is asked once more, as by a script that got no answer.
+    expect((await reset({ address: origin })).status).toBe(404);
+    expect((await listed()).map(({ address: left }) => left)).toEqual([`${origin}/`]);
     await reset({ address: `${origin}/` });
   });
 
