@@ -11,6 +11,7 @@ import { SubscriptionDirectory, type ListedSubscription } from '../subscriptions
 import { subscriptionListOutput } from '../subscriptions/subscriptions-io.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
+import { endpointsOf } from './origin.js';
 import { pageOfSubscriptions, subscriptionListQuery } from './subscription-list.js';
 
 /** The subscriptions of the catalogue, also by the endpoint that they lead to. */
@@ -41,13 +42,14 @@ export class SubscriptionListController {
     const isOfParked = asked.state === 'parked';
     if (isOfParked) await this.openEndpoints.refresh();
     const open = this.openEndpoints.all;
-    const isParked = (subscription: ListedSubscription) => this.openEndpoints.of(subscription) !== undefined;
+    const isParked = (subscription: ListedSubscription) =>
+      open.size > 0 && endpointsOf(subscription).some((address) => open.has(address));
     // Of these there are few, and the console asks for the names of several selections at once.
     if (asked.limit !== undefined || asked.ids) {
       const { subscriptions, ...page } = pageOfSubscriptions(await this.subscriptions.list(), isParked, asked);
       return { ...page, subscriptions: subscriptions.map((subscription) => this.answers.show(subscription)) };
     }
-    // Which endpoints are open is not of the catalogue, by whose edition a list is kept.
+    // Which endpoints are open is not of the catalogue, by whose edition a list is kept; others may be when it is made.
     const key = `subscriptions ${JSON.stringify([asked, ...(isOfParked ? open.keys() : [])])}`;
     return this.lists.answer(key, application.id, reply, () => {
       const { subscriptions, count, nextCursor } = pageOfSubscriptions(this.directory.list(), isParked, asked);
