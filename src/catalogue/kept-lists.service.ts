@@ -78,11 +78,9 @@ export class KeptLists implements OnModuleDestroy {
   async answer<Item>(key: string, caller: string, reply: FastifyReply, list: ListMaker<Item>): Promise<Buffer> {
     await this.catalogue.refresh();
     const body = await this.find(key, caller, reply, list);
-    try {
-      this.lend(body, reply);
-    } finally {
-      this.keepNoMore();
-    }
+    // Once it is lent to all who waited for it: the first of them may be gone.
+    setImmediate(() => this.keepNoMore());
+    this.lend(body, reply);
     void reply.type('application/json; charset=utf-8');
     return body;
   }

@@ -265,6 +265,19 @@ describe('a long list', () => {
     expect(await take('two')).not.toBe(two);
   });
 
+  it('is made once for all who ask while it is made, however long it is, also where the first of them has left', async () => {
+    Object.assign(lists, { mostBytesKept: 50 });
+    const slow = slowly();
+    const [first, second] = [new Reply(), new Reply()];
+    const asked = [ask('all', first, 'caller', slow.list), ask('all', second)];
+    await slow.begun;
+    first.raw.destroyed = true;
+    slow.end();
+    const [, body] = await Promise.all(asked);
+    await new Promise(setImmediate);
+    expect(await ask()).toBe(body);
+  });
+
   it('is kept as long as somebody is sent it, however long it is', async () => {
     Object.assign(lists, { mostBytesKept: 50 });
     items = [{ text: 'x'.repeat(90) }];
