@@ -16,7 +16,7 @@ export interface LongList<Item> {
 export type Long<Item> = LongList<Item> | Iterable<string>;
 type ListMaker<Item> = () => Long<Item> | Promise<Long<Item>>;
 
-/** Of one edition: callers use one base URL, as a rule, and one of the two APIs. */
+/** Of one edition, unless more are to be made: callers use one base URL, as a rule, and one of the two APIs. */
 const mostKept = 4;
 const keptUnusedMs = 10_000;
 /**
@@ -101,8 +101,8 @@ export class KeptLists implements OnModuleDestroy {
       throw new UnavailableProblem('Lists that others asked for have not been made yet.', retryAfterSeconds);
     this.checkRoom(this.lengths.get(key) ?? 0); // rather than after its making
     for (const [old, each] of this.kept) if (!isOf(edition, each)) this.kept.delete(old);
-    const [oldest] = this.kept.keys();
-    if (this.kept.size >= mostKept) this.kept.delete(oldest!);
+    // One that is to be made stays: whoever asks for it joins it, and does not have it made again.
+    for (const [old, { bytes }] of this.kept) if (bytes && this.kept.size >= mostKept) this.kept.delete(old);
     this.inLine.push(caller);
     const making: Kept = {
       edition: undefined,

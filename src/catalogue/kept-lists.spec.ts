@@ -278,6 +278,19 @@ describe('a long list', () => {
     expect(await ask()).toBe(body);
   });
 
+  it('is made once for all who ask before it is begun, however many others are asked for meanwhile', async () => {
+    const slow = slowly();
+    const asked = [take('slow', slow.list)];
+    await slow.begun;
+    asked.push(ask('all'));
+    for (let nr = 0; nr < 4; nr++) asked.push(ask(`list of host ${nr}`, new Reply(), `caller ${nr}`));
+    await new Promise(setImmediate);
+    asked.push(ask('all', new Reply(), 'another'));
+    slow.end();
+    const bodies = await Promise.all(asked);
+    expect(bodies.at(-1)).toBe(bodies[1]);
+  });
+
   it('is kept as long as somebody is sent it, however long it is', async () => {
     Object.assign(lists, { mostBytesKept: 50 });
     items = [{ text: 'x'.repeat(90) }];
