@@ -27,8 +27,10 @@ const mostInLine = 8;
 /** Of one caller: the places of others are left to others. */
 const mostOfOne = 2;
 const retryAfterSeconds = 5;
-/** As many lists, whose lengths are known from when they were made last. */
+/** As many long ones, whose lengths are known from when they were made last. */
 const mostLengths = 16;
+/** Of what may be lent: shorter ones cost little to make, and nearly always have room. */
+const shortPart = 1 / 256;
 /** Presented in one go. */
 const together = 20;
 
@@ -162,6 +164,7 @@ export class KeptLists implements OnModuleDestroy {
 
   private noteLength(key: string, length: number): void {
     this.lengths.delete(key);
+    if (length < this.mostBytesLent * shortPart) return;
     this.lengths.set(key, length);
     const [oldest] = this.lengths.keys();
     if (this.lengths.size > mostLengths) this.lengths.delete(oldest!);

@@ -255,6 +255,19 @@ describe('a long list', () => {
     expect((await ask('three')).toString()).toBe(JSON.stringify({ items }));
   });
 
+  it('is refused before it is made however many short ones were made since', async () => {
+    const long = { ...list(), items: [{ text: 'x'.repeat(900 * 1024) }] };
+    const short = { ...list(), items: [] };
+    Object.assign(lists, { mostBytesLent: 1024 * 1024 });
+    await take('long', () => long);
+    for (let nr = 0; nr < 20; nr++) await take(`short ${nr}`, () => short);
+    await ask('other', new Reply(), 'another', () => ({ ...long, before: '{"others":[' }));
+    edition++;
+    presented = 0;
+    await expect(ask('long', new Reply(), 'caller', () => long)).rejects.toMatchObject({ status: 503 });
+    expect(presented).toBe(0);
+  });
+
   it('is kept for the next who asks as far as there is room for it, the one that was asked for last the longest', async () => {
     Object.assign(lists, { mostBytesKept: 256 });
     items = [{ text: 'x'.repeat(90) }];
