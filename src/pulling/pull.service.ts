@@ -131,7 +131,7 @@ export class PullService {
       const awaited = rows.find((row) => row.is_awaited);
       const passable = awaited ? earlierId(horizon, idBefore(awaited.notification_id)) : horizon;
       const { count, next, isCut } = advance({ after, seen }, { found, searchedTo, horizon: passable });
-      // The next look would begin and end where this one did, until the horizon has moved.
+      // The next look would begin where this one did, and may come no further, until the horizon has moved.
       const isStuck = !isEnd && next.after === after;
       const isHeldBack = (isCut || awaited !== undefined || isStuck) && count === 0;
       const isMore = count > 0 || (!isEnd && !isHeldBack);
