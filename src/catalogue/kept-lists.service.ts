@@ -1,19 +1,9 @@
 import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { TooManyRequestsProblem, UnavailableProblem } from '../infra/http/problem.js';
-import { LongWork } from '../infra/long-work.js';
 import { Catalogue } from './catalogue.service.js';
+import { bytesOf, type Long } from './long-json.js';
 
-/** A list that has no pages, as JSON: what stands before its items, these, and what stands behind. */
-export interface LongList<Item> {
-  before: string;
-  items: readonly Item[];
-  present: (item: Item) => object;
-  after: string;
-}
-
-/** Or any JSON, in parts. */
-export type Long<Item> = LongList<Item> | Iterable<string>;
 type ListMaker<Item> = () => Long<Item> | Promise<Long<Item>>;
 
 /** Of one edition, unless more are to be made: callers use one base URL, as a rule, and one of the two APIs. */
@@ -31,8 +21,6 @@ const retryAfterSeconds = 5;
 const mostLengths = 16;
 /** Of what may be lent: shorter ones cost little to make, and nearly always have room. */
 const shortPart = 1 / 256;
-/** Presented in one go. */
-const together = 20;
 
 interface Kept {
   /** Of the catalogue when its making began. Until then it serves everybody who asks. */
@@ -131,7 +119,7 @@ export class KeptLists implements OnModuleDestroy {
     making.edition = this.catalogue.edition;
     const isWanted = making.askers.some(({ destroyed }) => !destroyed);
     making.askers = [];
-    if (isWanted) return made(await list());
+    if (isWanted) return bytesOf(await list());
     if (this.kept.get(key) === making) this.kept.delete(key);
     return Buffer.of(); // which nobody is sent
   }
@@ -194,22 +182,3 @@ export class KeptLists implements OnModuleDestroy {
 }
 
 const isOf = (edition: number, kept: Kept): boolean => kept.edition === undefined || kept.edition === edition;
-
-async function made<Item>(list: Long<Item>): Promise<Buffer> {
-  const work = new LongWork();
-  const parts: Buffer[] = [];
-  for (const part of Symbol.iterator in list ? list : partsOf(list)) {
-    parts.push(Buffer.from(part));
-    await work.yieldIfDue();
-  }
-  return Buffer.concat(parts);
-}
-
-function* partsOf<Item>({ before, items, present, after }: LongList<Item>): Generator<string> {
-  yield before;
-  for (let from = 0; from < items.length; from += together) {
-    const some = items.slice(from, from + together).map((item) => JSON.stringify(present(item)));
-    yield (from === 0 ? '' : ',') + some.join(',');
-  }
-  yield after;
-}

@@ -2,7 +2,8 @@ import { EventEmitter } from 'node:events';
 import type { FastifyReply } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Catalogue } from './catalogue.service.js';
-import { KeptLists, type LongList } from './kept-lists.service.js';
+import { KeptLists } from './kept-lists.service.js';
+import type { LongList } from './long-json.js';
 
 class Reply {
   readonly raw = Object.assign(new EventEmitter(), { destroyed: false });

@@ -1,8 +1,9 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { AlertRules } from '../alerts/alert-rules.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
-import { KeptLists, type Long } from '../catalogue/kept-lists.service.js';
+import { KeptLists } from '../catalogue/kept-lists.service.js';
+import type { Long } from '../catalogue/long-json.js';
 import { Export } from './export.service.js';
 import { toYamlInParts } from './yaml-text.js';
 
@@ -14,12 +15,18 @@ const together = 65_536;
  * one takes 20 s, and lists do not wait for that.
  */
 @Injectable()
-export class KeptExports extends KeptLists {
+export class KeptExports implements OnModuleDestroy {
+  private readonly kept: KeptLists;
+
   constructor(
     catalogue: Catalogue,
     private readonly exported: Export,
   ) {
-    super(catalogue);
+    this.kept = new KeptLists(catalogue);
+  }
+
+  onModuleDestroy(): void {
+    this.kept.onModuleDestroy();
   }
 
   json(caller: string, reply: FastifyReply): Promise<Buffer> {
@@ -48,7 +55,7 @@ export class KeptExports extends KeptLists {
     list: (rules: AlertRules) => Promise<Long<object>>,
   ): Promise<Buffer> {
     const rules = await this.exported.alertRules();
-    return this.answer(`${form} ${JSON.stringify(rules)}`, caller, reply, () => list(rules));
+    return this.kept.answer(`${form} ${JSON.stringify(rules)}`, caller, reply, () => list(rules));
   }
 }
 
