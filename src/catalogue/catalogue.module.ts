@@ -1,7 +1,7 @@
 import { Global, Module } from '@nestjs/common';
 import { Catalogue } from './catalogue.service.js';
-import { KeptLists } from './kept-lists.service.js';
+import { KeptAnswers } from './kept-answers.service.js';
 
 @Global()
-@Module({ providers: [Catalogue, KeptLists], exports: [Catalogue, KeptLists] })
+@Module({ providers: [Catalogue, KeptAnswers], exports: [Catalogue, KeptAnswers] })
 export class CatalogueModule {}

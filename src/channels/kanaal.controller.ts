@@ -4,7 +4,7 @@ import * as z from 'zod';
 import type { Application } from '../auth/application.js';
 import { Audited, CurrentApplication } from '../auth/auth.decorators.js';
 import { scopes } from '../auth/scopes.js';
-import { KeptLists } from '../catalogue/kept-lists.service.js';
+import { KeptAnswers } from '../catalogue/kept-answers.service.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { KnownQuery } from '../infra/http/known-query.pipe.js';
 import { baseUrlOf } from '../infra/http/origin.js';
@@ -41,7 +41,7 @@ export class KanaalController {
   constructor(
     private readonly channels: ChannelsService,
     private readonly documentation: DocumentationLinkCheck,
-    private readonly lists: KeptLists,
+    private readonly kept: KeptAnswers,
   ) {}
 
   @Get()
@@ -65,7 +65,7 @@ export class KanaalController {
     const base = baseUrlOf(request); // now: the socket of a caller that has left has no address
     // An empty value does not filter.
     if (query.naam) return (await this.channels.list(query.naam)).map((channel) => present(channel, base));
-    return this.lists.answer(`kanaal of ${base}`, application.id, reply, () => ({
+    return this.kept.answer(`kanaal of ${base}`, application.id, reply, () => ({
       before: '[',
       items: this.channels.listKnown(),
       present: (channel) => present(channel, base),

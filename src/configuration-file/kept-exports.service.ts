@@ -2,7 +2,7 @@ import { Injectable, type OnModuleDestroy } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { AlertRules } from '../alerts/alert-rules.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
-import { KeptLists } from '../catalogue/kept-lists.service.js';
+import { KeptAnswers } from '../catalogue/kept-answers.service.js';
 import type { Long } from '../catalogue/long-json.js';
 import { Export } from './export.service.js';
 import { toYamlInParts } from './yaml-text.js';
@@ -16,13 +16,13 @@ const together = 65_536;
  */
 @Injectable()
 export class KeptExports implements OnModuleDestroy {
-  private readonly kept: KeptLists;
+  private readonly kept: KeptAnswers;
 
   constructor(
     catalogue: Catalogue,
     private readonly exported: Export,
   ) {
-    this.kept = new KeptLists(catalogue);
+    this.kept = new KeptAnswers(catalogue);
   }
 
   onModuleDestroy(): void {

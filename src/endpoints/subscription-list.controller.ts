@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import type * as z from 'zod';
 import type { Application } from '../auth/application.js';
 import { AdminController, CurrentApplication } from '../auth/auth.decorators.js';
-import { KeptLists } from '../catalogue/kept-lists.service.js';
+import { KeptAnswers } from '../catalogue/kept-answers.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { SubscriptionAnswers } from '../subscriptions/subscription-answers.service.js';
@@ -22,7 +22,7 @@ export class SubscriptionListController {
     private readonly directory: SubscriptionDirectory,
     private readonly openEndpoints: OpenEndpoints,
     private readonly answers: SubscriptionAnswers,
-    private readonly lists: KeptLists,
+    private readonly kept: KeptAnswers,
   ) {}
 
   @Get()
@@ -51,7 +51,7 @@ export class SubscriptionListController {
     }
     // Which endpoints are open is not of the catalogue, by whose edition a list is kept; others may be when it is made.
     const key = `subscriptions ${JSON.stringify([asked, ...(isOfParked ? open.keys() : [])])}`;
-    return this.lists.answer(key, application.id, reply, () => {
+    return this.kept.answer(key, application.id, reply, () => {
       const { subscriptions, count, nextCursor } = pageOfSubscriptions(this.directory.list(), isParked, asked);
       return {
         before: `{"count":${count},"nextCursor":${JSON.stringify(nextCursor)},"subscriptions":[`,

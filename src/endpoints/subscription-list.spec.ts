@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Application } from '../auth/application.js';
 import type { Catalogue } from '../catalogue/catalogue.service.js';
-import { KeptLists } from '../catalogue/kept-lists.service.js';
+import { KeptAnswers } from '../catalogue/kept-answers.service.js';
 import type { SubscriptionAnswers } from '../subscriptions/subscription-answers.service.js';
 import type { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import type { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
@@ -12,8 +12,8 @@ import { endpointsOf, type Callback } from './origin.js';
 import { SubscriptionListController } from './subscription-list.controller.js';
 
 describe('the list of parked subscriptions', () => {
-  let lists: KeptLists;
-  afterEach(() => lists.onModuleDestroy());
+  let kept: KeptAnswers;
+  afterEach(() => kept.onModuleDestroy());
 
   it('is of the endpoints that were open when it was asked for, whichever are by the time that it is made', async () => {
     const subscriptions = ['one', 'two'].map((id) => ({ id, callbackUrl: `https://${id}.example`, credentials: {} }));
@@ -21,7 +21,7 @@ describe('the list of parked subscriptions', () => {
     let open = only('one');
     /** Endpoints are read each second, also while the catalogue is. */
     let meanwhile = () => {};
-    lists = new KeptLists({
+    kept = new KeptAnswers({
       edition: 1,
       refresh: () => Promise.resolve(meanwhile()),
     } as Partial<Catalogue> as Catalogue);
@@ -37,7 +37,7 @@ describe('the list of parked subscriptions', () => {
       { list: () => subscriptions } as unknown as SubscriptionDirectory,
       openEndpoints as unknown as OpenEndpoints,
       { show: ({ id }: { id: string }) => id } as unknown as SubscriptionAnswers,
-      lists,
+      kept,
     );
     const parked = async () => {
       const reply = { raw: Object.assign(new EventEmitter(), { destroyed: false }), type: () => {} };

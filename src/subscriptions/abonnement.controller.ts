@@ -5,7 +5,7 @@ import type { Application } from '../auth/application.js';
 import { Audited, CurrentApplication } from '../auth/auth.decorators.js';
 import { scopes } from '../auth/scopes.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
-import { KeptLists } from '../catalogue/kept-lists.service.js';
+import { KeptAnswers } from '../catalogue/kept-answers.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { shownName } from '../channels/filter-names.js';
 import { Config } from '../config/config.module.js';
@@ -63,7 +63,7 @@ export class AbonnementController {
     private readonly proof: CallbackProof,
     private readonly provedChanges: ProvedChanges,
     private readonly catalogue: Catalogue,
-    private readonly lists: KeptLists,
+    private readonly kept: KeptAnswers,
     private readonly ledgerClock: LedgerClock,
     private readonly config: Config,
   ) {}
@@ -86,7 +86,7 @@ export class AbonnementController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Buffer> {
     const base = baseUrlOf(request); // now: the socket of a caller that has left has no address
-    return this.lists.answer(`abonnement of ${base}`, application.id, reply, () => ({
+    return this.kept.answer(`abonnement of ${base}`, application.id, reply, () => ({
       before: '[',
       items: this.directory.list(),
       present: (subscription) => present(subscription, base),

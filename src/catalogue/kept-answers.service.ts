@@ -33,11 +33,11 @@ interface Kept {
 }
 
 /**
- * Long lists of what the catalogue has in memory: each is made once for all who ask for it while nothing changes, in
+ * Long answers of what the catalogue has in memory: each is made once for all who ask for it while nothing changes, in
  * parts, and all are answered with the same bytes (docs/decisions/0089).
  */
 @Injectable()
-export class KeptLists implements OnModuleDestroy {
+export class KeptAnswers implements OnModuleDestroy {
   /** Of different lists together that callers have not taken yet, each of which may take a minute to do so. */
   readonly mostBytesLent = 256 * 1024 * 1024;
   /** Of lists that are kept in case somebody asks again, and that nobody is being sent. */

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { FastifyReply } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { Catalogue } from './catalogue.service.js';
-import { KeptLists } from './kept-lists.service.js';
+import { KeptAnswers } from './kept-answers.service.js';
 import type { LongList } from './long-json.js';
 
 class Reply {
@@ -20,7 +20,7 @@ type Made = LongList<object> | Promise<LongList<object>>;
 
 describe('a long list', () => {
   let edition: number;
-  let lists: KeptLists;
+  let kept: KeptAnswers;
   let items: object[];
   let presented: number;
   beforeEach(() => {
@@ -31,13 +31,13 @@ describe('a long list', () => {
       },
       refresh: () => Promise.resolve(),
     };
-    lists = new KeptLists(catalogue as Catalogue);
+    kept = new KeptAnswers(catalogue as Catalogue);
     items = Array.from({ length: 55 }, (_, nr) => ({ nr, text: 'é"' }));
   });
   afterEach(() => {
     vi.restoreAllMocks();
     vi.useRealTimers();
-    lists.onModuleDestroy();
+    kept.onModuleDestroy();
   });
 
   const list = (): LongList<object> => ({
@@ -50,7 +50,7 @@ describe('a long list', () => {
     after: ']}',
   });
   const ask = (key = 'all', reply = new Reply(), caller = 'caller', made: () => Made = list) =>
-    lists.answer(key, caller, reply as unknown as FastifyReply, made);
+    kept.answer(key, caller, reply as unknown as FastifyReply, made);
   /** Its caller has read all of it at once. */
   const take = async (key = 'all', made: () => Made = list) => {
     const reply = new Reply();
@@ -138,7 +138,7 @@ describe('a long list', () => {
     const order: string[] = [];
     const follow = (key: string): LongList<object> => ({ ...list(), present: (item) => (order.push(key), item) });
     const answer = (key: string) =>
-      lists.answer(key, 'caller', new Reply() as unknown as FastifyReply, () => follow(key));
+      kept.answer(key, 'caller', new Reply() as unknown as FastifyReply, () => follow(key));
     // Each part takes longer than one may keep the event loop.
     let now = 0;
     vi.spyOn(performance, 'now').mockImplementation(() => (now += 20));
@@ -230,7 +230,7 @@ describe('a long list', () => {
   });
 
   it('is refused while too many bytes of others wait for their callers to take them, and answered to any number of callers with the same', async () => {
-    Object.assign(lists, { mostBytesLent: 256 });
+    Object.assign(kept, { mostBytesLent: 256 });
     items = [{ text: 'x'.repeat(90) }];
     const replies = [1, 2].map(() => new Reply());
     await ask('one', replies[0]);
@@ -242,7 +242,7 @@ describe('a long list', () => {
   });
 
   it('is refused before it is made where there was no room for it when it was made last', async () => {
-    Object.assign(lists, { mostBytesLent: 256 });
+    Object.assign(kept, { mostBytesLent: 256 });
     items = [{ text: 'x'.repeat(90) }];
     const replies = [1, 2].map(() => new Reply());
     await take('three');
@@ -259,7 +259,7 @@ describe('a long list', () => {
   it('is refused before it is made however many short ones were made since', async () => {
     const long = { ...list(), items: [{ text: 'x'.repeat(900 * 1024) }] };
     const short = { ...list(), items: [] };
-    Object.assign(lists, { mostBytesLent: 1024 * 1024 });
+    Object.assign(kept, { mostBytesLent: 1024 * 1024 });
     await take('long', () => long);
     for (let nr = 0; nr < 20; nr++) await take(`short ${nr}`, () => short);
     await ask('other', new Reply(), 'another', () => ({ ...long, before: '{"others":[' }));
@@ -270,7 +270,7 @@ describe('a long list', () => {
   });
 
   it('is kept for the next who asks as far as there is room for it, the one that was asked for last the longest', async () => {
-    Object.assign(lists, { mostBytesKept: 256 });
+    Object.assign(kept, { mostBytesKept: 256 });
     items = [{ text: 'x'.repeat(90) }];
     const [one, two] = [await take('one'), await take('two')];
     expect(await take('one')).toBe(one);
@@ -280,7 +280,7 @@ describe('a long list', () => {
   });
 
   it('is made once for all who ask while it is made, however long it is, also where the first of them has left', async () => {
-    Object.assign(lists, { mostBytesKept: 50 });
+    Object.assign(kept, { mostBytesKept: 50 });
     const slow = slowly();
     const [first, second] = [new Reply(), new Reply()];
     const asked = [ask('all', first, 'caller', slow.list), ask('all', second)];
@@ -306,7 +306,7 @@ describe('a long list', () => {
   });
 
   it('is kept as long as somebody is sent it, however long it is', async () => {
-    Object.assign(lists, { mostBytesKept: 50 });
+    Object.assign(kept, { mostBytesKept: 50 });
     items = [{ text: 'x'.repeat(90) }];
     const reply = new Reply();
     const body = await ask('all', reply);
