@@ -140,7 +140,6 @@ export class Upkeep {
       { name: 'checkpoint', everyMs: 10_000, run: () => checkpointEmbedded(postgres) },
       { name: 'forget-statements', everyMs: 24 * hourMs, run: () => postgres.forgetStatements() },
       { name: 'make-partitions', everyMs: hourMs, run: () => partitions.makeAhead() },
-      retaining({ name: 'drop-partitions', everyMs: hourMs, run: (stopping) => days.dropExpired(stopping) }),
       retaining({ name: 'erase-old-bodies', everyMs: hourMs, run: (stopping) => bodies.eraseOld(stopping) }),
       { name: 'work-off-erasures', everyMs: secondMs, run: (stopping) => erasures.workOff(stopping) },
       retaining({ name: 'sweep-erasures', everyMs: hourMs, run: () => erasures.sweep() }),
@@ -150,6 +149,8 @@ export class Upkeep {
         everyMs: hourMs,
         run: (stopping) => dropExpiredMonths(postgres, auditDays, this.logger, stopping),
       }),
+      // Last: a day that is exported waits for what is to be erased of it.
+      retaining({ name: 'drop-partitions', everyMs: hourMs, run: (stopping) => days.dropExpired(stopping) }),
     ];
   }
 

@@ -20,11 +20,12 @@ import {
   type Partition,
 } from './partitions.js';
 
-export type DropOutcome = 'dropped' | 'kept-unfinished' | 'not-exported' | 'in-use' | 'put-back';
+export type DropOutcome = 'dropped' | 'kept-unfinished' | 'kept-unerased' | 'not-exported' | 'in-use' | 'put-back';
 
 const lineOf: Readonly<Record<DropOutcome, { event: string }>> = {
   dropped: { event: 'ledger.day-dropped' },
   'kept-unfinished': { event: 'ledger.day-kept-unfinished' },
+  'kept-unerased': { event: 'ledger.day-kept-unerased' },
   'not-exported': { event: 'ledger.day-not-exported' },
   'in-use': { event: 'ledger.day-in-use' },
   'put-back': { event: 'ledger.day-put-back' },
@@ -52,6 +53,8 @@ export interface DropWatcher {
    * @returns false: the day has to be kept for now
    */
   copy?(connection: DropConnection, day: OldDay): Promise<boolean>;
+  /** Whether something of the day is to be erased before it may be copied. */
+  isYetToErase?(connection: DropConnection, day: OldDay): Promise<boolean>;
   /**
    * In the transaction that drops the day: whatever happens afterwards, what is written here is written once, or the
    * day is still there.
@@ -169,12 +172,12 @@ async function dropDay(
   graceDays: number,
 ): Promise<DropOutcome> {
   const { partitions } = old;
-  const isKept = await isStillNeeded(connection, partitions, graceDays);
-  const copied = isKept ? undefined : await copyDay(connection, old, watched);
+  const kept = await whyKept(connection, old, watched, graceDays);
+  const copied = kept ? undefined : await copyDay(connection, old, watched);
   return unlessInUse(async () => {
-    if (isKept || copied === false) {
+    if (kept || copied === false) {
       await bringBack(connection, partitions, stages, isEmbedded);
-      return isKept ? 'kept-unfinished' : 'not-exported';
+      return kept ?? 'not-exported';
     }
     // In the reverse of the order in which they are made: a delivery that is found has its notification. One that an
     // operator retries meanwhile is handed out with its text, or it waits until its day is back.
@@ -251,21 +254,32 @@ async function endDay(
   watched: Watched | undefined,
   graceDays: number,
   copied: string | undefined,
-): Promise<'dropped' | 'kept-unfinished'> {
+): Promise<DropOutcome> {
   const { partitions } = old;
   const names = partitions.map(({ name }) => name).join(', ');
   return connection.transaction(async (inside) => {
     await inside.query(`LOCK TABLE ${names} IN ACCESS EXCLUSIVE MODE`);
-    const isKept =
-      (await isStillNeeded(inside, partitions, graceDays)) ||
-      (copied !== undefined && copied !== (await versionsOf(inside, partitions)));
-    if (isKept) for (const partition of partitions) await inside.query(attachPartition(partition));
+    const isOutdated = async () => copied !== undefined && copied !== (await versionsOf(inside, partitions));
+    const kept =
+      (await whyKept(inside, old, watched, graceDays)) ?? ((await isOutdated()) ? 'kept-unfinished' : undefined);
+    if (kept) for (const partition of partitions) await inside.query(attachPartition(partition));
     else {
       await inside.query(`DROP TABLE ${names}`);
       await watched?.watcher.asDropped(inside, old, watched.size);
     }
-    return isKept ? 'kept-unfinished' : 'dropped';
+    return kept ?? 'dropped';
   });
+}
+
+/** @returns undefined: it may go */
+async function whyKept(
+  connection: DropConnection,
+  old: OldDay,
+  watched: Watched | undefined,
+  graceDays: number,
+): Promise<'kept-unfinished' | 'kept-unerased' | undefined> {
+  if (await isStillNeeded(connection, old.partitions, graceDays)) return 'kept-unfinished';
+  return (await watched?.watcher.isYetToErase?.(connection, old)) ? 'kept-unerased' : undefined;
 }
 
 async function isStillNeeded(connection: DropConnection, partitions: Partition[], graceDays: number): Promise<boolean> {

@@ -16,6 +16,7 @@ import {
   noteKept,
 } from './retention-days.js';
 import { daysCounted, exportFailuresCounted } from './retention.counters.js';
+import { isYetToErase } from './yet-to-erase.js';
 
 /** Drops the days past RETENTION_DAYS, exports them before where that is wanted, and notes what it did. */
 @Injectable()
@@ -29,11 +30,18 @@ export class DayDropper {
 
   /** Any number of processes may call it; one does the work. */
   async dropExpired(stopping: AbortSignal): Promise<void> {
-    const { RETENTION_DAYS: retentionDays, EXPORT_DIR: directory } = this.config.settings;
+    const {
+      RETENTION_DAYS: retentionDays,
+      BODY_RETENTION_DAYS: bodyDays,
+      EXPORT_DIR: directory,
+    } = this.config.settings;
     if (directory !== undefined) await this.checkDirectory(directory);
     await dropExpired(this.postgres, retentionDays, this.logger, stopping, {
       ...(directory !== undefined && {
-        copy: (connection: DropConnection, day: OldDay) => this.export(connection, day, { directory, stopping }),
+        copy: (connection: DropConnection, day: OldDay) =>
+          this.export(connection, day, { directory, stopping }),
+        // Without a copy nothing of the day is left.
+        isYetToErase: (connection: DropConnection, day: OldDay) => isYetToErase(connection, day, bodyDays),
       }),
       asDropped: (inside, day, size) => noteGone(inside, day, size),
       afterwards: (day, outcome) => this.note(day, outcome),

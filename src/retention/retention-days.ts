@@ -70,6 +70,18 @@ export const leaveOut = statement(
 );
 
 /**
+ * These channels have bodies that the walk through the day should have erased: a table was restored by hand. Not where
+ * they are known to be kept, and are erased without a walk.
+ */
+export const walkAgain = statement(
+  'walk-again',
+  `UPDATE retention_day SET
+     erased_channels = ARRAY(SELECT c FROM unnest(erased_channels) AS c WHERE c <> ALL ($channels::text[]) ORDER BY c)
+   WHERE day = $day::date AND erased_channels && $channels::text[]
+     AND NOT EXISTS (SELECT FROM kept_body WHERE notification_id >= $from AND notification_id < $to)`,
+);
+
+/**
  * Whether anybody may still see what the last step erased: a vacuum returns, and leaves it where it is. The last step
  * is the last transaction that wrote the row of the day; one that came after it, to export the day for example, only
  * has others wait longer.

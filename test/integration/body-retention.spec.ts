@@ -213,6 +213,28 @@ describe.each(stacks)('the retention of bodies on the $name stack', (stack) => {
     );
   });
 
+  describe('a round of a dispatcher', () => {
+    it('drops days when it has erased what they should not have any more', () => {
+      const none = undefined as never;
+      const others = Array.from({ length: 11 }, () => none) as never[] as [
+        never,
+        never,
+        never,
+        never,
+        never,
+        never,
+        never,
+        never,
+        never,
+        never,
+        never,
+      ];
+      const names = new Upkeep(test.postgres, test.config, ...others).tasks.map(({ name }) => name);
+      expect(names.indexOf('drop-partitions')).toBeGreaterThan(names.indexOf('erase-old-bodies'));
+      expect(names.indexOf('drop-partitions')).toBeGreaterThan(names.indexOf('work-off-erasures'));
+    });
+  });
+
   describe('what retention erases', () => {
     it('may have any number of deliveries: no statement takes more of them than it can', async () => {
       const at = await retention.makeDay(9);

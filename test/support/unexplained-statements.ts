@@ -104,6 +104,7 @@ export const unexplained: Readonly<Record<string, readonly string[]>> = {
     'older-snapshot',
     'report-retention-days',
     'retention-days',
+    'walk-again',
   ],
   'is of the log of the embedded database': ['checkpoint', 'checkpoint-due'],
   'asks the catalogue of Postgres, once for each partition or connection': [
@@ -152,6 +153,7 @@ export const unexplained: Readonly<Record<string, readonly string[]>> = {
   'is not explained yet: of erasures, of which an operator makes a few, and of texts that are kept for what waits': [
     'abandon-erasures',
     'forget-erasures',
+    'open-erasure-of-day',
     'forget-kept-bodies',
     'outdate-digests',
     'read-kept-bodies',
@@ -207,7 +209,11 @@ export const rawText: Readonly<Record<string, readonly string[]>> = {
     'src/ledger/partition-keeper.service.ts',
     'src/retention/body-retention.service.ts',
   ],
-  'looks at a whole day, before it is removed': ['src/ledger/drop-expired.ts', 'src/retention/export-day.ts'],
+  'looks at a whole day, before it is removed': [
+    'src/ledger/drop-expired.ts',
+    'src/retention/export-day.ts',
+    'src/retention/yet-to-erase.ts',
+  ],
   'reads a whole installation, while nothing else runs': [
     'src/moving/carry-secrets.ts',
     'src/moving/copy-sequences.ts',
