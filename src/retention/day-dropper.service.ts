@@ -8,11 +8,13 @@ import { dropExpired, type DaySize, type DropOutcome, type OldDay } from '../led
 import { dateOf, type Partition } from '../ledger/partitions.js';
 import { exportDay, type ExportOptions } from './export-day.js';
 import {
+  findExport,
   forgetKeptOf,
   forgetOldDays,
   noteDropped,
   noteExported,
   noteExportFailed,
+  noteExportFile,
   noteKept,
 } from './retention-days.js';
 import { daysCounted, exportFailuresCounted } from './retention.counters.js';
@@ -51,7 +53,7 @@ export class DayDropper {
   /** Told when it is set, not when the first day is to be dropped. */
   private async checkDirectory(directory: string): Promise<void> {
     try {
-      await access(directory, constants.W_OK | constants.X_OK);
+      await access(directory, constants.R_OK | constants.W_OK | constants.X_OK);
     } catch (error) {
       this.logger.warn({ event: 'retention.export-directory-unusable', directory, error });
     }
@@ -65,7 +67,9 @@ export class DayDropper {
   ): Promise<boolean> {
     const date = dateOf(day);
     try {
-      const exported = await exportDay(connection, day, partitions, { directory, stopping });
+      const [former] = await this.postgres.query<{ file: string }>(findExport, { day: date });
+      const note = (file: string) => this.postgres.query(noteExportFile, { day: date, file });
+      const exported = await exportDay(connection, day, partitions, { directory, stopping, own: former?.file, note });
       await this.postgres.query(noteExported, { day: date, ...exported });
       this.logger.log({ event: 'retention.day-exported', day: date, ...exported });
       return true;

@@ -1,11 +1,11 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { open, rename, rm, statfs, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { rm, statfs, stat } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import type { DropConnection } from '../infra/postgres/detach-partitions.js';
-import { dateOf, type LedgerTable, type Partition } from '../ledger/partitions.js';
+import type { LedgerTable, Partition } from '../ledger/partitions.js';
+import { nameFile, removeUnfinished, unfinishedFile } from './archive-file.js';
 
 /** Bytes left free on the disk: an export must not fill it, the ledger may be there too. */
 const leftFreeBytes = 256 * 1024 * 1024;
@@ -50,15 +50,19 @@ export interface Exported {
 export interface ExportOptions {
   directory: string;
   stopping: AbortSignal;
+  /** The file of the former export of this day, which is replaced. */
+  own?: string | undefined;
+  /** Is told the name of the file before it has it. */
+  note?: (file: string) => Promise<unknown>;
   /** Bytes that have to stay free. */
   leaveFree?: number;
 }
 
 /**
- * Writes a day to `heraut-<day>.ndjson.gz`: one line for each row, `{"table":"delivery","row":{…}}`, first the
- * notifications, then their deliveries, then the attempts. The columns are those of the ledger, the bodies the exact
- * texts that were sent. Under its name there is only a file that was written to the end, is on the disk, and was read
- * again and found whole.
+ * Writes a day to `heraut-<day>.ndjson.gz`, or to the same with `-2` where that is another's: one line for each row,
+ * `{"table":"delivery","row":{…}}`, first the notifications, then their deliveries, then the attempts. The columns are
+ * those of the ledger, the bodies the exact texts that were sent. Under its name there is only a file that was written
+ * to the end, is on the disk, and was read again and found whole.
  *
  * Read page by page, not in one transaction: one that is open for minutes keeps Postgres from cleaning up behind those
  * that deliver. All deliveries of the day have ended, and rows and contents are counted afterwards: of a notification
@@ -69,10 +73,10 @@ export async function exportDay(
   connection: DropConnection,
   day: number,
   partitions: readonly Partition[],
-  { directory, stopping, leaveFree = leftFreeBytes }: ExportOptions,
+  { directory, stopping, own, note = () => Promise.resolve(), leaveFree = leftFreeBytes }: ExportOptions,
 ): Promise<Exported> {
-  const file = join(directory, `heraut-${dateOf(day)}.ndjson.gz`);
-  const unfinished = `${file}.partial`;
+  await removeUnfinished(directory);
+  const unfinished = unfinishedFile(directory, day);
   try {
     const { rows, contents } = await write(
       unfinished,
@@ -85,8 +89,7 @@ export async function exportDay(
     const kept = await count(connection, partitions);
     if (rows !== kept.rows) throw new Error(`${rows} rows were written, and the day has ${kept.rows}`);
     if (contents !== kept.contents) throw new Error('something of the day was erased while it was written');
-    await rename(unfinished, file);
-    await syncDirectory(directory);
+    const file = await nameFile(unfinished, day, own, note);
     return { file, rows, bytes: (await stat(file)).size };
   } catch (error) {
     await rm(unfinished, { force: true });
@@ -199,14 +202,4 @@ async function checkSpace(directory: string, leaveFree: number): Promise<void> {
   const { bavail, bsize } = await statfs(directory);
   const free = bavail * bsize;
   if (free < leaveFree) throw new Error(`the disk has ${free} bytes free, and ${leaveFree} must stay free`);
-}
-
-/** Without it a crash of the machine may undo the renaming. */
-async function syncDirectory(directory: string): Promise<void> {
-  const handle = await open(directory, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

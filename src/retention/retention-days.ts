@@ -115,6 +115,20 @@ export const endWalk = statement(
    RETURNING bodies_erased::float8 AS bodies, body_bytes::float8 AS bytes, bodies_kept::float8 AS kept`,
 );
 
+/** Not that of a day that was dropped since, and is here again: its file is the archive of that one. */
+export const findExport = statement(
+  'find-export',
+  `SELECT exported_file AS file FROM retention_day
+   WHERE day = $day::date AND exported_file IS NOT NULL AND dropped_at IS NULL`,
+);
+
+/** A day that is exported is here, also one that was dropped before. */
+export const noteExportFile = statement(
+  'note-export-file',
+  `INSERT INTO retention_day (day, exported_file) VALUES ($day::date, $file)
+   ON CONFLICT (day) DO UPDATE SET exported_file = EXCLUDED.exported_file, dropped_at = NULL`,
+);
+
 export const noteExported = statement(
   'note-exported',
   `INSERT INTO retention_day (day, exported_at, exported_file, exported_rows, exported_bytes)

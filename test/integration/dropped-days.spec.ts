@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
@@ -134,16 +134,68 @@ describe.each(stacks)('the dropping of days on the $name stack', (stack) => {
       await rm(join(directory, (await files())[0]!));
     });
 
-    it('is not exported where that would fill the disk, and what a former try left goes', async () => {
+    it('is not exported where that would fill the disk, and what a former try left goes, but not what another one writes', async () => {
       const at = await retention.makeDay(40);
       await retention.add(at, 'delivered');
       const date = new Date(at).toISOString().slice(0, 10);
-      await writeFile(join(directory, `heraut-${date}.ndjson.gz.partial`), 'half');
+      const [left, written] = [`heraut-${date}.ndjson.gz.partial`, `heraut-${date}.another.partial`];
+      for (const name of [left, written]) await writeFile(join(directory, name), 'half');
+      const hoursAgo = new Date(Date.now() - 7_200_000);
+      await utimes(join(directory, left), hoursAgo, hoursAgo);
       const { manager } = test.postgres.upkeep;
       const options = { directory, stopping: running, leaveFree: Number.MAX_SAFE_INTEGER };
       const exporting = exportDay(manager, Math.floor(at / dayMs), partitionsBetween(at, at), options);
       await expect(exporting).rejects.toThrow('must stay free');
-      expect(await files()).toEqual([]);
+      expect(await files()).toEqual([written]);
+      await rm(join(directory, written));
+    });
+
+    it('leaves alone the file of its name that another installation made', async () => {
+      const at = await retention.makeDay(40);
+      await retention.add(at, 'delivered');
+      const date = new Date(at).toISOString().slice(0, 10);
+      const [theirs, ours] = [`heraut-${date}.ndjson.gz`, `heraut-${date}-2.ndjson.gz`];
+      await writeFile(join(directory, theirs), 'theirs');
+      await dropOld();
+      expect((await files()).toSorted()).toEqual([ours, theirs]);
+      expect(await readFile(join(directory, theirs), 'utf8')).toBe('theirs');
+      expect(await retention.report(at)).toMatchObject([{ exported_file: join(directory, ours) }]);
+      for (const file of await files()) await rm(join(directory, file));
+    });
+
+    it('leaves its archive alone when a table of it was restored by hand, and has one more file', async () => {
+      const date = new Date(await retention.makeDay(40)).toISOString().slice(0, 10);
+      const [first, second] = [`heraut-${date}.ndjson.gz`, `heraut-${date}-2.ndjson.gz`];
+      await dropOld();
+      const archive = await readFile(join(directory, first));
+      const nowhere = join(directory, 'nowhere');
+      const at = await retention.makeDay(40);
+      await retention.add(at, 'delivered');
+      await dropOld({ ...unerased(), EXPORT_DIR: nowhere });
+      await dropOld();
+      expect((await files()).toSorted()).toEqual([second, first].toSorted());
+      expect(await readFile(join(directory, first))).toEqual(archive);
+      expect(gunzipSync(await readFile(join(directory, second))).toString()).toContain('secret');
+      expect(await retention.report(at)).toMatchObject([
+        { exported_file: join(directory, second), dropped_at: expect.any(Date) },
+      ]);
+      for (const file of await files()) await rm(join(directory, file));
+    });
+
+    it('replaces its own file when it is written anew, also where that was named and not noted as written', async () => {
+      const at = await retention.makeDay(40);
+      await retention.add(at, 'delivered');
+      await test.sql('ALTER TABLE retention_day ADD CONSTRAINT full_disk CHECK (exported_at IS NULL)');
+      try {
+        await dropOld();
+      } finally {
+        await test.sql('ALTER TABLE retention_day DROP CONSTRAINT full_disk');
+      }
+      expect(await files()).toHaveLength(1);
+      await dropOld();
+      expect(await files()).toHaveLength(1);
+      expect(await retention.report(at)).toMatchObject([{ dropped_at: expect.any(Date) }]);
+      for (const file of await files()) await rm(join(directory, file));
     });
 
     it.each(['body', 'request_key'])(

@@ -92,6 +92,7 @@ export const unexplained: Readonly<Record<string, readonly string[]>> = {
   'is of a table with a row for each day of a year': [
     'begin-body-walk',
     'end-body-walk',
+    'find-export',
     'forget-retention-days',
     'leave-out-of-body-walk',
     'lock-body-walk',
@@ -99,6 +100,7 @@ export const unexplained: Readonly<Record<string, readonly string[]>> = {
     'note-day-dropped',
     'note-day-kept',
     'note-export-failed',
+    'note-export-file',
     'note-exported',
     'note-kept-bodies-erased',
     'older-snapshot',
