@@ -94,6 +94,7 @@ export async function dropExpired(
               await bringBack(connection, partitions, stages, postgres.isEmbedded);
               return 'put-back';
             });
+        if (outcome === 'not-exported' && stopping.aborted) break; // nothing failed
         await watcher?.afterwards(old, outcome);
         logger.log({ ...lineOf[outcome], day: dateOf(old.day), ...(outcome === 'dropped' && size) });
         // A table has one partition on its way out at a time. The cause that keeps one day from being exported keeps

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
@@ -12,6 +12,7 @@ import { dropExpired } from '../../src/ledger/drop-expired.js';
 import { dateOf, partitionOf, partitionsBetween } from '../../src/ledger/partitions.js';
 import { DayDropper } from '../../src/retention/day-dropper.service.js';
 import { exportDay } from '../../src/retention/export-day.js';
+import { daysCounted } from '../../src/retention/retention.counters.js';
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
 import type { TestLedger } from '../support/ledger.js';
 import { dayMs, large, mebibyte, running, TestRetention } from '../support/retention.js';
@@ -132,6 +133,32 @@ describe.each(stacks)('the dropping of days on the $name stack', (stack) => {
       expect(await retention.report(at)).toMatchObject([{ export_failure: null, dropped_at: expect.any(Date) }]);
       expect(await files()).toHaveLength(1);
       await rm(join(directory, (await files())[0]!));
+    });
+
+    it('is not called unexported where the process is told to stop meanwhile', async () => {
+      const at = await retention.makeDay(40);
+      await retention.add(at, 'delivered');
+      const stopping = new AbortController();
+      const query: typeof test.postgres.query = (statement, values) => {
+        if (statement.name === 'find-export') stopping.abort();
+        return test.postgres.query(statement, values);
+      };
+      const postgres = Object.create(test.postgres, { query: { value: query } }) as typeof test.postgres;
+      const said: unknown[] = [];
+      const spies = (['log', 'warn'] as const).map((level) =>
+        vi.spyOn(Logger.prototype, level).mockImplementation((line: unknown) => void said.push(line)),
+      );
+      const counted = async () => (await daysCounted.get()).values;
+      const before = await counted();
+      try {
+        await new DayDropper(postgres, { settings: unerased() }).dropExpired(stopping.signal);
+      } finally {
+        for (const spy of spies) spy.mockRestore();
+      }
+      expect(said).toEqual([]);
+      expect(await counted()).toEqual(before);
+      expect(await files()).toEqual([]);
+      expect(await retention.report(at)).toEqual([]);
     });
 
     it('is not exported where that would fill the disk, and what a former try left goes, but not what another one writes', async () => {
