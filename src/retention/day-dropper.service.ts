@@ -30,7 +30,10 @@ export class DayDropper {
     private readonly config: Config,
   ) {}
 
-  /** Any number of processes may call it; one does the work. */
+  /**
+   * Any number of processes may call it; one does the work.
+   * @throws the error of an export, when the round is over: an archive that fails for weeks is a task that fails
+   */
   async dropExpired(stopping: AbortSignal): Promise<void> {
     const {
       RETENTION_DAYS: retentionDays,
@@ -38,16 +41,18 @@ export class DayDropper {
       EXPORT_DIR: directory,
     } = this.config.settings;
     if (directory !== undefined) await this.checkDirectory(directory);
+    const failures: unknown[] = [];
     await dropExpired(this.postgres, retentionDays, this.logger, stopping, {
       ...(directory !== undefined && {
         copy: (connection: DropConnection, day: OldDay) =>
-          this.export(connection, day, { directory, stopping }),
+          this.export(connection, day, { directory, stopping }, failures),
         // Without a copy nothing of the day is left.
         isYetToErase: (connection: DropConnection, day: OldDay) => isYetToErase(connection, day, bodyDays),
       }),
       asDropped: (inside, day, size) => noteGone(inside, day, size),
       afterwards: (day, outcome) => this.note(day, outcome),
     });
+    if (failures.length > 0) throw failures[0];
   }
 
   /** Told when it is set, not when the first day is to be dropped. */
@@ -64,6 +69,7 @@ export class DayDropper {
     connection: DropConnection,
     { day, partitions }: OldDay,
     { directory, stopping }: ExportOptions,
+    failures: unknown[],
   ): Promise<boolean> {
     const date = dateOf(day);
     try {
@@ -79,6 +85,7 @@ export class DayDropper {
       this.logger.warn({ event: 'retention.export-failed', day: date, directory, error });
       const failure = (error instanceof Error ? error.message : String(error)).slice(0, 1000);
       await this.postgres.query(noteExportFailed, { day: date, failure });
+      failures.push(error);
       return false;
     }
   }

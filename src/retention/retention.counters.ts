@@ -14,5 +14,5 @@ export const daysCounted = new Counter({
 
 export const exportFailuresCounted = new Counter({
   name: 'heraut_export_failures_total',
-  help: 'Exports of a day that failed; the day is kept, and exported again an hour later.',
+  help: 'Exports of a day that failed; the day is kept, and exported again in the next round of a dispatcher.',
 });

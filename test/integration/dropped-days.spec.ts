@@ -119,11 +119,11 @@ describe.each(stacks)('the dropping of days on the $name stack', (stack) => {
       await rm(file);
     });
 
-    it('is kept while it cannot be exported, which is reported, and leaves no file', async () => {
+    it('is kept while it cannot be exported, which is reported as a task that failed, and leaves no file', async () => {
       const at = await retention.makeDay(40);
       const key = await retention.add(at, 'delivered');
       const nowhere = join(directory, 'nowhere');
-      await dropOld({ ...unerased(), EXPORT_DIR: nowhere });
+      await expect(dropOld({ ...unerased(), EXPORT_DIR: nowhere })).rejects.toThrow('ENOENT');
       expect(await retention.bodyOf(key)).not.toBeNull();
       expect(await retention.report(at)).toMatchObject([
         { export_failure: expect.stringContaining('ENOENT'), export_failed_at: expect.any(Date), dropped_at: null },
@@ -198,7 +198,7 @@ describe.each(stacks)('the dropping of days on the $name stack', (stack) => {
       const nowhere = join(directory, 'nowhere');
       const at = await retention.makeDay(40);
       await retention.add(at, 'delivered');
-      await dropOld({ ...unerased(), EXPORT_DIR: nowhere });
+      await expect(dropOld({ ...unerased(), EXPORT_DIR: nowhere })).rejects.toThrow('ENOENT');
       await dropOld();
       expect((await files()).toSorted()).toEqual([second, first].toSorted());
       expect(await readFile(join(directory, first))).toEqual(archive);
@@ -214,7 +214,7 @@ describe.each(stacks)('the dropping of days on the $name stack', (stack) => {
       await retention.add(at, 'delivered');
       await test.sql('ALTER TABLE retention_day ADD CONSTRAINT full_disk CHECK (exported_at IS NULL)');
       try {
-        await dropOld();
+        await expect(dropOld()).rejects.toThrow('full_disk');
       } finally {
         await test.sql('ALTER TABLE retention_day DROP CONSTRAINT full_disk');
       }
