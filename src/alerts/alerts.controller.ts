@@ -87,7 +87,7 @@ export class AlertsController {
   @AdminOperation({
     id: 'alert_test',
     summary: 'Sends a test to every operator at once, and answers what came of it.',
-    description: 'Takes up to a minute where a server does not answer. It is tried once.',
+    description: 'Takes up to two minutes where a server does not answer. It is tried once.',
     status: 200,
     answer: alertTestOutput,
   })

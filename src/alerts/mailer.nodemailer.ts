@@ -8,8 +8,11 @@ import type { NoteToSend, SendFailure, SendResult } from './note.js';
 
 /** Of the whole mail; less than the lease of a note. A server that says a little now and then would go on for ever. */
 const longestMs = 100_000;
-/** Of one silence each. */
-const timeouts = { connectionTimeout: 10_000, greetingTimeout: 20_000, socketTimeout: 20_000, dnsTimeout: 10_000 };
+/**
+ * From the look-up of its name to the end of STARTTLS: Nodemailer ends the wait for the greeting with that for the
+ * connection. A server that looks up its caller greets late.
+ */
+const toBeginMs = 60_000;
 const tlsFromTheStart = 465;
 /** It may be the answer to any command (RFC 5321 §3.8). */
 const isClosing = 421;
@@ -47,7 +50,12 @@ export class Mailer {
       ignoreTLS: !settings.EMAIL_USE_TLS,
       tls: authority === undefined ? {} : { ca: authority },
       ...(user === undefined ? {} : { auth: { user, pass: this.password } }),
-      ...timeouts,
+      connectionTimeout: toBeginMs,
+      greetingTimeout: toBeginMs,
+      // No silence has a shorter limit. Some servers look a mail through, or copy it, before they acknowledge it (RFC
+      // 5321 §4.5.3.2.6): who does not wait for that sends it again, though it has arrived.
+      socketTimeout: longest,
+      dnsTimeout: 10_000,
       disableFileAccess: true,
       disableUrlAccess: true,
     });

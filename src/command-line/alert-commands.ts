@@ -50,7 +50,9 @@ export function addAlertCommands(program: Command, session: Session): void {
     );
   alerts
     .command('test')
-    .description('Sends a test to every operator, and says what came of it. Takes up to a minute.')
+    .description(
+      'Sends a test to every operator, and says what came of it. Takes up to two minutes where a server does not answer.',
+    )
     .action(async () => {
       const answer = await session.client.request<{ results: TestResult[] }>('POST', `${path}/test`);
       session.show(answer, () => drawTest(session, answer.results));

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type AddressInfo } from 'node:net';
+import { createServer, Socket, type AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Mailer } from '../../src/alerts/mailer.nodemailer.js';
@@ -170,6 +170,39 @@ describe('mail of alerts', () => {
       await new Promise((resolve) => server.close(resolve)); // without a connection
     },
   );
+
+  it('waits for a server that greets after most of a minute', async () => {
+    const late = await Mailbox.start();
+    late.beforeGreeting = async () => {
+      vi.advanceTimersByTime(45_000);
+    };
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'], shouldAdvanceTime: true });
+    try {
+      const result = await mailer(late, { EMAIL_USE_TLS: 'false' }).send(noteTo('ops@example.org'), at, running);
+      expect(result).toEqual({ isSent: true });
+    } finally {
+      vi.useRealTimers();
+      await late.stop();
+    }
+  });
+
+  it('waits for the acknowledgement for as long as a mail may take', async () => {
+    const slow = await Mailbox.start();
+    const silences = vi.spyOn(Socket.prototype, 'setTimeout');
+    let longestSilence: number | undefined;
+    slow.beforeAcknowledging = async () => {
+      const ofClient = silences.mock.contexts.findLastIndex((socket) => (socket as Socket).remotePort === slow.port);
+      longestSilence = silences.mock.calls[ofClient]?.[0];
+    };
+    try {
+      const result = await mailer(slow, { EMAIL_USE_TLS: 'false' }).send(noteTo('ops@example.org'), at, running);
+      expect(result).toEqual({ isSent: true });
+      expect(longestSilence).toBe(100_000);
+    } finally {
+      silences.mockRestore();
+      await slow.stop();
+    }
+  });
 
   it('that finds nobody listening says so', async () => {
     const gone = await Mailbox.start();

@@ -35,6 +35,10 @@ export class Mailbox {
   readonly received: ReceivedMail[] = [];
   /** The status with which an address is not accepted, as the sender or a recipient. */
   readonly refused = new Map<string, number>();
+  /** The server waits for it before it greets a caller. */
+  beforeGreeting: () => Promise<void> = async () => {};
+  /** The same before it acknowledges a mail, which it has kept then. */
+  beforeAcknowledging: () => Promise<void> = async () => {};
   port = 0;
   private server: SMTPServer | undefined;
 
@@ -75,6 +79,7 @@ export class Mailbox {
       disableReverseLookup: true,
       logger: false,
       closeTimeout: 1000,
+      onConnect: callbackify(() => this.beforeGreeting()),
       onAuth: ({ username = '', password }, _session, done) =>
         users?.[username] === password ? done(null, { user: username }) : done(new Error('Invalid login')),
       onMailFrom: ({ address }, _session, done) => done(this.refusalOf(address)),
@@ -101,5 +106,6 @@ export class Mailbox {
       isOverTls: secure,
       user: user as string | undefined,
     });
+    await this.beforeAcknowledging();
   }
 }

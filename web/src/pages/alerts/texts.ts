@@ -46,7 +46,7 @@ export const useAlertTexts = defineTexts(
     webhook: 'webhook at {{origin}}',
     owners: 'owners of subscriptions that left an address',
     testTitle: 'Send a test to every recipient?',
-    testDetail: 'Each gets one message that says it is a test. It takes up to a minute where a server does not answer.',
+    testDetail: 'Each gets one message that says it is a test. It takes up to two minutes where a server does not answer.',
     testDone: 'The test',
     sent: 'sent',
     notSent: 'not sent',
@@ -124,7 +124,7 @@ export const useAlertTexts = defineTexts(
     owners: 'eigenaren van abonnementen die een adres achterlieten',
     testTitle: 'Een test versturen naar alle ontvangers?',
     testDetail:
-      'Ieder krijgt één bericht waarin staat dat het een test is. Het duurt tot een minuut als een server niet antwoordt.',
+      'Ieder krijgt één bericht waarin staat dat het een test is. Het duurt tot twee minuten als een server niet antwoordt.',
     testDone: 'De test',
     sent: 'verstuurd',
     notSent: 'niet verstuurd',
