@@ -1,3 +1,5 @@
+import { isIP } from 'node:net';
+import { hostname } from 'node:os';
 import { createTransport, type Transporter } from 'nodemailer';
 import type { Settings } from '../config/settings.js';
 import { mailAddress, type MailSender } from '../config/setting-types.js';
@@ -31,11 +33,13 @@ export class Mailer {
   /**
    * @param authority certificates in PEM to trust instead of those that Node trusts
    * @param longest milliseconds that one mail may take
+   * @param machine name of this one
    */
   constructor(
     settings: MailSettings,
     authority?: string,
     private readonly longest = longestMs,
+    machine = hostname(),
   ) {
     const { EMAIL_HOST: host, EMAIL_PORT: port, EMAIL_HOST_USER: user } = settings;
     this.password = settings.EMAIL_HOST_PASSWORD ?? '';
@@ -43,6 +47,7 @@ export class Mailer {
     this.transport = createTransport({
       host: host!,
       port,
+      name: greetingName(machine, this.sender),
       secure: port === tlsFromTheStart,
       // Otherwise a server, or somebody on the way, that does not offer TLS is sent the password and the mail in plain
       // text.
@@ -53,7 +58,7 @@ export class Mailer {
       connectionTimeout: toBeginMs,
       greetingTimeout: toBeginMs,
       // No silence has a shorter limit. Some servers look a mail through, or copy it, before they acknowledge it (RFC
-      // 5321 §4.5.3.2.6): who does not wait for that sends it again, though it has arrived.
+      // 5321 §4.5.3.2.6): without the wait it would be sent again, though it has arrived.
       socketTimeout: longest,
       dnsTimeout: 10_000,
       disableFileAccess: true,
@@ -97,6 +102,13 @@ export class Mailer {
     return { isSent: false, reason, failure: failureOf(error) };
   }
 }
+
+/**
+ * The name by which the server is greeted. That of a container is no domain, and some servers close for the address
+ * that Nodemailer says then.
+ */
+const greetingName = (machine: string, { address }: MailSender): string =>
+  machine.includes('.') && !isIP(machine) ? machine : address.split('@')[1]!;
 
 /** As Nodemailer makes it. */
 interface SmtpError extends Error {

@@ -171,6 +171,22 @@ describe('mail of alerts', () => {
     },
   );
 
+  it.each([
+    ['broker.gemeente.example', 'broker.gemeente.example'],
+    ['4f1c2d7a9b3e', 'example.org'],
+    ['10.1.2.3', 'example.org'],
+  ])('greets the server from the machine %s as %s', async (machine, name) => {
+    const settings = readSettings({
+      EMAIL_HOST: '127.0.0.1',
+      EMAIL_PORT: String(plain.port),
+      EMAIL_USE_TLS: 'false',
+      DEFAULT_FROM_EMAIL: 'heraut@example.org',
+    });
+    const address = `${randomUUID()}@example.org`;
+    await new Mailer(settings, undefined, undefined, machine).send(noteTo(address), at, running);
+    expect(plain.mailTo(address)).toMatchObject([{ greetedAs: name }]);
+  });
+
   it('waits for a server that greets after most of a minute', async () => {
     const late = await Mailbox.start();
     late.beforeGreeting = async () => {

@@ -18,6 +18,8 @@ export interface ReceivedMail {
   date: string;
   sender: { name: string; address: string };
   isOverTls: boolean;
+  /** The name by which its sender greeted the server. */
+  greetedAs: string;
   user: string | undefined;
 }
 
@@ -93,7 +95,8 @@ export class Mailbox {
     return responseCode === undefined ? null : Object.assign(new Error('Not accepted'), { responseCode });
   }
 
-  private async keep(stream: Readable, { envelope, secure, user }: SMTPServerSession): Promise<void> {
+  private async keep(stream: Readable, session: SMTPServerSession): Promise<void> {
+    const { envelope, secure, user, hostNameAppearsAs } = session;
     const { subject = '', text = '', messageId = '', date = '', from } = await PostalMime.parse(await buffer(stream));
     this.received.push({
       from: envelope.mailFrom ? envelope.mailFrom.address : '',
@@ -104,6 +107,7 @@ export class Mailbox {
       date,
       sender: { name: from?.name ?? '', address: from?.address ?? '' },
       isOverTls: secure,
+      greetedAs: hostNameAppearsAs,
       user: user as string | undefined,
     });
     await this.beforeAcknowledging();
