@@ -60,13 +60,21 @@ export async function updateAlerts(query: Query, changed: readonly { id: string;
 
 const resolveItems = statement(
   'alerts-resolve',
-  `UPDATE alert SET resolved_at = now() WHERE id = ANY ($ids::bigint[]) RETURNING id, resolved_at`,
+  `UPDATE alert SET resolved_at = now(), is_end_noted = id = ANY ($untold_ids::bigint[])
+   WHERE id = ANY ($ids::bigint[]) RETURNING id, resolved_at`,
 );
 
-/** @returns when, which is the same for all */
-export async function resolveAlerts(query: Query, ids: readonly string[]): Promise<Date | undefined> {
+/**
+ * @param untold those among them whose end nobody is to be told of
+ * @returns when, which is the same for all
+ */
+export async function resolveAlerts(
+  query: Query,
+  ids: readonly string[],
+  untold: readonly string[] = [],
+): Promise<Date | undefined> {
   if (ids.length === 0) return undefined;
-  const [row] = await query<{ resolved_at: Date }>(resolveItems, { ids });
+  const [row] = await query<{ resolved_at: Date }>(resolveItems, { ids, untold_ids: untold });
   return row?.resolved_at;
 }
 

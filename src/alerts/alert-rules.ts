@@ -125,6 +125,22 @@ export const defaultAlertRules: AlertRules = {
   tellsOwners: true,
 };
 
+const nameOf = {
+  'dead-letters': 'deadLetters',
+  'oldest-due': 'oldestDue',
+  'endpoint-open': 'endpointOpen',
+  'backlog-growing': 'backlogGrowing',
+  'role-missing': 'roleMissing',
+  'ledger-disk': 'ledgerDisk',
+  'subscription-failing': 'subscriptionFailing',
+  'calls-not-made': 'callsNotMade',
+  'subscription-disabled': 'subscriptionDisabled',
+} as const satisfies Record<RuleName, keyof AlertRules>;
+
+/** One of a newer version is not known to be off. */
+export const isOff = (rules: AlertRules, rule: RuleName): boolean =>
+  Object.hasOwn(nameOf, rule) && !rules[nameOf[rule]].isEnabled;
+
 /** With the defaults of what was left out, or came with a version after the one that stored it. */
 export const withDefaults = (given: AlertRulesInput): AlertRules => changedBy(defaultAlertRules, given);
 

@@ -245,8 +245,9 @@ const beforeOpen = `(SELECT * FROM alert WHERE ${sameSubjectAs('open')} AND aler
 
 /**
  * Alerts that came back after operators were sent that they are over, where there are any: recipients who know only
- * of the end are told at once. The last alert of which they were told counts: others may have come and gone since,
- * before that note was sent.
+ * of the end are told at once. So they are where no note of the end was written, because the rule was off: it was
+ * switched on to be told. The last alert of which they were told counts: others may have come and gone since, before
+ * that note was sent.
  */
 const untellBack = statement(
   'alerts-untell-back',
@@ -257,10 +258,10 @@ const untellBack = statement(
      WHERE open.resolved_at IS NULL AND NOT open.is_noted AND open.noted_at IS NOT NULL AND last.is_end_noted
        AND (SELECT count(*) FROM ${beforeOpen} few
             WHERE few.opened_at > open.opened_at - interval '24 hours') < ${mostOpenings}
-       AND EXISTS (
-         SELECT FROM alert_note CROSS JOIN ${alertIdsOf('content')} AS told (alert_id)
-         WHERE sent_at IS NOT NULL AND created_at >= last.resolved_at AND told.alert_id = last.id::text
-           AND (NOT $has_operators::boolean OR ${isOfOperator})
+       AND (
+         SELECT coalesce(bool_or(sent_at IS NOT NULL AND (NOT $has_operators::boolean OR ${isOfOperator})), true)
+         FROM alert_note CROSS JOIN ${alertIdsOf('content')} AS told (alert_id)
+         WHERE created_at >= last.resolved_at AND told.alert_id = last.id::text
        )
    )`,
 );

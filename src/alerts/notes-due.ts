@@ -55,12 +55,14 @@ export interface Written {
  * @param operators get everything
  * @param ownersOf mail addresses of those whose subscriptions an open alert concerns
  * @param isUnsent whether a note about that alert waits to be sent to the recipient
+ * @param tellsOwners whether those are told of the end that were told of the beginning
  */
 export function writeNotes(
   due: readonly Due[],
   operators: readonly Recipient[],
   ownersOf: (alert: StoredAlert) => readonly string[],
   isUnsent: (recipient: Recipient, alertId: string) => boolean = () => false,
+  tellsOwners = true,
 ): Written[] {
   const notesFor = (recipient: Recipient, audience: Audience, all: readonly Due[]): Written[] =>
     [false, true].flatMap((waits) => {
@@ -72,7 +74,8 @@ export function writeNotes(
   for (const each of due) {
     if (!concernsOwners.has(each.alert.rule)) continue;
     // Of the end those are told that were told of the beginning, whoever the owner is by now.
-    const addresses = each.kind === 'resolved' ? each.alert.told : ownersOf(each.alert);
+    const toldOfBeginning = tellsOwners ? each.alert.told : [];
+    const addresses = each.kind === 'resolved' ? toldOfBeginning : ownersOf(each.alert);
     // Opened, and told already: it is news to operators alone, because those who were told of it are others by now.
     const know = each.kind === 'opened' ? each.alert.told : [];
     for (const address of new Set(addresses)) {

@@ -11,7 +11,7 @@ import { SubscriptionDirectory } from '../subscriptions/subscription-directory.s
 import { AlertChannels } from './alert-channels.js';
 import { forgetAlerts, markTold, openAlerts, readCurrent, resolveAlerts, updateAlerts } from './alert-rows.js';
 import { readAlertRules } from './alert-rules-rows.js';
-import type { RuleName } from './alert-rules.js';
+import { isOff, type RuleName } from './alert-rules.js';
 import { keyOf, type Alert, type StoredAlert } from './alert.js';
 import { notesCounted } from './alerts.metrics.js';
 import { thisBuild } from './builds.js';
@@ -116,14 +116,14 @@ export class AlertRounds {
       query,
       goOn.map(({ alert, finding }) => ({ id: alert.id, details: finding.details })),
     );
-    const resolvedAt = await resolveAlerts(
-      query,
-      resolved.map(({ id }) => id),
-    );
+    // That its rule was switched off does not say that the trouble is over.
+    const [off, over] = [true, false].map((wanted) => resolved.filter(({ rule }) => isOff(rules, rule) === wanted));
+    const idsOf = (alerts: readonly Alert[]) => alerts.map(({ id }) => id);
+    const resolvedAt = await resolveAlerts(query, idsOf(resolved), idsOf(off!));
     const current: StoredAlert[] = [
       ...opened,
       ...goOn.map(({ alert, finding }) => ({ ...alert, details: finding.details }) as StoredAlert),
-      ...resolved.map((alert) => ({ ...alert, resolvedAt: resolvedAt ?? now })),
+      ...over!.map((alert) => ({ ...alert, resolvedAt: resolvedAt ?? now })),
       ...before.filter((alert) => alert.resolvedAt !== null || evaluated.isUnseen(alert)),
     ];
     const due = dueNow(current, rules, now, lastNoteAt);
@@ -147,7 +147,7 @@ export class AlertRounds {
       due.map(({ alert }) => alert.id),
     );
     const ownersOf = (alert: Alert) => (isMailed ? owners.of(alert) : []);
-    const written = writeNotes(due, this.channels.operators, ownersOf, isUnsent);
+    const written = writeNotes(due, this.channels.operators, ownersOf, isUnsent, tellsOwners);
     await insertNotes(
       query,
       written.map(({ recipient, content }) => ({ ...recipient, id: randomUUID(), content })),

@@ -161,6 +161,16 @@ describe('notes of alerts', () => {
   describe('that reached nobody leave untold all their alerts, also those that they only count', () => {
     const webhook: Recipient = { channel: 'webhook', address: '' };
     const count = mostNews + 50;
+    let due: { alert: StoredAlert; kind: 'opened' | 'resolved' }[];
+    const tell = async () => {
+      const notes = writeNotes(due, [webhook], () => []);
+      await test.postgres.transaction((query) =>
+        insertNotes(
+          query,
+          notes.map(({ recipient, content }) => ({ ...recipient, id: randomUUID(), content })),
+        ),
+      );
+    };
 
     beforeEach(async () => {
       const opened = await test.sql<StoredAlert>(
@@ -170,14 +180,8 @@ describe('notes of alerts', () => {
          RETURNING id, rule, subject, since, opened_at AS "openedAt", resolved_at AS "resolvedAt", details, told`,
         [count],
       );
-      const due = opened.map((alert) => ({ alert, kind: 'opened' as const }));
-      const notes = writeNotes(due, [webhook], () => []);
-      await test.postgres.transaction((query) =>
-        insertNotes(
-          query,
-          notes.map(({ recipient, content }) => ({ ...recipient, id: randomUUID(), content })),
-        ),
-      );
+      due = opened.map((alert) => ({ alert, kind: 'opened' as const }));
+      await tell();
     });
     const untold = async (operators: readonly Recipient[]) => {
       await test.postgres.transaction((query) => tellAnew(query, operators));
@@ -192,6 +196,8 @@ describe('notes of alerts', () => {
 
     it('and so those that have come back since', async () => {
       await test.sql('UPDATE alert SET resolved_at = now(), is_end_noted = true');
+      due = due.map(({ alert }) => ({ alert, kind: 'resolved' }));
+      await tell();
       await test.sql(
         `INSERT INTO alert (rule, subject, since, details, noted_at)
          SELECT rule, subject, now(), details, noted_at FROM alert`,

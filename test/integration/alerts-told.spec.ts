@@ -77,6 +77,38 @@ describe('alerts', () => {
     expect(await list('?state=resolved')).toMatchObject([{ resolvedAt: expect.any(String) }]);
   });
 
+  it('tell nobody that it is over where their rule was switched off, and again what is wrong when it is on', async () => {
+    const id = await subscription({ alertEmail: 'owner@example.org' });
+    await die([id]);
+    await roundAndSend();
+    const everybody = [operator, second, 'owner@example.org'];
+    const subjects = () => everybody.map((address) => mailbox.mailTo(address).map(({ subject }) => subject));
+    await admin.put('/admin/v1/alert-rules', { groupSeconds: 0, deadLetters: { isEnabled: false } });
+    for (const _ of ['off', 'off still']) await roundAndSend();
+    expect(await list()).toMatchObject([{ resolvedAt: expect.any(String), toldAt: expect.any(String) }]);
+    expect(subjects()).toEqual(everybody.map(() => ['[Heraut] New: Dead letters']));
+    expect(webhook.requests).toHaveLength(1);
+    await admin.put('/admin/v1/alert-rules', { groupSeconds: 0 });
+    for (const _ of ['on', 'on still']) await roundAndSend();
+    await sql(`UPDATE delivery SET state = 'delivered'`);
+    for (const _ of ['over', 'over still']) await roundAndSend();
+    expect(subjects()[0]).toEqual([
+      '[Heraut] New: Dead letters',
+      '[Heraut] New: Dead letters',
+      '[Heraut] Over: Dead letters',
+    ]);
+  });
+
+  it('tell no owner that it is over once owners are not told any more', async () => {
+    await die([await subscription({ alertEmail: 'owner@example.org' })]);
+    await roundAndSend();
+    await admin.put('/admin/v1/alert-rules', { groupSeconds: 0, tellsOwners: false });
+    await sql(`UPDATE delivery SET state = 'delivered'`);
+    await roundAndSend();
+    expect(mailbox.mailTo(operator)).toHaveLength(2);
+    expect(mailbox.mailTo('owner@example.org')).toHaveLength(1);
+  });
+
   it('tell that it is over where a process that can tell nobody found that out', async () => {
     await die([await subscription({ alertEmail: 'owner@example.org' })]);
     await roundAndSend();

@@ -81,7 +81,7 @@ export class Mailbox {
       disableReverseLookup: true,
       logger: false,
       closeTimeout: 1000,
-      onConnect: callbackify(() => this.beforeGreeting()),
+      onConnect: callbackify((_session: SMTPServerSession) => this.beforeGreeting()),
       onAuth: ({ username = '', password }, _session, done) =>
         users?.[username] === password ? done(null, { user: username }) : done(new Error('Invalid login')),
       onMailFrom: ({ address }, _session, done) => done(this.refusalOf(address)),
