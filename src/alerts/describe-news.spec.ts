@@ -17,6 +17,15 @@ describe('a description of an alert', () => {
     expect(toDo).toContain('heraut replay start --subscription the-id.');
   });
 
+  it('promises of a receiver that does not work only that deliveries are held for as long as they would be tried', () => {
+    const details = { receiver: 'https://receiver.example', reason: null, failures: 5 };
+    const news = { rule: 'endpoint-open', details, since: new Date(0) } as const;
+    expect(describeNews(news, 'owner').toDo).toMatch(
+      /a day unless it was agreed otherwise; after that the operator must/,
+    );
+    expect(describeNews(news, 'operator').toDo).toContain('they become dead letters, to be sent again');
+  });
+
   it('is there also where a newer version has the rule', () => {
     const news = { rule: 'of-tomorrow' as never, details: { subscriptionId: 'the-id' } as never, since: new Date(0) };
     expect(describeNews(news, 'operator').what).toContain('of-tomorrow');

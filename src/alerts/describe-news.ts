@@ -63,8 +63,8 @@ const forOperators: { [Rule in RuleName]: Describe<Rule> } = {
   'endpoint-open': ({ receiver, reason, failures }) => ({
     what: `Calls to ${receiver} fail, ${failures} one after the other, so its deliveries are held.${because(reason)}`,
     toDo:
-      'Look at heraut endpoints list, and tell the owner of the receiver. Nothing is lost while it is held; ' +
-      'what is held goes out when a probe succeeds.',
+      'Look at heraut endpoints list, and tell the owner of the receiver. Its deliveries go out when a probe succeeds; ' +
+      'once their retry policy is over, a day where it says nothing else, they become dead letters, to be sent again.',
   }),
   'backlog-growing': ({ count, isMore }) => ({
     what: `${count}${isMore ? ' or more' : ''} deliveries are due or in the queue, and they become more.`,
@@ -112,7 +112,9 @@ const forOwners: { [Rule in RuleName]?: Describe<Rule> } = {
   }),
   'endpoint-open': ({ receiver }) => ({
     what: `Calls to your receiver ${receiver} fail, so your deliveries are held.`,
-    toDo: 'Repair the receiver. The held deliveries are sent as soon as it answers again; nothing is lost meanwhile.',
+    toDo:
+      'Repair the receiver. The held deliveries are sent as soon as it answers again. They are held for as long as they would ' +
+      'have been tried, a day unless it was agreed otherwise; after that the operator must send them again.',
   }),
   'subscription-failing': ({ subscriptionId, receiver, count }) => ({
     what: `Calls for your subscription ${subscriptionId} fail at your receiver ${receiver}, and none has succeeded since: ${tried(count)}.`,
