@@ -11,10 +11,15 @@ describe('a description of an alert', () => {
     expect(toDo).toContain('heraut replay start --subscription the-id.');
   });
 
-  it('means expired deliveries too where dead letters are sent again', () => {
+  it('has the commands for dead letters on lines of their own, with all that they ask for', () => {
     const details = { ...about, count: 1, newestNotificationId: 'n', reason: null };
     const { toDo } = describeNews({ rule: 'dead-letters', details, since: new Date(0) }, 'operator');
-    expect(toDo).toContain('heraut replay start --subscription the-id.');
+    expect(toDo.split('\n').filter((line) => line.startsWith('heraut '))).toEqual([
+      'heraut deliveries list --state failed --subscription the-id',
+      'heraut replay start --subscription the-id',
+      'heraut replay start --state unknown --subscription the-id',
+      'heraut deliveries close-all --subscription the-id --note "not needed any more"',
+    ]);
   });
 
   it('promises of a receiver that does not work only that deliveries are held for as long as they would be tried', () => {

@@ -6,6 +6,7 @@ import { counted } from '../infra/counted.js';
 export interface Description {
   /** A sentence or two. */
   what: string;
+  /** Of our words, numbers and ids only. A command that follows what it is for has a line of its own. */
   toDo: string;
 }
 
@@ -49,10 +50,16 @@ const forOperators: { [Rule in RuleName]: Describe<Rule> } = {
     what:
       `${deliveries(count)} for subscription ${subscriptionId} of ${owner}, receiver ${receiver}, ended without success. ` +
       `Newest: notification ${newestNotificationId}.${because(reason)}`,
-    toDo:
-      `Look at them: heraut deliveries list --state failed --subscription ${subscriptionId}, likewise expired and unknown. ` +
-      `When the receiver works again: heraut replay start --subscription ${subscriptionId}. ` +
-      'Those that nobody needs any more: heraut deliveries close-all.',
+    toDo: [
+      'Look at them, likewise at those that are expired and unknown:',
+      `heraut deliveries list --state failed --subscription ${subscriptionId}`,
+      'When the receiver works again, send those that are failed and expired:',
+      `heraut replay start --subscription ${subscriptionId}`,
+      'Those that are unknown may have arrived, and would then arrive twice:',
+      `heraut replay start --state unknown --subscription ${subscriptionId}`,
+      'Those that nobody needs any more:',
+      `heraut deliveries close-all --subscription ${subscriptionId} --note "not needed any more"`,
+    ].join('\n'),
   }),
   'oldest-due': ({ notificationId, subscriptionId, state }) => ({
     what:

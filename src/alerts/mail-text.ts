@@ -49,7 +49,7 @@ function describe(item: News, audience: Audience): string {
   const times = `Since ${minute(item.since)}${item.resolvedAt ? `, over at ${minute(item.resolvedAt)}` : ''}.`;
   const lines = [`* ${titleOf(item.rule)}: ${item.subject}`, times, what];
   // Of an alert that is over nothing has to be done; an owner has no access to the operator's documentation.
-  if (!item.resolvedAt) lines.push(`To do: ${toDo}`);
+  if (!item.resolvedAt) lines.push(...`To do: ${toDo}`.split('\n'));
   if (!item.resolvedAt && audience === 'operator') lines.push(`More: ${runbookOf(item.rule)}`);
   return lines.map(oneLine).join('\n  ');
 }

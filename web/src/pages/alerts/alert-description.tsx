@@ -28,7 +28,7 @@ export function AlertDescription({ alert }: { alert: Alert }) {
       <Text size="sm" className="anywhere" lang="en">
         {what}
       </Text>
-      <Text size="sm" className="anywhere" lang="en">
+      <Text size="sm" className="anywhere" style={{ whiteSpace: 'pre-line' }} lang="en">
         {toDo}
       </Text>
       <Group gap="md">

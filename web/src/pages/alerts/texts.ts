@@ -46,7 +46,8 @@ export const useAlertTexts = defineTexts(
     webhook: 'webhook at {{origin}}',
     owners: 'owners of subscriptions that left an address',
     testTitle: 'Send a test to every recipient?',
-    testDetail: 'Each gets one message that says it is a test. It takes up to two minutes where a server does not answer.',
+    testDetail:
+      'Each gets one message that says it is a test. It takes up to two minutes where a server does not answer.',
     testDone: 'The test',
     sent: 'sent',
     notSent: 'not sent',
