@@ -215,21 +215,9 @@ describe.each(stacks)('the retention of bodies on the $name stack', (stack) => {
 
   describe('a round of a dispatcher', () => {
     it('drops days when it has erased what they should not have any more', () => {
-      const none = undefined as never;
-      const others = Array.from({ length: 11 }, () => none) as never[] as [
-        never,
-        never,
-        never,
-        never,
-        never,
-        never,
-        never,
-        never,
-        never,
-        never,
-        never,
-      ];
-      const names = new Upkeep(test.postgres, test.config, ...others).tasks.map(({ name }) => name);
+      // The others do the work, which is not done here.
+      const parts = [test.postgres, test.config] as unknown as ConstructorParameters<typeof Upkeep>;
+      const names = new Upkeep(...parts).tasks.map(({ name }) => name);
       expect(names.indexOf('drop-partitions')).toBeGreaterThan(names.indexOf('erase-old-bodies'));
       expect(names.indexOf('drop-partitions')).toBeGreaterThan(names.indexOf('work-off-erasures'));
     });
