@@ -15,6 +15,7 @@ const usual: Circumstances = {
   failures: 0,
   policy,
   finalStatuses: new Set([410, 415]),
+  hasMoved: false,
   expiresAt: null,
   nowMs: now,
   random: 0,
@@ -67,6 +68,19 @@ describe('what comes of an attempt', () => {
     expect(decide(answered(500), policy.maxRetries - 1)).toMatchObject({ state: 'waiting', delayMs: 52_000_000 });
     expect(decide(answered(500), policy.maxRetries)).toMatchObject({ state: 'failed', attempt: { status: 500 } });
     expect(decide(unanswered('ECONNRESET'), policy.maxRetries)).toMatchObject({ state: 'failed' });
+  });
+
+  it('what would be final is tried again at once where the subscription has another callback by now', () => {
+    const moved = { ...usual, hasMoved: true };
+    const last = { ...moved, failures: policy.maxRetries };
+    const once = { state: 'waiting', delayMs: 0 };
+    expect(decideOutcome(answered(410), moved)).toMatchObject({ ...once, attempt: { number: 3, status: 410 } });
+    expect(decideOutcome(answered(500), last)).toMatchObject({ ...once, attempt: { number: 3, status: 500 } });
+    expect(decideOutcome(unanswered('ECONNRESET'), last)).toMatchObject(once);
+    expect(decideOutcome(answered(410), { ...moved, expiresAt: now })).toMatchObject({ state: 'expired' });
+    // With tries left it waits as ever, and at most once it is not sent to two.
+    expect(decideOutcome(answered(500), moved)).toMatchObject({ state: 'waiting', delayMs: 25_000 });
+    expect(decideOutcome(answered(410), { ...moved, guarantee: 'at-most-once' })).toMatchObject({ state: 'failed' });
   });
 
   it('a success after the last retry is a success', () => {

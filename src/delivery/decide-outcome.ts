@@ -32,6 +32,8 @@ export interface Circumstances {
   policy: RetryPolicy;
   /** HTTP statuses after which it is not tried again. */
   finalStatuses: ReadonlySet<number>;
+  /** Its subscription has another callback by now than the one that was called. */
+  hasMoved: boolean;
   /** Milliseconds since 1970, by the ledger's clock; null: it is worth sending for ever. */
   expiresAt: number | null;
   nowMs: number;
@@ -48,7 +50,7 @@ const isAmbiguous = (response: WebhookResponse): boolean => response.kind !== 'a
 
 /** The outcome of a delivery after one attempt. */
 export function decideOutcome(response: WebhookResponse, circumstances: Circumstances): Outcome {
-  const { guarantee, failures, policy, expiresAt, nowMs, random } = circumstances;
+  const { guarantee, failures, policy, hasMoved, expiresAt, nowMs, random } = circumstances;
   const attempt = attemptOf(response, circumstances);
   if (hasArrived(response)) return { state: 'delivered', attempt };
   if (guarantee === 'at-most-once') {
@@ -62,12 +64,14 @@ export function decideOutcome(response: WebhookResponse, circumstances: Circumst
     return postponed(response, circumstances);
   const schedule = response.kind === 'postponed' ? policyForOurTrouble(policy) : policy;
   const isLast = failures >= Math.max(policy.maxRetries, schedule.maxRetries);
-  if (isLast || isFinal(response, circumstances)) return { state: 'failed', attempt };
+  const isOver = isLast || isFinal(response, circumstances);
+  // The callback that it has now was not asked: that one is called, once more at least.
+  if (isOver && !hasMoved) return { state: 'failed', attempt };
   const backoffMs = delaySeconds(schedule, failures, random) * 1000;
   // Never earlier than asked, or than it may be better.
   const askedMs =
     response.kind === 'answered' ? response.askedDelayMs : response.kind === 'postponed' ? response.againInMs : null;
-  const delayMs = Math.max(backoffMs, askedMs ?? 0);
+  const delayMs = isOver ? 0 : Math.max(backoffMs, askedMs ?? 0);
   if (expiresAt !== null && nowMs + delayMs >= expiresAt) return { state: 'expired', attempt };
   return { state: 'waiting', attempt, delayMs };
 }

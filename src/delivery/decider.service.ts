@@ -34,13 +34,19 @@ export class Decider {
     return isExpired ? { state: 'expired', attempt: null } : undefined;
   }
 
-  async decide(delivery: Delivery, guarantee: DeliveryGuarantee, response: WebhookResponse): Promise<Outcome> {
+  /** @param hasMoved its subscription, as far as this process knows by then, has another callback since the call */
+  async decide(
+    delivery: Delivery,
+    guarantee: DeliveryGuarantee,
+    response: WebhookResponse,
+    hasMoved: () => boolean,
+  ): Promise<Outcome> {
     const startedAt = Math.round(this.ledgerClock.now() - response.durationMs);
     // First of all: a process that abandons calls has seconds left. At most once, its attempt says it.
     if (response.kind === 'abandoned' && response.wasSent && guarantee === 'at-least-once')
       this.reporter.abandoned(delivery, startedAt, response);
-    // A changed policy applies to the next failure, also when another process changed it a moment ago. If it cannot be
-    // read now, the policy known is the best there is.
+    // A changed policy or callback applies to the next failure, also when another process changed it a moment ago. If
+    // they cannot be read now, those known are the best there are.
     if (!hasArrived(response)) await this.catalogue.refresh().catch(() => {});
     const outcome = decideOutcome(response, {
       guarantee,
@@ -50,6 +56,7 @@ export class Decider {
       failures: delivery.failures,
       policy: this.retryPolicies.for(delivery.subscriptionId),
       finalStatuses: this.finalStatuses,
+      hasMoved: hasMoved(),
       expiresAt: delivery.expiresAt,
       nowMs: this.ledgerClock.now(),
       random: Math.random(),

@@ -226,7 +226,13 @@ export class DeliverService {
     const { delivery, subscription, place } = task;
     const response = await this.sender.send(delivery, subscription, guarantee, this.callerOf(task, guarantee));
     this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
-    return this.decider.decide(delivery, guarantee, response);
+    return this.decider.decide(delivery, guarantee, response, () => this.hasMoved(subscription));
+  }
+
+  /** One that is deleted has not. */
+  private hasMoved({ id, callbackUrl }: ListedSubscription): boolean {
+    const known = this.subscriptions.find(id);
+    return known !== undefined && known.callbackUrl !== callbackUrl;
   }
 
   private callerOf(task: Task, guarantee: DeliveryGuarantee): Caller {
