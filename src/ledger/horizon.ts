@@ -43,5 +43,11 @@ export async function readHorizon(
   const [row] = await connection.query<{ ms: number }>(oldestBeginning);
   if (row!.ms === 0) blindness.failed(new Error(hidden));
   else blindness.worked();
-  return lowestIdAt(Math.max(0, Math.floor(row!.ms - limits.turnWithinMs - limits.beginWithinMs - slackMs)));
+  return lowestIdOfAccepted(row!.ms, limits);
 }
+
+/** Below the ids of all that were accepted at that time or later, and of some that were a moment before. */
+export const lowestIdOfAccepted = (
+  acceptedMs: number,
+  { turnWithinMs, beginWithinMs }: { turnWithinMs: number; beginWithinMs: number },
+): string => lowestIdAt(Math.max(0, Math.floor(acceptedMs - turnWithinMs - beginWithinMs - slackMs)));

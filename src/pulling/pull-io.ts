@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { uuid } from '../infra/http/input-parts.js';
-import { lowestIdAt } from '../ledger/partitions.js';
 import { notificatieSchema } from '../publishing/notificatie.js';
 import type { Fetched, FetchedPage } from './pull.service.js';
 import { fromCursor, toCursor } from './pull-cursor.js';
@@ -28,9 +27,11 @@ export const pullQuery = z.strictObject({
     .describe('The `cursor` of the answer before: what came up to it is not given again.'),
   from: z.iso
     .datetime({ offset: true })
-    .transform((text) => lowestIdAt(Math.min(Math.max(Date.parse(text), 0), latest)))
+    .transform((text) => Math.min(Math.max(Date.parse(text), 0), latest))
     .optional()
-    .describe('Where to begin without a cursor; else with the oldest that is kept.'),
+    .describe(
+      'Where to begin without a cursor: with those that have this `acceptedAt` or a later one, and some of a few seconds before. Else with the oldest that is kept.',
+    ),
   limit: number(500, 1)
     .meta({ type: 'integer', pattern: undefined, minimum: 1, maximum: 500, default: 100 })
     .describe('Most notificaties in one answer.'),

@@ -11,7 +11,6 @@ import { KnownQuery } from '../infra/http/known-query.pipe.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { endFetched } from '../ledger/end-fetched.js';
-import { lowestId } from '../ledger/partitions.js';
 import { apiPath } from '../nrc/nrc-dialect.js';
 import { NrcOperation } from '../nrc/nrc-operation.js';
 import { beyondTheStandard, uuidPath } from '../nrc/resource.js';
@@ -58,7 +57,7 @@ export class PullController {
     @Req() request: FastifyRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Buffer> {
-    const { cursor, from = lowestId, limit = 100, wait = 0 } = checkInput(pullQuery, query);
+    const { cursor, from, limit = 100, wait = 0 } = checkInput(pullQuery, query);
     const over = new AbortController();
     reply.raw.once('close', () => over.abort());
     const wish = { limit, waitMs: wait * 1000, left: over.signal };
@@ -67,7 +66,7 @@ export class PullController {
       await this.subscriptions.getOwn(uuid, application);
       const unwatch = this.tokens.add(request, application, mayFetch, () => over.abort());
       try {
-        return await this.pulling.fetch(fetcher, cursor ?? { after: from, seen: [] }, wish);
+        return await this.pulling.fetch(fetcher, cursor ?? this.pulling.startAt(from ?? 0), wish);
       } finally {
         unwatch();
       }

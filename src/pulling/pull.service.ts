@@ -3,7 +3,7 @@ import { Config } from '../config/config.module.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import type { Values } from '../infra/postgres/statement.js';
 import type { DeliveryState } from '../ledger/delivery.js';
-import { readHorizon } from '../ledger/horizon.js';
+import { lowestIdOfAccepted, readHorizon } from '../ledger/horizon.js';
 import { earlierId, highestId, idBefore } from '../ledger/partitions.js';
 import { publishingLimits, type PublishingLimits } from '../publishing/publishing-limits.js';
 import { Arrivals } from './arrivals.service.js';
@@ -61,6 +61,11 @@ export class PullService {
     { settings }: Config,
   ) {
     this.limits = publishingLimits(settings.DATABASE_TIMEOUT * 1000);
+  }
+
+  /** Where to begin for all that were accepted at that time or later: some from a moment before come as well. */
+  startAt(acceptedMs: number): PullCursor {
+    return { after: lowestIdOfAccepted(acceptedMs, this.limits), seen: [] };
   }
 
   /**

@@ -162,6 +162,18 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
     expect((await fetchAll()).ids).toEqual([own]);
   });
 
+  it('is all that was accepted from a time on, also where its id is seconds older than that', async () => {
+    const [madeAt, takenMs] = [Date.now() - 600_000, 9000];
+    const [before, slow] = [uuidv7({ msecs: madeAt - 60_000 }), uuidv7({ msecs: madeAt })];
+    await insert([before, slow]);
+    const acceptedAt = madeAt + takenMs;
+    await test.sql('UPDATE notification SET accepted_at = to_timestamp($2::float8 / 1000) WHERE id = $1', [
+      slow,
+      acceptedAt,
+    ]);
+    expect((await fetchAll(pulling.startAt(acceptedAt))).ids).toEqual([slow]);
+  });
+
   it('is at most some megabytes at once', async () => {
     const ids = [ago(3000), ago(2000), ago(1000)];
     await insert(ids, subscriptionId, JSON.stringify('x'.repeat(2_500_000)));
