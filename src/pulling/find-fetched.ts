@@ -65,14 +65,14 @@ export const page = statement(
    sized AS MATERIALIZED (
      SELECT page.*, n.*, sum(n.size) OVER (ORDER BY page.notification_id) AS total
      FROM page CROSS JOIN LATERAL (
-       SELECT accepted_at, coalesce(${isAwaited}, false) AS is_awaited, coalesce(${isScheduled}, false) AS is_scheduled,
+       SELECT accepted_at, coalesce(${isAwaited}, false) AS is_awaited, CASE WHEN ${isScheduled} THEN not_before END AS deliver_after,
          coalesce(octet_length(body), 0) AS size
        FROM notification WHERE id = page.notification_id LIMIT 1
      ) n
    )
-   SELECT s.notification_id, s.state, s.accepted_at, s.is_awaited, s.is_scheduled, n.body
+   SELECT s.notification_id, s.state, s.accepted_at, s.is_awaited, s.deliver_after, n.body
    FROM sized s CROSS JOIN LATERAL (
-     SELECT CASE WHEN NOT s.is_awaited AND NOT s.is_scheduled THEN body END AS body FROM notification WHERE id = s.notification_id LIMIT 1
+     SELECT CASE WHEN NOT s.is_awaited AND s.deliver_after IS NULL THEN body END AS body FROM notification WHERE id = s.notification_id LIMIT 1
    ) n
    WHERE s.total - s.size < $most_bytes ORDER BY s.notification_id`,
 );

@@ -50,6 +50,10 @@ const fetchedOutput = z
       .enum(['scheduled', 'erased'])
       .optional()
       .describe('`scheduled`: its publisher wants it to be sent later. `erased`: its content was removed.'),
+    deliverAfter: z.iso
+      .datetime()
+      .optional()
+      .describe('Of one that is scheduled: read it again after that, with `from`. Its publisher may still change it.'),
   })
   .meta({ id: 'FetchedNotificatie' });
 
@@ -67,9 +71,10 @@ export function pageToSend({ notifications, next, isMore }: FetchedPage): string
   return `{"notificaties":[${notificaties}],"cursor":"${toCursor(next)}","more":${isMore}}`;
 }
 
-function fetchedToSend({ id, acceptedAt, state, isScheduled, body }: Fetched): string {
+function fetchedToSend({ id, acceptedAt, state, deliverAfter, body }: Fetched): string {
   const about = { id, acceptedAt: acceptedAt.toISOString(), isDelivered: state === 'delivered' };
-  if (body === null) return JSON.stringify({ ...about, absent: isScheduled ? 'scheduled' : 'erased' });
+  if (deliverAfter) return JSON.stringify({ ...about, absent: 'scheduled', deliverAfter: deliverAfter.toISOString() });
+  if (body === null) return JSON.stringify({ ...about, absent: 'erased' });
   return `${JSON.stringify(about).slice(0, -1)},"notificatie":${body}}`;
 }
 

@@ -39,7 +39,7 @@ export class PullController {
     id: 'fetching_list',
     tag: 'abonnement',
     summary: 'Fetch the notificaties of an abonnement',
-    description: `${beyondTheStandard} All that were accepted for it and are still kept, sent or not, in order. Go on with the \`cursor\` of the answer: that acknowledges what came before, and none is skipped. Of those of the last eleven seconds (with the default DATABASE_TIMEOUT) 64 are given; the others come when that time is over. It changes nothing in what is sent to the callback.`,
+    description: `${beyondTheStandard} All that were accepted for it and are still kept, sent or not, in order. Go on with the \`cursor\` of the answer. Behind it come only the text of one that was scheduled, one that was scheduled and is replaced by one for this abonnement, and what an operator replays that was not for it before: read those again with \`from\`. Only \`acknowledge\` says that you have them: while it is paused, what nobody acknowledges is kept for ever. Of those of the last eleven seconds (with the default DATABASE_TIMEOUT) 64 are given; the others come when that time is over. It changes nothing in what is sent to the callback.`,
     scopes: mayFetch,
     path: uuidPath,
     query: pullQuery,

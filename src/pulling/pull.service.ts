@@ -23,8 +23,8 @@ export interface Fetched {
   id: string;
   acceptedAt: Date;
   state: DeliveryState;
-  /** It is to be sent later, and may be replaced until then. */
-  isScheduled: boolean;
+  /** It is to be sent then, and may be replaced before; null: it is not scheduled. */
+  deliverAfter: Date | null;
   /** Null: it is scheduled, or was erased. */
   body: string | null;
 }
@@ -156,7 +156,7 @@ interface PageRow {
   accepted_at: Date;
   /** Dated a moment ahead, which is not over yet. */
   is_awaited: boolean;
-  is_scheduled: boolean;
+  deliver_after: Date | null;
   body: string | null;
 }
 
@@ -164,6 +164,6 @@ const toFetched = (row: PageRow): Fetched => ({
   id: row.notification_id,
   acceptedAt: row.accepted_at,
   state: row.state,
-  isScheduled: row.is_scheduled,
+  deliverAfter: row.deliver_after,
   body: row.body,
 });

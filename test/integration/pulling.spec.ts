@@ -186,7 +186,8 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
     const scheduled = { ...newNotification(), subscriptionIds: [subscriptionId], notBefore: Date.now() + 3_600_000 };
     await test.acceptAll([scheduled]);
     const { notifications } = await pulling.look(subscriptionId, start, 100);
-    expect(notifications).toMatchObject([{ id: scheduled.id, isScheduled: true, body: null }]);
+    const deliverAfter = new Date(scheduled.notBefore);
+    expect(notifications).toMatchObject([{ id: scheduled.id, deliverAfter, body: null }]);
   });
 
   it('has its text also where its publisher’s clock is a moment ahead: it comes when that is over', async () => {
@@ -201,7 +202,7 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
     let cursor = start;
     do {
       const page = await pulling.fetch(fetcher(), cursor, { limit: 2, waitMs: 30_000, left: never });
-      expect(page.notifications.filter(({ isScheduled, body }) => isScheduled || body !== '{}')).toEqual([]);
+      expect(page.notifications.filter(({ deliverAfter, body }) => deliverAfter || body !== '{}')).toEqual([]);
       given.push(...page.notifications.map(({ id }) => id));
       cursor = page.next;
     } while (given.length < ids.length);
