@@ -68,6 +68,8 @@ const ofAnyScheme = {
   'another id': ({ id }) => ({ id: `${id}0` }),
   'another time, with the signature of before': (call) => timed(call, Number(call.timestamp) - 1),
   'a time that is no number': () => ({ timestamp: 'now' }),
+  // More than Python makes a number of; Node takes headers of up to 16 KB.
+  'a time of 5000 digits': () => ({ timestamp: '9'.repeat(5000) }),
   'no id': () => ({ id: undefined }),
   'no time': () => ({ timestamp: undefined }),
   'no signature': () => ({ signature: undefined }),
