@@ -149,7 +149,7 @@ export class Upkeep {
         everyMs: hourMs,
         run: (stopping) => dropExpiredMonths(postgres, auditDays, this.logger, stopping),
       }),
-      // Last: a day that is exported waits for what is to be erased of it.
+      // Done once, the last: a day that is exported waits for what is to be erased of it.
       retaining({ name: 'drop-partitions', everyMs: hourMs, run: (stopping) => days.dropExpired(stopping) }),
     ];
   }

@@ -1,13 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { access, link, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { access, link, open, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { dateOf } from '../ledger/partitions.js';
 
 /** One that is written is touched every few seconds, until it is read again: much faster. */
 const leftAfterMs = 3_600_000;
 const unfinishedName = /^heraut-\d{4}-\d\d-\d\d\..*partial$/;
-/** File systems without hard links. */
-const noLinks: readonly unknown[] = ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'];
+
+/** The former export of a day, as it was noted. */
+export interface OwnFile {
+  file: string;
+  /** Null: it was named, and not noted as written. */
+  bytes: number | null;
+}
 
 const fileOf = (directory: string, day: number, nr: number): string =>
   join(directory, `heraut-${dateOf(day)}${nr === 1 ? '' : `-${nr}`}.ndjson.gz`);
@@ -32,24 +37,27 @@ export async function removeUnfinished(directory: string): Promise<void> {
  * was restored by hand, or a clock was far ahead, or of another installation.
  * @param own the former export; undefined: none is known
  * @param note is told the name before the file has it: after a crash between the two it is known whose it is
+ * @param hardLink of the file system
  */
 export async function nameFile(
   unfinished: string,
   day: number,
-  own: string | undefined,
+  own: OwnFile | undefined,
   note: (file: string) => Promise<unknown>,
+  hardLink = link,
 ): Promise<string> {
   const directory = dirname(unfinished);
-  if (own !== undefined && dirname(own) === directory) {
-    await rename(unfinished, own);
+  if (own && dirname(own.file) === directory && (await isStillOwn(own))) {
+    await note(own.file);
+    await rename(unfinished, own.file);
     await syncDirectory(directory);
-    return own;
+    return own.file;
   }
   for (let nr = 1; ; nr++) {
     const file = fileOf(directory, day, nr);
     if (await isThere(file)) continue;
     await note(file);
-    if (!(await moveTo(file, unfinished))) continue;
+    if (!(await moveTo(file, unfinished, hardLink))) continue;
     await syncDirectory(directory);
     return file;
   }
@@ -61,17 +69,44 @@ const isThere = (file: string): Promise<boolean> =>
     () => false,
   );
 
+/** It may have been taken away since, and its name by another installation that exports to the same directory. */
+const isStillOwn = ({ file, bytes }: OwnFile): Promise<boolean> =>
+  stat(file).then(
+    ({ size }) => bytes === null || size === bytes,
+    () => true,
+  );
+
 /** @returns false: another has taken the name just now */
-async function moveTo(file: string, unfinished: string): Promise<boolean> {
+async function moveTo(file: string, unfinished: string, hardLink: typeof link): Promise<boolean> {
   try {
-    await link(unfinished, file); // a `rename` would replace it
-    await rm(unfinished);
+    await hardLink(unfinished, file); // a `rename` would replace it
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === 'EEXIST') return false;
-    if (!noLinks.includes(code)) throw error;
-    await rename(unfinished, file);
+    // Where a file system over a network repeats a request whose answer was lost, it finds the link that it has made.
+    if (isTaken(error)) return isSameFile(file, unfinished);
+    return renameTo(file, unfinished); // a file system without hard links: each has an error of its own for that
   }
+  await rm(unfinished);
+  return true;
+}
+
+/** The name is taken first, so that what is replaced is an empty file of this process. */
+async function renameTo(file: string, unfinished: string): Promise<boolean> {
+  try {
+    await writeFile(file, '', { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if (isTaken(error)) return false;
+    throw error;
+  }
+  await rename(unfinished, file);
+  return true;
+}
+
+const isTaken = (error: unknown): boolean => (error as NodeJS.ErrnoException).code === 'EEXIST';
+
+async function isSameFile(file: string, unfinished: string): Promise<boolean> {
+  const [one, other] = await Promise.all([stat(file), stat(unfinished)]);
+  if (one.ino !== other.ino || one.dev !== other.dev) return false;
+  await rm(unfinished);
   return true;
 }
 

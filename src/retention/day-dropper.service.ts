@@ -6,6 +6,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf } from '../infra/postgres/statement.js';
 import { dropExpired, type DaySize, type DropOutcome, type OldDay } from '../ledger/drop-expired.js';
 import { dateOf, type Partition } from '../ledger/partitions.js';
+import type { OwnFile } from './archive-file.js';
 import { exportDay, type ExportOptions } from './export-day.js';
 import {
   findExport,
@@ -47,7 +48,8 @@ export class DayDropper {
         copy: (connection: DropConnection, day: OldDay) =>
           this.export(connection, day, { directory, stopping }, failures),
         // Without a copy nothing of the day is left.
-        isYetToErase: (connection: DropConnection, day: OldDay) => isYetToErase(connection, day, bodyDays),
+        isYetToErase: (connection: DropConnection, day: OldDay) =>
+          isYetToErase(connection, day, { days: retentionDays, bodyDays }),
       }),
       asDropped: (inside, day, size) => noteGone(inside, day, size),
       afterwards: (day, outcome) => this.note(day, outcome),
@@ -73,9 +75,9 @@ export class DayDropper {
   ): Promise<boolean> {
     const date = dateOf(day);
     try {
-      const [former] = await this.postgres.query<{ file: string }>(findExport, { day: date });
+      const [own] = await this.postgres.query<OwnFile>(findExport, { day: date });
       const note = (file: string) => this.postgres.query(noteExportFile, { day: date, file });
-      const exported = await exportDay(connection, day, partitions, { directory, stopping, own: former?.file, note });
+      const exported = await exportDay(connection, day, partitions, { directory, stopping, own, note });
       await this.postgres.query(noteExported, { day: date, ...exported });
       this.logger.log({ event: 'retention.day-exported', day: date, ...exported });
       return true;

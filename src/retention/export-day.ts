@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import type { DropConnection } from '../infra/postgres/detach-partitions.js';
 import type { LedgerTable, Partition } from '../ledger/partitions.js';
-import { nameFile, removeUnfinished, unfinishedFile } from './archive-file.js';
+import { nameFile, removeUnfinished, unfinishedFile, type OwnFile } from './archive-file.js';
 
 /** Bytes left free on the disk: an export must not fill it, the ledger may be there too. */
 const leftFreeBytes = 256 * 1024 * 1024;
@@ -50,8 +50,8 @@ export interface Exported {
 export interface ExportOptions {
   directory: string;
   stopping: AbortSignal;
-  /** The file of the former export of this day, which is replaced. */
-  own?: string | undefined;
+  /** The file of the former export of this day, which is replaced if it is still there as it was. */
+  own?: OwnFile | undefined;
   /** Is told the name of the file before it has it. */
   note?: (file: string) => Promise<unknown>;
   /** Bytes that have to stay free. */

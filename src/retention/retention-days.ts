@@ -118,15 +118,15 @@ export const endWalk = statement(
 /** Not that of a day that was dropped since, and is here again: its file is the archive of that one. */
 export const findExport = statement(
   'find-export',
-  `SELECT exported_file AS file FROM retention_day
+  `SELECT exported_file AS file, exported_bytes::float8 AS bytes FROM retention_day
    WHERE day = $day::date AND exported_file IS NOT NULL AND dropped_at IS NULL`,
 );
 
-/** A day that is exported is here, also one that was dropped before. */
+/** A day that is exported is here, also one that was dropped before. Its bytes are known when the file is there. */
 export const noteExportFile = statement(
   'note-export-file',
   `INSERT INTO retention_day (day, exported_file) VALUES ($day::date, $file)
-   ON CONFLICT (day) DO UPDATE SET exported_file = EXCLUDED.exported_file, dropped_at = NULL`,
+   ON CONFLICT (day) DO UPDATE SET exported_file = EXCLUDED.exported_file, exported_bytes = NULL, dropped_at = NULL`,
 );
 
 export const noteExported = statement(

@@ -91,13 +91,16 @@ describe.each(stacks)('a day that is past its retention, with texts to erase, on
   });
 
   it.each(['counting', 'counted', 'erasing', 'ending'])(
-    'is not exported while an erasure about an object is %s',
+    'is not exported while an erasure about an object is %s that was asked for before it was past its retention',
     async (state) => {
       await retention.setDays({ cases: 90 });
       const at = await retention.makeDay(40);
       const key = await retention.add(at, 'delivered');
       const { id } = await erasures.aboutMainObject('https://zaken.example.org/zaken/1');
-      await test.sql('UPDATE erasure SET state = $2 WHERE id = $1', [id, state]);
+      await test.sql(`UPDATE erasure SET state = $2, requested_at = now() - interval '20 days' WHERE id = $1`, [
+        id,
+        state,
+      ]);
       await dropOld();
       expect(await files()).toEqual([]);
       expect(await retention.bodyOf(key)).not.toBeNull();
@@ -106,6 +109,31 @@ describe.each(stacks)('a day that is past its retention, with texts to erase, on
       expect(await files()).toHaveLength(1);
     },
   );
+
+  it('waits for one that was asked for since only while its walk has not passed the day', async () => {
+    await retention.setDays({ cases: 90 });
+    const key = await retention.add(await retention.makeDay(40), 'delivered');
+    const { id } = await erasures.aboutMainObject('https://zaken.example.org/zaken/1');
+    const become = (state: string, reached: string) =>
+      test.sql('UPDATE erasure SET state = $2, reached = $3 WHERE id = $1', [id, state, reached]);
+    await become('erasing', key.notificationId);
+    await dropOld();
+    expect(await files()).toEqual([]);
+    // Where one is counted each day and never confirmed, one is always open.
+    await become('counted', key.notificationId);
+    await dropOld();
+    expect(await files()).toHaveLength(1);
+  });
+
+  it('is exported while one erases that has passed the day', async () => {
+    await retention.setDays({ cases: 90 });
+    await retention.add(await retention.makeDay(40), 'delivered');
+    const later = await retention.add(await retention.makeDay(9), 'delivered');
+    const { id } = await erasures.aboutMainObject('https://zaken.example.org/zaken/1');
+    await test.sql(`UPDATE erasure SET state = 'erasing', reached = $2 WHERE id = $1`, [id, later.notificationId]);
+    await dropOld();
+    expect(await files()).toHaveLength(1);
+  });
 
   it('is exported although a notification of another day is being erased', async () => {
     await retention.setDays({ cases: 90 });
