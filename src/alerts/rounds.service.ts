@@ -164,7 +164,8 @@ export class AlertRounds {
     await markTold(
       query,
       due
-        .filter(({ alert }) => told.has(alert.id))
+        // An end that nobody is to be told of any more is over with.
+        .filter(({ alert, kind }) => told.has(alert.id) || kind === 'resolved')
         .map(({ alert }) => ({ id: alert.id, told: [...new Set([...alert.told, ...(told.get(alert.id) ?? [])])] })),
     );
     return written.length > 0;

@@ -109,6 +109,20 @@ describe('alerts', () => {
     expect(mailbox.mailTo('owner@example.org')).toHaveLength(1);
   });
 
+  it('do not keep an end that nobody is to be told of, where there are owners alone', async () => {
+    await die([await subscription({ alertEmail: 'owner@example.org' })]);
+    const owners = roundsBy({ names: ['mail'], operators: [] } as unknown as AlertChannels);
+    await owners.run(0);
+    await admin.put('/admin/v1/alert-rules', { groupSeconds: 0, tellsOwners: false });
+    await sql(`UPDATE delivery SET state = 'delivered'`);
+    await owners.run(0);
+    expect(await sql('SELECT is_end_noted FROM alert')).toEqual([{ is_end_noted: true }]);
+    // Nothing of it is told later, when owners are told again.
+    await admin.put('/admin/v1/alert-rules', { groupSeconds: 0 });
+    await owners.run(0);
+    expect(await sql('SELECT FROM alert_note')).toHaveLength(1);
+  });
+
   it('tell that it is over where a process that can tell nobody found that out', async () => {
     await die([await subscription({ alertEmail: 'owner@example.org' })]);
     await roundAndSend();
