@@ -54,9 +54,10 @@ export class EndpointsController {
   async reset(@Body() body: unknown): Promise<void> {
     const { address } = checkInput(endpointResetInput, body);
     if (await this.close(address)) return;
-    // An origin is only itself: asked for twice, its reset does not close the URL without a path as well.
-    const isOrigin = originOf(address) === address;
-    if (!isOrigin && (await this.close(addressOf({ callbackUrl: address, credentials: {} })))) return;
+    // An origin, however it is spelt, is only itself: asked for twice, its reset does not close the URL with the slash.
+    const [origin, url] = [originOf(address), addressOf({ callbackUrl: address, credentials: {} })];
+    const isOrigin = url === `${origin}/` && !address.endsWith('/');
+    if (await this.close(isOrigin ? origin : url)) return;
     throw new NotFoundProblem('The circuit breaker of this address is not open.');
   }
 
