@@ -44,7 +44,7 @@ export const digested = (condition: string): Statement =>
  * for. It comes within a second, or Postgres' clock was set back since.
  */
 const isAwaited = `not_before > now() AND not_before <= LEAST(accepted_at, now()) + interval '1 s'`;
-const isScheduled = `not_before > now() AND not_before > accepted_at + interval '1 s'`;
+const isScheduled = `body IS NOT NULL AND not_before > now() AND not_before > accepted_at + interval '1 s'`;
 
 /**
  * The deliveries of one subscription within windows, each of which the primary key has: an index by subscription would

@@ -188,6 +188,10 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
     const { notifications } = await pulling.look(subscriptionId, start, 100);
     const deliverAfter = new Date(scheduled.notBefore);
     expect(notifications).toMatchObject([{ id: scheduled.id, deliverAfter, body: null }]);
+    // There is nothing to read again once it is erased.
+    await test.sql('UPDATE notification SET body = NULL WHERE id = $1', [scheduled.id]);
+    const erased = await pulling.look(subscriptionId, start, 100);
+    expect(erased.notifications).toMatchObject([{ id: scheduled.id, deliverAfter: null, body: null }]);
   });
 
   it('has its text also where its publisher’s clock is a moment ahead: it comes when that is over', async () => {
