@@ -2,7 +2,7 @@ import { englishPart } from './in-english.tsx';
 import { useErrorMeaning } from './plain-error.ts';
 
 /** The language of an error of a call, as it is. An answer may be in any: it is what the receiver says. */
-export const languageOf = (error: string): 'en' | undefined => (error.startsWith('HTTP ') ? undefined : 'en');
+export const languageOf = (error: string): 'en' | undefined => (/(^|: )HTTP \d/.test(error) ? undefined : 'en');
 
 /** The error of a call, as it is, in a sentence that `PartlyEnglish` shows. */
 export const errorPart = (error: string): string => (languageOf(error) === 'en' ? englishPart(error) : error);
