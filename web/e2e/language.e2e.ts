@@ -25,7 +25,7 @@ test('on a Dutch page the error of a call is marked as English, also within a se
     `notifications/${id}?tab=story`,
     `notifications/${id}?tab=explain`,
     `subscriptions/${subscription}`,
-    `subscriptions?q=${channel}`,
+    `subscriptions?text=${channel}`,
     `dead-letters?subscription=${subscription}`,
     `publish?published=${id}`,
   ]) {
