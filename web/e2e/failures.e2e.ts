@@ -253,6 +253,26 @@ for (const [path, title, label] of [
     await expect(page.getByRole('heading', { level: 1, name: 'Endpoints' })).toBeVisible();
   });
 
+test('input in a closed form is asked about where a row of the list beneath it is opened, too', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const channel = await heraut.createChannel();
+  await heraut.subscribe({ channel, url: receiver.url });
+  const page = await open(`subscriptions?text=${channel}`);
+  await page.getByRole('button', { name: 'New subscription' }).first().click();
+  const field = page.getByRole('dialog', { name: 'New subscription' }).getByLabel('Callback URL');
+  await field.fill('https://example.org/typed');
+  await field.press('Escape');
+  await expect(field).toHaveCount(0);
+  const asked = page.getByRole('dialog', { name: 'Leave without saving?' });
+  await page.locator('[data-index="0"]').press('Enter');
+  await expect(asked).toBeVisible();
+  await asked.getByRole('button', { name: 'Leave', exact: true }).click();
+  await expect(page).toHaveURL(/\/subscriptions\/[0-9a-f-]{36}/);
+});
+
 test('a configuration that was typed stays while other pages are looked at, and is asked about before it goes', async ({
   open,
 }) => {

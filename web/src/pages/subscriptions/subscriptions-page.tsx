@@ -1,6 +1,7 @@
 import { Button, Group, Select, Stack, Text, TextInput, Tooltip } from '@mantine/core';
 import { TbPlus, TbSearch } from 'react-icons/tb';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
 import { useState, type ReactNode } from 'react';
 import { CallError } from '../../parts/call-error.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
@@ -35,6 +36,7 @@ const pageLength = 100;
 export function SubscriptionsPage() {
   const t = useSubscriptionsTexts();
   const format = useFormat();
+  const navigate = useNavigate();
   const goOn = useGoOn();
   const mayCreate = useMay('administrator');
   const [state, set] = useUrlState();
@@ -65,7 +67,7 @@ export function SubscriptionsPage() {
   const rows = list.data?.pages.flatMap(({ subscriptions }) => subscriptions) ?? [];
   const count = list.data?.pages[0]?.count;
   const totals = useTotals('subscription');
-  const open = (id: string) => void goOn({ to: '/subscriptions/$id', params: { id } });
+  const pageOf = (id: string) => ({ to: '/subscriptions/$id', params: { id } }) as const;
   const isNewOpen = state['new'] !== undefined && mayCreate;
   const startNew = mayCreate && (
     <Button leftSection={<TbPlus size={16} aria-hidden />} onClick={() => set({ new: '1' }, true)}>
@@ -120,7 +122,7 @@ export function SubscriptionsPage() {
               rows={rows}
               keyOf={({ id }) => id}
               rowHeight={58}
-              onOpen={({ id }) => open(id)}
+              onOpen={({ id }) => void navigate(pageOf(id))}
               onEnd={readOn(list)}
               isLoading={list.isPending || list.isFetchingNextPage}
               height="calc(100dvh - 310px)"
@@ -133,10 +135,10 @@ export function SubscriptionsPage() {
           opened={isNewOpen}
           channel={oneOf(state['on'])}
           onClose={() => set({ new: undefined, on: undefined })}
-          onCreated={(made) => (made.signingSecret === null ? open(made.id) : setCreated(made))}
+          onCreated={(made) => (made.signingSecret === null ? void goOn(pageOf(made.id)) : setCreated(made))}
         />
       )}
-      <SecretOnce secret={created?.signingSecret ?? null} onClose={() => created && open(created.id)} />
+      <SecretOnce secret={created?.signingSecret ?? null} onClose={() => created && void goOn(pageOf(created.id))} />
     </>
   );
 }
