@@ -117,13 +117,14 @@ export class AlertRounds {
       goOn.map(({ alert, finding }) => ({ id: alert.id, details: finding.details })),
     );
     // That its rule was switched off does not say that the trouble is over.
-    const [off, over] = [true, false].map((wanted) => resolved.filter(({ rule }) => isOff(rules, rule) === wanted));
+    const off = resolved.filter(({ rule }) => isOff(rules, rule));
+    const over = resolved.filter(({ rule }) => !isOff(rules, rule));
     const idsOf = (alerts: readonly Alert[]) => alerts.map(({ id }) => id);
-    const resolvedAt = await resolveAlerts(query, idsOf(resolved), idsOf(off!));
+    const resolvedAt = await resolveAlerts(query, idsOf(resolved), idsOf(off));
     const current: StoredAlert[] = [
       ...opened,
       ...goOn.map(({ alert, finding }) => ({ ...alert, details: finding.details }) as StoredAlert),
-      ...over!.map((alert) => ({ ...alert, resolvedAt: resolvedAt ?? now })),
+      ...over.map((alert) => ({ ...alert, resolvedAt: resolvedAt ?? now })),
       ...before.filter((alert) => alert.resolvedAt !== null || evaluated.isUnseen(alert)),
     ];
     const due = dueNow(current, rules, now, lastNoteAt);

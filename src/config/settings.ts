@@ -17,7 +17,10 @@ export const settingsSchema = z
 
 export type Settings = z.output<typeof settingsSchema>;
 
-/** Nobody sees it: a blank would be the number 0, and the line break of a secret a part of it. Lists never keep it. */
+/**
+ * White space at an end is not seen: a blank would be the number 0, and the line break behind a secret a part of it.
+ * Lists never keep it.
+ */
 function isPadded(name: keyof Settings, value: string): boolean {
   const trimmed = value.trim();
   if (trimmed === value) return false;

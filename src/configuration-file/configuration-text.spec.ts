@@ -100,7 +100,7 @@ describe('a configuration file', () => {
       [`${secret}`, '---', 'b: 1'],
     ]) {
       const { problems } = read(lines);
-      // A key that is none is named by its path, as any other is.
+      // A text that stands in the place of a key is named by its path, as any key is.
       expect(problems.filter((line) => !/^f\.yaml:\d+:\d+ s3cret/.test(line)).join('\n')).not.toMatch(/[s]?3cret/);
     }
     expect(read(['a: 1', `auth: {b: ${secret}`]).problems).not.toEqual([]);
