@@ -161,9 +161,8 @@ export class SubscriptionPlan {
   }
 
   /**
-   * Only what is to change: a start must not fail for what was accepted when other rules were in force. Takes out of
-   * `after` the channels that are left to publishers.
-   * @param mayKeep whether it may then go on to get what only `before` names
+   * Only what is to change: a start must not fail for what was accepted when other rules were in force.
+   * @param mayKeep whether it may go on to get what only `before` names, where channels are left to publishers
    */
   private checkFields(before: Fields, after: Fields, mayKeep: boolean): void {
     const { planning, name, wanted } = this;
@@ -178,7 +177,12 @@ export class SubscriptionPlan {
     const { timeoutSeconds } = after;
     if (differs('timeoutSeconds') && timeoutSeconds !== null)
       planning.check(name, () => checkTimeout(timeoutSeconds, this.settings));
-    if (!differs('channels')) return;
+    if (differs('channels')) after.channels = this.channelsNow(before, after, mayKeep);
+  }
+
+  /** Those of `after`, but for the ones that are left to publishers, which are noted. */
+  private channelsNow(before: Fields, after: Fields, mayKeep: boolean): Fields['channels'] {
+    const { planning, name } = this;
     const there = after.channels.filter(({ channel }) => planning.channels.has(channel) || !this.waitsForChannels());
     const kept = mayKeep && there.length < after.channels.length ? keptBeside(there, before, after) : [];
     for (const [index, entry] of after.channels.entries()) {
@@ -193,7 +197,7 @@ export class SubscriptionPlan {
       for (const filter of namesThatMeanTheSame(entry))
         planning.refuse(`${place}.filters.${filter}`, 'unique', 'Another name here means the same.');
     }
-    after.channels = [...there, ...kept];
+    return [...there, ...kept];
   }
 
   /**
