@@ -90,6 +90,12 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
     },
     { scope: 'worker' },
   ],
+  // A page still asks when its test ends. A handler that has then fetched the answer but not read it finds it gone, and
+  // would fail the whole run with an error that belongs to no test.
+  page: async ({ page }, use) => {
+    await use(page);
+    await page.unrouteAll({ behavior: 'ignoreErrors' });
+  },
   open: async ({ page, heraut }, use) => {
     const urls = new Set([heraut.api.url]);
     const troubles = watch(page, urls);
