@@ -5,7 +5,7 @@ import { Config } from '../config/config.module.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { entityTagOf, requireMatch } from '../infra/http/if-match.js';
-import { CreationRequests } from '../idempotency/creation-requests.service.js';
+import { CreationRequests } from '../request-keys/creation-requests.service.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import type { Application } from './application.js';

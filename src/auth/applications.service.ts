@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { IsNull, MoreThan, type EntityManager } from 'typeorm';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
-import { reserveNothing, type Reserve } from '../idempotency/creation-requests.service.js';
+import { reserveNothing, type Reserve } from '../request-keys/creation-requests.service.js';
 import { pageByName, type NamePageQuery } from '../infra/http/name-page.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { isUniqueViolation } from '../infra/postgres/postgres-errors.js';

@@ -1,5 +1,5 @@
 import { Global, Module } from '@nestjs/common';
-import { IdempotencyModule } from '../idempotency/idempotency.module.js';
+import { RequestKeysModule } from '../request-keys/request-keys.module.js';
 import { ApplicationDirectory } from './application-directory.service.js';
 import { ApplicationsController } from './applications.controller.js';
 import { ApplicationsService } from './applications.service.js';
@@ -11,7 +11,7 @@ import { TokenWatch } from './token-watch.service.js';
 /** Global, because guards are built in the module of the controller they guard. */
 @Global()
 @Module({
-  imports: [IdempotencyModule],
+  imports: [RequestKeysModule],
   controllers: [ApplicationsController],
   providers: [ApplicationDirectory, ApplicationsService, Authorization, RefusalLimit, TokenVerifier, TokenWatch],
   // The limit and the authorization: guards are made in the module of what they guard.

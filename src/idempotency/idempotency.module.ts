@@ -3,7 +3,6 @@ import type { Redis } from 'ioredis';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { REDIS } from '../infra/redis/redis.module.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
-import { CreationRequests } from './creation-requests.service.js';
 import { IdempotencyStore } from './idempotency-store.js';
 import { PostgresIdempotencyStore } from './idempotency-store.postgres.js';
 import { RedisIdempotencyStore } from './idempotency-store.redis.js';
@@ -13,7 +12,6 @@ import { Idempotency } from './idempotency.service.js';
 /** Locks and seals in Redis where REDIS_URL names one and every process can use it, in Postgres otherwise. */
 @Module({
   providers: [
-    CreationRequests,
     Idempotency,
     {
       provide: IdempotencyStore,
@@ -24,6 +22,6 @@ import { Idempotency } from './idempotency.service.js';
           : new PostgresIdempotencyStore(postgres),
     },
   ],
-  exports: [CreationRequests, Idempotency, IdempotencyStore],
+  exports: [Idempotency, IdempotencyStore],
 })
 export class IdempotencyModule {}

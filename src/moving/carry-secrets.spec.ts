@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { keyRingOf, newEntry } from '../secrets/key-ring.js';
 import { SecretCipher, UnreadableSecret } from '../secrets/secret-cipher.service.js';
-import { hashPlace } from '../idempotency/hash-place.js';
+import { hashPlace } from '../request-keys/hash-place.js';
 import { secretsCarrier } from './carry-secrets.js';
 
 const cipherWith = (...entries: string[]) => new SecretCipher(keyRingOf(entries, 'test'));

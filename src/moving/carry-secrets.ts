@@ -1,4 +1,4 @@
-import { hashPlace } from '../idempotency/hash-place.js';
+import { hashPlace } from '../request-keys/hash-place.js';
 import { lowestId } from '../ledger/partitions.js';
 import type { SecretCipher } from '../secrets/secret-cipher.service.js';
 import { secretColumns } from '../secrets/stored-secrets.js';

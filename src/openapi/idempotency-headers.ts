@@ -6,7 +6,7 @@ const bare = String.raw`[!#-~]([ -~]{0,253}[!-~])?`;
 const quoted = String.raw`"(?! *"$)([ !#-\[\]-~]|\\["\\]){1,255}"`;
 const longest = 2 + 2 * 255;
 
-/** The request header, as readIdempotencyKey accepts it (src/idempotency/idempotency-key.ts). */
+/** The request header, as readIdempotencyKey accepts it (src/request-keys/idempotency-key.ts). */
 export const idempotencyKeyHeader = z
   .string()
   .min(1)

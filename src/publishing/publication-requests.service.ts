@@ -5,7 +5,7 @@ import { Authorization, type Requirement } from '../auth/authorization.service.j
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { Config } from '../config/config.module.js';
 import type { Settings } from '../config/settings.js';
-import { IdempotencyKeyReused, isRequestKey, readIdempotencyKey } from '../idempotency/idempotency-key.js';
+import { IdempotencyKeyReused, isRequestKey, readIdempotencyKey } from '../request-keys/idempotency-key.js';
 import type { JsonObject } from '../infra/http/json-body.pipe.js';
 import { ConflictProblem, ValidationProblem } from '../infra/http/problem.js';
 import type { OnceKey } from '../ledger/once-key.js';

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import { HoldRule } from '../endpoints/hold-rule.service.js';
-import { RequestsUnderWay } from '../idempotency/idempotency-key.js';
+import { RequestsUnderWay } from '../request-keys/idempotency-key.js';
 import { Batcher } from '../infra/batcher.js';
 import { PermissionProblem, ThrottledProblem, ValidationProblem } from '../infra/http/problem.js';
 import { isDataError } from '../infra/postgres/postgres-errors.js';

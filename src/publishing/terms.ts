@@ -1,6 +1,6 @@
 import type { Deduplication } from '../channels/channel.js';
 import { canonicalName } from '../channels/filter-names.js';
-import { fingerprintOf } from '../idempotency/idempotency-key.js';
+import { fingerprintOf } from '../request-keys/idempotency-key.js';
 import type { OnceKey } from '../ledger/once-key.js';
 import { clocksDifferByMs, type Misfit, type ParsedNotification } from './parse-notification.js';
 import type { Terms } from './publication.js';

@@ -1,5 +1,5 @@
 import type * as z from 'zod';
-import type { CreationRequests, Exchange } from '../idempotency/creation-requests.service.js';
+import type { CreationRequests, Exchange } from '../request-keys/creation-requests.service.js';
 import { checkFits, replayToShow, type replayOutput } from './replays-io.js';
 import type { Replays, Wanted } from './replays.service.js';
 

@@ -6,7 +6,7 @@ import { AdminController, CurrentApplication } from '../auth/auth.decorators.js'
 import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { NeedsUserRole } from '../auth/user-roles.js';
 import type { Selection } from '../deliveries/selection.js';
-import { CreationRequests } from '../idempotency/creation-requests.service.js';
+import { CreationRequests } from '../request-keys/creation-requests.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { createReplay } from './create-replay.js';

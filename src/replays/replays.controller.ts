@@ -5,7 +5,7 @@ import type { Application } from '../auth/application.js';
 import { AdminController, CurrentApplication } from '../auth/auth.decorators.js';
 import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { NeedsUserRole } from '../auth/user-roles.js';
-import { CreationRequests } from '../idempotency/creation-requests.service.js';
+import { CreationRequests } from '../request-keys/creation-requests.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { AdminOperation } from '../openapi/admin-operation.js';

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { EndpointsModule } from '../endpoints/endpoints.module.js';
-import { IdempotencyModule } from '../idempotency/idempotency.module.js';
+import { RequestKeysModule } from '../request-keys/request-keys.module.js';
 import { SubscriptionsModule } from '../subscriptions/subscriptions.module.js';
 import { MeantCounter } from './count-meant.service.js';
 import { EndingController } from './ending.controller.js';
@@ -10,7 +10,7 @@ import { Replays } from './replays.service.js';
 
 /** Deliveries that an operator has sent again, cancelled or closed by selection. */
 @Module({
-  imports: [SubscriptionsModule, EndpointsModule, IdempotencyModule],
+  imports: [SubscriptionsModule, EndpointsModule, RequestKeysModule],
   controllers: [ReplaysController, EndingController],
   providers: [MeantCounter, Replays, ReplayRunner],
   exports: [Replays, ReplayRunner],

@@ -4,7 +4,7 @@ import { AuditLog } from '../audit/audit-log.js';
 import { currentAuthor } from '../audit/author.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { meansEverything, type Selection } from '../deliveries/selection.js';
-import { reserveNothing, type Reserve } from '../idempotency/creation-requests.service.js';
+import { reserveNothing, type Reserve } from '../request-keys/creation-requests.service.js';
 import { ConflictProblem, NotFoundProblem, ValidationProblem } from '../infra/http/problem.js';
 import { isUniqueViolation } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';

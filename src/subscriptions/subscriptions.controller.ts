@@ -8,7 +8,7 @@ import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ChannelDirectory } from '../channels/channel-directory.service.js';
 import { Config } from '../config/config.module.js';
 import { credentialChangesInput, readCredentialChanges } from '../credentials/credentials-io.js';
-import { CreationRequests, type Reserve } from '../idempotency/creation-requests.service.js';
+import { CreationRequests, type Reserve } from '../request-keys/creation-requests.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { requireMatch } from '../infra/http/if-match.js';
 import { ValidationProblem } from '../infra/http/problem.js';

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { ChannelsModule } from '../channels/channels.module.js';
-import { IdempotencyModule } from '../idempotency/idempotency.module.js';
+import { RequestKeysModule } from '../request-keys/request-keys.module.js';
 import { AbonnementController } from './abonnement.controller.js';
 import { CallbackProof } from './callback-proof.service.js';
 import { OwnSigningKeysController } from './own-signing-keys.controller.js';
@@ -15,7 +15,7 @@ import { SubscriptionsController } from './subscriptions.controller.js';
 import { SubscriptionsService } from './subscriptions.service.js';
 
 @Module({
-  imports: [ChannelsModule, IdempotencyModule],
+  imports: [ChannelsModule, RequestKeysModule],
   controllers: [
     AbonnementController,
     OwnSigningKeysController,

@@ -7,7 +7,7 @@ import { Catalogue } from '../catalogue/catalogue.service.js';
 import { ConflictProblem, NotFoundProblem, PermissionProblem } from '../infra/http/problem.js';
 import type { CredentialChanges } from '../credentials/credentials-io.js';
 import { credentialsOf } from '../credentials/credentials.js';
-import { reserveNothing, type Reserve } from '../idempotency/creation-requests.service.js';
+import { reserveNothing, type Reserve } from '../request-keys/creation-requests.service.js';
 import { requireMatch } from '../infra/http/if-match.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { queryOf } from '../infra/postgres/query-of.js';
