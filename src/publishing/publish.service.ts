@@ -17,7 +17,7 @@ import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { HandOver, type Way } from '../queue/hand-over.service.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { deliveriesForNow } from './deliveries-for-now.js';
-import { inOrderOf } from './in-order.js';
+import { matchNow } from './match-now.js';
 import { explainNotStored } from './not-stored.js';
 import { notificationIds } from './notification-ids.js';
 import { PublicationReporter } from './publication-reporter.service.js';
@@ -192,13 +192,9 @@ export class PublishService {
 
   /** @throws {PermissionProblem} or another `isOfOneItem`; the batch fails, and is then repeated item by item */
   private match(item: WithId): Accepted {
-    const refusal = item.refusalNow();
-    if (refusal) throw refusal;
-    const { id, channel, publisher, body, characteristics, hoofdObject, trace } = item;
-    const terms = item.termsNow?.() ?? item.terms;
-    const subscriptionIds = this.subscriptions.match(channel, characteristics);
+    const { subscriptionIds, inOrder, terms } = matchNow(item, this.subscriptions);
     const heldFor = this.heldFor(subscriptionIds);
-    const inOrder = inOrderOf(this.subscriptions, subscriptionIds, hoofdObject);
+    const { id, channel, publisher, body, trace } = item;
     const { traceParent = null } = trace;
     return { id, channel, publisher, body, traceParent, subscriptionIds, heldFor, inOrder, ...terms };
   }

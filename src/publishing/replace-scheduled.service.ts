@@ -3,7 +3,7 @@ import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { replaceScheduled, type Replaced } from '../ledger/replace-scheduled.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
-import { inOrderOf } from './in-order.js';
+import { matchNow } from './match-now.js';
 import { explainNotStored } from './not-stored.js';
 import { PublicationReporter } from './publication-reporter.service.js';
 import type { RequestedPublication } from './publication.js';
@@ -44,15 +44,12 @@ export class ReplaceScheduledService {
    * Matches with the catalogue in memory; the ledger refuses if that is no longer the latest, and matching is repeated.
    */
   private async commit(publication: RequestedPublication) {
-    const { channel, body, characteristics, hoofdObject, trace } = publication;
-    const { request, notBefore } = publication.terms;
+    const { channel, body, trace } = publication;
+    const { request } = publication.terms;
     for (;;) {
       const { version } = this.catalogue;
-      const refusal = publication.refusalNow();
-      if (refusal) throw refusal;
-      const { content, expiresAt } = publication.termsNow?.() ?? publication.terms;
-      const subscriptionIds = this.subscriptions.match(channel, characteristics);
-      const inOrder = inOrderOf(this.subscriptions, subscriptionIds, hoofdObject);
+      const { subscriptionIds, inOrder, terms } = matchNow(publication, this.subscriptions);
+      const { content, notBefore, expiresAt } = terms;
       const replacement = {
         request,
         content,
