@@ -18,7 +18,8 @@ export async function writeAdminOpenApi() {
     ].map(compiled),
   );
   // In preview nothing is made of what the modules provide, so what they get does not matter.
-  const app = await NestFactory.create(AppModule.with(readSettings({}), {}, {}, undefined), new FastifyAdapter(), {
+  const foundation = { settings: readSettings({}), postgres: {}, cipher: {}, siblings: {} };
+  const app = await NestFactory.create(AppModule.with(foundation), new FastifyAdapter(), {
     preview: true,
     logger: ['error'],
     abortOnError: false,

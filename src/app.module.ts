@@ -4,16 +4,14 @@ import { AuditEntriesModule } from './audit-entries/audit-entries.module.js';
 import { AuthModule } from './auth/auth.module.js';
 import { ChannelsModule } from './channels/channels.module.js';
 import { ConfigurationFileModule } from './configuration-file/configuration-file.module.js';
-import type { Settings } from './config/settings.js';
 import { DeadLettersModule } from './dead-letters/dead-letters.module.js';
 import { DeliveriesModule } from './deliveries/deliveries.module.js';
 import { DeliveryModule } from './delivery/delivery.module.js';
 import { DispatchingModule } from './dispatching/dispatching.module.js';
 import { EndpointsModule } from './endpoints/endpoints.module.js';
 import { ExplainingModule } from './explaining/explaining.module.js';
-import { foundationModules } from './foundation.js';
+import { foundationModules, type Foundation } from './foundation.js';
 import { HealthModule } from './health/health.module.js';
-import type { Postgres } from './infra/postgres/postgres.js';
 import { LiveListenersModule } from './live-events/live-listeners.module.js';
 import { NotificationsModule } from './notifications/notifications.module.js';
 import { OverviewModule } from './overview/overview.module.js';
@@ -22,27 +20,19 @@ import { ReplaysModule } from './replays/replays.module.js';
 import { RetentionModule } from './retention/retention.module.js';
 import { PullingModule } from './pulling/pulling.module.js';
 import { RetryPolicyModule } from './retry-policy/retry-policy.module.js';
-import type { SecretCipher } from './secrets/secret-cipher.service.js';
 import { SessionsModule } from './sessions/sessions.module.js';
 import { SubscriptionsModule } from './subscriptions/subscriptions.module.js';
-import { noSiblings, type Siblings } from './supervision/siblings.js';
 import { TestCallsModule } from './test-calls/test-calls.module.js';
-import type { Tracer } from './telemetry/tracing.js';
 
 /** The modules of a process, in the order in which a notification passes through them. */
 @Module({})
 export class AppModule {
-  static with(
-    settings: Settings,
-    postgres: Postgres,
-    cipher: SecretCipher,
-    tracer: Tracer | undefined,
-    siblings: Siblings = noSiblings,
-  ): DynamicModule {
+  static with(foundation: Foundation): DynamicModule {
+    const { ROLES } = foundation.settings;
     return {
       module: AppModule,
       imports: [
-        ...foundationModules(settings, postgres, cipher, tracer, siblings),
+        ...foundationModules(foundation),
         AuthModule,
         SessionsModule,
         ChannelsModule,
@@ -51,7 +41,7 @@ export class AppModule {
         RetryPolicyModule,
         ConfigurationFileModule,
         PublishingModule,
-        ...(settings.ROLES.includes('worker') ? [DeliveryModule] : []),
+        ...(ROLES.includes('worker') ? [DeliveryModule] : []),
         DeliveriesModule,
         TestCallsModule,
         ReplaysModule,
@@ -63,7 +53,7 @@ export class AppModule {
         RetentionModule,
         PullingModule,
         AlertsModule,
-        ...(settings.ROLES.includes('dispatcher') ? [DispatchingModule.with(true)] : []),
+        ...(ROLES.includes('dispatcher') ? [DispatchingModule.with(true)] : []),
         OverviewModule,
         HealthModule,
       ],

@@ -2,10 +2,9 @@ import type { LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { AppModule } from './app.module.js';
-import { ApplicationEntity } from './auth/application.entity.js';
-import { ChannelEntity } from './channels/channel.entity.js';
 import type { Settings } from './config/settings.js';
 import { serveConsole } from './console/serve-console.js';
+import { entities } from './entities.js';
 import { serveFrontPage, type Link } from './health/front-page.js';
 import { createHttpAdapter, useHttpRules } from './infra/http/http-server.js';
 import { ownMetrics } from './infra/http/metrics.js';
@@ -20,11 +19,9 @@ import { adminApi } from './openapi/admin-api.js';
 import { publishDirectly } from './publishing/direct-route.js';
 import { openSecrets } from './secrets/open-secrets.js';
 import { serveDocumentation } from './openapi/serve-documentation.js';
+import { noSiblings } from './supervision/siblings.js';
 import type { Supervised } from './supervision/supervised.cluster.js';
 import { startTracing } from './telemetry/start-tracing.js';
-import { SubscriptionEntity } from './subscriptions/subscription.entity.js';
-
-export const entities = [ApplicationEntity, ChannelEntity, SubscriptionEntity];
 
 /**
  * Heraut in this process, migrated and set up, not yet listening. `close` stops it in good order.
@@ -45,13 +42,13 @@ export async function createHeraut(
     const tracer = await startTracing(settings, logger);
     const isApi = settings.ROLES.includes('api');
     const app = await NestFactory.create<NestFastifyApplication>(
-      AppModule.with(
-        { ...settings, SUPERUSER_SECRET: superuserSecret(settings) },
+      AppModule.with({
+        settings: { ...settings, SUPERUSER_SECRET: superuserSecret(settings) },
         postgres,
         cipher,
         tracer,
-        supervised?.siblings,
-      ),
+        siblings: supervised?.siblings ?? noSiblings,
+      }),
       createHttpAdapter({
         settings,
         dialect: nrcDialect,

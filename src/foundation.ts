@@ -20,14 +20,24 @@ import { SupervisionModule } from './supervision/supervision.module.js';
 import { TelemetryModule } from './telemetry/telemetry.module.js';
 import type { Tracer } from './telemetry/tracing.js';
 
+/** Opened before the modules of a process are made, and given to them. */
+export interface Foundation {
+  settings: Settings;
+  postgres: Postgres;
+  cipher: SecretCipher;
+  /** Undefined: nothing is traced. */
+  tracer: Tracer | undefined;
+  siblings: Siblings;
+}
+
 /** The modules that every process has, in the order in which they start. */
-export const foundationModules = (
-  settings: Settings,
-  postgres: Postgres,
-  cipher: SecretCipher,
-  tracer: Tracer | undefined,
-  siblings: Siblings,
-): NonNullable<ModuleMetadata['imports']> => [
+export const foundationModules = ({
+  settings,
+  postgres,
+  cipher,
+  tracer,
+  siblings,
+}: Foundation): NonNullable<ModuleMetadata['imports']> => [
   ConfigModule.with(settings),
   ClockModule,
   PostgresModule.with(postgres),

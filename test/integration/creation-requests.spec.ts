@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { readSettings, type Settings } from '../../src/config/settings.js';
-import { entities } from '../../src/create-heraut.js';
+import { entities } from '../../src/entities.js';
 import { CreationRequests, type Exchange, type Reserve } from '../../src/request-keys/creation-requests.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { KeyReserved } from '../../src/ledger/created-once.js';

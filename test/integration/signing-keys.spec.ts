@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { readSettings } from '../../src/config/settings.js';
-import { entities } from '../../src/create-heraut.js';
+import { entities } from '../../src/entities.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
 import { SigningKeys } from '../../src/subscriptions/signing-keys.service.js';
