@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import type { Channel, ChannelModel, ConsumeMessage } from 'amqplib';
 import { answered } from '../infra/rabbitmq/answered.js';
 import { close, stoppingMs } from '../infra/rabbitmq/close.js';
+import type { RabbitMqConnection } from '../infra/rabbitmq/rabbitmq-connection.js';
 import type { Chunk } from './chunk.js';
 import { decodeChunk } from './chunk-format.js';
 import type { Consumption, Lane, Take } from './delivery-queue.js';
@@ -28,10 +29,10 @@ export class RabbitMqConsumer implements Consumption {
   private isStopped = false;
   private readonly taken = new Set<Promise<void>>();
 
-  /** @param abandon makes another connection, on which this is started again */
+  /** @param connection of which another one is made when the channel fails, on which this is started again */
   constructor(
     private readonly consumed: Consumed,
-    private readonly abandon: (model: ChannelModel, error: unknown) => void,
+    private readonly connection: Pick<RabbitMqConnection, 'abandon' | 'channelFailed'>,
   ) {}
 
   async start(model: ChannelModel): Promise<void> {
@@ -39,15 +40,15 @@ export class RabbitMqConsumer implements Consumption {
     const { lane, name, prefetch } = this.consumed;
     const channel = await model.createChannel();
     channel.on('error', (error: unknown) => {
-      this.logger.error({ event: 'rabbitmq.channel-failed', error });
-      if (this.channel === channel) this.abandon(model, error);
+      this.connection.channelFailed(error);
+      if (this.channel === channel) this.connection.abandon(model, error);
     });
     await channel.prefetch(prefetch);
     if (this.isStopped) return close(channel); // meanwhile
     this.channel = channel;
     const { consumerTag } = await channel.consume(name, (message) => {
       // Set up everything again: the queue may have been deleted under the consumer.
-      if (!message) this.abandon(model, new ConsumerCancelled(lane));
+      if (!message) this.connection.abandon(model, new ConsumerCancelled(lane));
       else if (this.channel === channel) this.receive(channel, message); // otherwise it has gone back with the channel
     });
     this.tag = consumerTag;

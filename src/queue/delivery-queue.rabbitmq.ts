@@ -2,7 +2,6 @@ import { Logger } from '@nestjs/common';
 import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { answered } from '../infra/rabbitmq/answered.js';
-import { refusalOf } from '../infra/rabbitmq/connection-advice.js';
 import { close, stoppingMs } from '../infra/rabbitmq/close.js';
 import { RabbitMqConnection } from '../infra/rabbitmq/rabbitmq-connection.js';
 import { tryPublishing } from '../infra/rabbitmq/try-publishing.js';
@@ -162,7 +161,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
 
   async consume(lane: Lane, prefetch: number, take: Take): Promise<Consumption> {
     const consumed = { lane, name: this.nameOf(lane), prefetch, take };
-    const consumer = new RabbitMqConsumer(consumed, (model, error) => this.consuming.abandon(model, error));
+    const consumer = new RabbitMqConsumer(consumed, this.consuming);
     this.consumers.add(consumer);
     const model = this.consumingModel;
     if (model) {
@@ -253,7 +252,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     channel.on('drain', () => (this.unconfirmed[lane].isBufferFull = false));
     // Without the channel the connection is of no use; the next one opens all.
     channel.on('error', (error: unknown) => {
-      this.logger.error({ event: 'rabbitmq.channel-failed', error, advice: refusalOf(error)?.advice });
+      this.publishing.channelFailed(error);
       this.publishing.abandon(model, error);
     });
     return channel;

@@ -21,6 +21,8 @@ describe('RabbitMQ that is reached, and refuses', () => {
   let prefix: string;
   let count = 0;
   let logged: () => Record<string, unknown>[];
+  /** Without those at level debug. */
+  let reported: (event: string) => Record<string, unknown>[];
 
   beforeAll(async () => {
     servers = await startPrivateServers();
@@ -33,7 +35,10 @@ describe('RabbitMQ that is reached, and refuses', () => {
   beforeEach(() => {
     Logger.overrideLogger(false);
     const spies = (['log', 'warn', 'error', 'debug'] as const).map((level) => vi.spyOn(Logger.prototype, level));
-    logged = () => spies.flatMap(({ mock }) => mock.calls.map(([line]) => line as Record<string, unknown>));
+    const linesOf = (some: typeof spies) =>
+      some.flatMap(({ mock }) => mock.calls.map(([line]) => line as Record<string, unknown>));
+    logged = () => linesOf(spies);
+    reported = (named) => linesOf(spies.slice(0, 3)).filter(({ event }) => event === named);
     prefix = `heraut-${++count}`;
     use('app:password', 'open');
   });
@@ -73,6 +78,9 @@ describe('RabbitMQ that is reached, and refuses', () => {
       error: { code: 403 },
     });
     expect(logged()).not.toContainEqual({ event: 'rabbitmq.connected', purpose: 'publishing' });
+    expect(reported('rabbitmq.channel-failed')).toMatchObject([
+      { purpose: 'publishing', failures: 1, advice: expect.stringContaining('set_permissions') },
+    ]);
     expect(await unhealthy()).toBe('its user has no write permission');
     expect(await doctor()).toMatchObject([
       { name: 'rabbitmq', verdict: 'ok' },
@@ -200,15 +208,22 @@ describe('RabbitMQ that is reached, and refuses', () => {
   it.each([
     ['make queues', 'configure', [nothing, '.*', '.*']],
     ['read them', 'read', ['.*', '.*', nothing]],
-  ] as const)('because its user may not %s, says so', async (_, permission, [configure, write, read]) => {
-    await permit(configure, write, read);
-    await queue.open();
-    await queue.consume('due', 1, () => Promise.resolve());
-    const reason = `its user has no ${permission} permission`;
-    await eventually(async () => (await unhealthy()) === reason, 'the reason');
-    await permit(ours, exchange, ours);
-    await roundTrip();
-  });
+  ] as const)(
+    'because its user may not %s, says so, and not with each try',
+    async (_, permission, [configure, write, read]) => {
+      await permit(configure, write, read);
+      await queue.open();
+      await queue.consume('due', 1, () => Promise.resolve());
+      const reason = `its user has no ${permission} permission`;
+      await eventually(async () => (await unhealthy()) === reason, 'the reason');
+      await eventually(() => logged().some(({ retryInMs }) => retryInMs === 800), 'the fourth try');
+      for (const { failures, advice } of reported('rabbitmq.channel-failed')) {
+        expect([failures, advice]).toEqual([1, expect.stringContaining('set_permissions')]);
+      }
+      await permit(ours, exchange, ours);
+      await roundTrip();
+    },
+  );
 
   it.each([
     ['is closed to its user', 'closed'],

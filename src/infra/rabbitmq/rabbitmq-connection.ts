@@ -4,6 +4,7 @@ import { RepeatedFailures } from '../logging/repeated-failures.js';
 import { answered, cut } from './answered.js';
 import { close, stoppingMs } from './close.js';
 import { connect } from './connect.js';
+import { refusalOf } from './connection-advice.js';
 import { serverVersionOf } from './server-version.js';
 
 const firstDelayMs = 100;
@@ -22,6 +23,7 @@ export class RabbitMqConnection {
   private readonly logger: Logger;
   /** Losses, and tries to connect, since it was last ready. */
   private readonly tries: RepeatedFailures;
+  private readonly channels: RepeatedFailures;
   private model: ChannelModel | undefined;
   private closing = false;
   private delayMs = firstDelayMs;
@@ -38,6 +40,7 @@ export class RabbitMqConnection {
   ) {
     this.logger = new Logger(`RabbitMQ ${purpose}`);
     this.tries = new RepeatedFailures(this.logger, { failed: { event: 'rabbitmq.disconnected' } });
+    this.channels = new RepeatedFailures(this.logger, { failed: { event: 'rabbitmq.channel-failed' } });
   }
 
   get isReady(): boolean {
@@ -71,6 +74,11 @@ export class RabbitMqConnection {
     if (model) await close(model, stoppingMs);
   }
 
+  /** Says so, with advice where RabbitMQ refused something; it would again on the next connection. */
+  channelFailed(error: unknown): void {
+    this.channels.failed(error, { purpose: this.purpose, advice: refusalOf(error)?.advice });
+  }
+
   /**
    * Of no use as it is: it is closed, and another one is made, after `error`. Does nothing to one that is lost already.
    */
@@ -100,6 +108,7 @@ export class RabbitMqConnection {
       this.lastError = undefined;
       this.delayMs = firstDelayMs;
       this.tries.worked();
+      this.channels.worked();
       this.logger.log({ event: 'rabbitmq.connected', purpose: this.purpose });
     } catch (error) {
       if (connected) return this.abandon(connected, error);
