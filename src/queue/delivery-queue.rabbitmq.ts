@@ -3,6 +3,7 @@ import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { answered } from '../infra/rabbitmq/answered.js';
 import { close, stoppingMs } from '../infra/rabbitmq/close.js';
+import { refusalOf } from '../infra/rabbitmq/connection-advice.js';
 import { RabbitMqConnection } from '../infra/rabbitmq/rabbitmq-connection.js';
 import { tryPublishing } from '../infra/rabbitmq/try-publishing.js';
 import type { Chunk } from './chunk.js';
@@ -21,6 +22,9 @@ import { LaneSilent } from './lane-silent.js';
 import { QueueNotReached } from './queue-not-reached.js';
 import { declare, topology, type QueueDeclaration } from './topology.rabbitmq.js';
 import { betweenLooksMs, UnconfirmedChunks, type Settle } from './unconfirmed-chunks.js';
+
+/** A message that is refused is published again within seconds, from the ledger; it may also be withdrawn. */
+const refusedForMs = 60_000;
 
 interface RabbitMqOptions {
   /** Whether any worker is, in any process: each reads all queues. */
@@ -70,6 +74,8 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   private readonly notReachedSince = new Map<Lane, number>();
   private readonly now: () => number;
   private isBlocked = false;
+  /** The last of a message, on a connection that was ready and has others confirmed. */
+  private refusal: { error: unknown; at: number } | undefined;
 
   constructor(
     url: string,
@@ -86,19 +92,25 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
       'publishing',
       (model) => this.setUpPublisher(model),
       () => this.losePublisher(),
+      this.now,
     );
     this.consuming = new RabbitMqConnection(
       url,
       'consuming',
       (model) => this.setUpConsumers(model),
       () => this.loseConsumers(),
+      this.now,
     );
   }
 
   override async open(): Promise<void> {
     // An answer that has come while the process was busy is read before the look.
     const repeat = this.options.everySecond ?? everySecond;
-    this.stopLooking ??= repeat(() => setImmediate(() => this.refuseOverdue()));
+    this.stopLooking ??= repeat(() => {
+      this.publishing.look();
+      this.consuming.look();
+      setImmediate(() => this.refuseOverdue());
+    });
     await Promise.all([this.publishing.open(), this.consuming.open()]);
   }
 
@@ -107,7 +119,8 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
       this.publishing.trouble ??
       this.consuming.trouble ??
       (this.isBlocked ? new Error('blocked by an alarm') : undefined) ??
-      lanes.filter((lane) => this.unconfirmed[lane].isTrouble).map((lane) => new LaneSilent(lane))[0]
+      lanes.filter((lane) => this.unconfirmed[lane].isTrouble).map((lane) => new LaneSilent(lane))[0] ??
+      (this.refusal && this.now() - this.refusal.at < refusedForMs ? this.refusal.error : undefined)
     );
   }
 
@@ -253,6 +266,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     // Without the channel the connection is of no use; the next one opens all.
     channel.on('error', (error: unknown) => {
       this.publishing.channelFailed(error);
+      if (this.publishing.isReady && refusalOf(error)) this.refusal = { error, at: this.now() };
       this.publishing.abandon(model, error);
     });
     return channel;

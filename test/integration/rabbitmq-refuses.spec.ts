@@ -192,9 +192,21 @@ describe('RabbitMQ that is reached, and refuses', () => {
         `application:set_env(rabbit, max_message_size, ${bytes}), persistent_term:put(max_message_size, ${bytes}).`,
       );
     await limit('100');
+    let nowMs = 0;
+    queue = new RabbitMqDeliveryQueue(url, prefix, 1000, { now: () => nowMs, everySecond: () => () => {} });
     try {
       await queue.open();
       expect(await queue.publish('due', chunk)).toBe('refused');
+      await eventually(async () => {
+        await queue.publish('due', chunk);
+        return logged().some(({ retryInMs }) => retryInMs === 800);
+      }, 'the fourth connection to be lost');
+      for (const event of ['rabbitmq.channel-failed', 'rabbitmq.disconnected'])
+        expect(reported(event)).toMatchObject([{ failures: 1 }]);
+      expect(reported('rabbitmq.connected').filter(({ purpose }) => purpose === 'publishing')).toHaveLength(1);
+      nowMs += 1000;
+      await eventually(() => queue.accepts('due'), 'the next connection');
+      expect(await unhealthy()).toBe('it refuses messages of this size');
       expect(logged().find(({ event }) => event === 'rabbitmq.channel-failed')).toMatchObject({
         error: { code: 406 },
         advice: expect.stringContaining('max_message_size'),
@@ -203,6 +215,37 @@ describe('RabbitMQ that is reached, and refuses', () => {
       await limit('134217728');
     }
     await roundTrip();
+    nowMs += 60_000;
+    expect(await unhealthy()).toBeUndefined();
+  });
+
+  it('after a while on a connection that stays, is tried at once again when that is lost, and said anew', async () => {
+    let nowMs = 0;
+    let look = () => {};
+    const everySecond = (callBack: () => void) => {
+      look = callBack;
+      return () => {};
+    };
+    queue = new RabbitMqDeliveryQueue(url, prefix, 1000, { now: () => nowMs, everySecond });
+    await queue.open();
+    const losses = () => reported('rabbitmq.disconnected').filter(({ purpose }) => purpose === 'publishing');
+    const lose = async () => {
+      const before = logged().filter(({ retryInMs }) => retryInMs).length;
+      await servers.rabbitmqctl('close_all_user_connections', 'app', 'a test');
+      await eventually(() => logged().filter(({ retryInMs }) => retryInMs).length >= before + 2, 'both to be lost');
+      await eventually(() => queue.trouble === undefined, 'the next ones');
+    };
+    await lose();
+    await lose();
+    expect(losses()).toMatchObject([{ retryInMs: 100, failures: 1 }]);
+    nowMs += 5000;
+    look();
+    expect(reported('rabbitmq.connected').filter(({ purpose }) => purpose === 'publishing')).toHaveLength(2);
+    await lose();
+    expect(losses()).toMatchObject([
+      { retryInMs: 100, failures: 1 },
+      { retryInMs: 100, failures: 1 },
+    ]);
   });
 
   it.each([

@@ -10,6 +10,11 @@ import { serverVersionOf } from './server-version.js';
 const firstDelayMs = 100;
 /** At most this long after the return of a broker a process is connected again; a try costs the broker nothing. */
 const longestDelayMs = 2000;
+/**
+ * One that is ready for so long works. One that is lost earlier, at the first message that the broker refuses for
+ * example, would otherwise be made ten times a second.
+ */
+const steadyAfterMs = 5000;
 /** For its channels and queues, a dozen calls. */
 const setUpWithinMs = 10_000;
 /** A connection that is just being made when it is closed. */
@@ -21,7 +26,7 @@ const abandonAfterMs = 1000;
  */
 export class RabbitMqConnection {
   private readonly logger: Logger;
-  /** Losses, and tries to connect, since it was last ready. */
+  /** Losses, and tries to connect, since it last worked. */
   private readonly tries: RepeatedFailures;
   private readonly channels: RepeatedFailures;
   private model: ChannelModel | undefined;
@@ -29,6 +34,10 @@ export class RabbitMqConnection {
   private delayMs = firstDelayMs;
   private timer: NodeJS.Timeout | undefined;
   private ready = false;
+  /** Milliseconds of `now`; undefined: it is not ready, or works. */
+  private readySince: number | undefined;
+  /** It was lost as soon as it was ready, and has not worked since. */
+  private isUnsteady = false;
   private lastError: unknown;
   private trying: Promise<void> | undefined;
 
@@ -37,6 +46,7 @@ export class RabbitMqConnection {
     private readonly purpose: string,
     private readonly setUp: (model: ChannelModel) => Promise<void>,
     private readonly tearDown: () => void,
+    private readonly now: () => number,
   ) {
     this.logger = new Logger(`RabbitMQ ${purpose}`);
     this.tries = new RepeatedFailures(this.logger, { failed: { event: 'rabbitmq.disconnected' } });
@@ -60,6 +70,17 @@ export class RabbitMqConnection {
   /** Resolves after the first try, successful or not: starting does not wait for a broker that is down. */
   open(): Promise<void> {
     return (this.trying ??= this.connect());
+  }
+
+  /** To be called each second. */
+  look(): void {
+    if (this.readySince === undefined || this.now() - this.readySince < steadyAfterMs) return;
+    this.readySince = undefined;
+    this.delayMs = firstDelayMs;
+    this.tries.worked();
+    this.channels.worked();
+    if (this.isUnsteady) this.sayConnected();
+    this.isUnsteady = false;
   }
 
   /** Closes the channels first (the caller does), then this: the other way round the last acks would be lost. */
@@ -106,15 +127,17 @@ export class RabbitMqConnection {
       if (this.model !== model) return; // lost while setting up
       this.ready = true;
       this.lastError = undefined;
-      this.delayMs = firstDelayMs;
-      this.tries.worked();
-      this.channels.worked();
-      this.logger.log({ event: 'rabbitmq.connected', purpose: this.purpose });
+      this.readySince = this.now();
+      if (!this.isUnsteady) this.sayConnected();
     } catch (error) {
       if (connected) return this.abandon(connected, error);
       this.lastError = error;
       this.again();
     }
+  }
+
+  private sayConnected(): void {
+    this.logger.log({ event: 'rabbitmq.connected', purpose: this.purpose });
   }
 
   private lost(model: ChannelModel, error: unknown): void {
@@ -127,6 +150,8 @@ export class RabbitMqConnection {
   private lose(): void {
     this.model = undefined;
     this.ready = false;
+    this.isUnsteady ||= this.readySince !== undefined;
+    this.readySince = undefined;
     this.tearDown();
   }
 
