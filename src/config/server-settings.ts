@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { commaSeparated, databaseUrl, url, wholeNumber } from './setting-types.js';
+import { amqpUrl, commaSeparated, databaseUrl, url, wholeNumber } from './setting-types.js';
 
 export const roles = ['api', 'worker', 'dispatcher'] as const;
 export type Role = (typeof roles)[number];
@@ -52,7 +52,7 @@ export const serverSettings = {
   DATABASE_URL: databaseUrl.describe(
     'PostgreSQL 15 or newer, the ledger. Not set: an embedded database in `DATA_DIR` (one process, no fsync). It may not set `application_name` or time limits, of which Heraut has its own.',
   ),
-  AMQP_URL: url('amqp:', 'amqps:').describe(
+  AMQP_URL: amqpUrl.describe(
     'RabbitMQ, which moves the work. Not set: an in-process queue. `?heartbeat=` behind it: seconds, in place of 10; RabbitMQ takes the chunks of a process from which nothing has come for two to three times as long.',
   ),
   REDIS_URL: url('redis:', 'rediss:').describe(

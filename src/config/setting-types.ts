@@ -50,6 +50,10 @@ export const databaseUrl = asUrl(
   ['postgres:', 'postgresql:'],
 );
 
+export const amqpUrl = asUrl(z.string(), ['amqp:', 'amqps:']).refine(isPercentEncoded, {
+  error: 'has a user or password that is not percent-encoded',
+});
+
 /** Whether user and password of a URL can be decoded. */
 export function isPercentEncoded(value: string | undefined): boolean {
   if (value === undefined || !URL.canParse(value)) return true;

@@ -285,6 +285,15 @@ describe('RabbitMQ that is reached, and refuses', () => {
     });
   });
 
+  it('lets in a user whose name and password have characters outside ASCII', async () => {
+    const [name, password] = ['zoë', 'wacht€woord/ß'];
+    await servers.rabbitmqctl('add_user', name, password);
+    await servers.rabbitmqctl('set_permissions', '-p', 'open', name, '.*', '.*', '.*');
+    use(`${encodeURIComponent(name)}:${encodeURIComponent(password)}`, 'open');
+    await queue.open();
+    expect(queue.trouble).toBeUndefined();
+  });
+
   it('because the password is wrong, says so', async () => {
     use('app:wrong', 'open');
     await queue.open();

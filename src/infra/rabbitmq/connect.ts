@@ -24,6 +24,7 @@ export async function connect(url: string, name: string): Promise<ChannelModel> 
   try {
     // Nagle would hold small frames back for up to 12 ms.
     return await amqp.connect(withHeartbeat(url), {
+      ...credentialsOf(url),
       noDelay: true,
       timeout: connectMs,
       clientProperties: { connection_name: name },
@@ -33,6 +34,13 @@ export async function connect(url: string, name: string): Promise<ChannelModel> 
       ? new VirtualHostRefused(error)
       : error;
   }
+}
+
+/** amqplib reads those of a URL as Latin-1, and so takes each character outside ASCII for several others. */
+function credentialsOf(url: string) {
+  const { username, password } = new URL(url);
+  if (username === '' && password === '') return {}; // guest
+  return { credentials: amqp.credentials.plain(decodeURIComponent(username), decodeURIComponent(password)) };
 }
 
 /**
