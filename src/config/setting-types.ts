@@ -16,7 +16,7 @@ export const url = (...protocols: string[]) => asUrl(z.string(), protocols);
  * As libpq knows them: in the place of the host, and in the parameter of that name. Not in a password, in which a comma
  * may be.
  */
-const hostsInPlace = /^postgres(ql)?:\/\/([^/?#]*@)?(\[[^\]]*\]|[^/?#@:,]*)(:\d*)?,/i;
+const hostsInPlace = /^\w+:\/\/([^/?#]*@)?(\[[^\]]*\]|[^/?#@:,]*)(:\d*)?,/i;
 const hostsInParameter = /[?&]host=[^&#]*(,|%2c)/i;
 
 /**
@@ -50,9 +50,22 @@ export const databaseUrl = asUrl(
   ['postgres:', 'postgresql:'],
 );
 
-export const amqpUrl = asUrl(z.string(), ['amqp:', 'amqps:']).refine(isPercentEncoded, {
-  error: 'has a user or password that is not percent-encoded',
-});
+export const amqpUrl = asUrl(
+  z
+    .string()
+    .refine((value) => !hostsInPlace.test(value), {
+      error:
+        'must name one host only: put a name there that always leads to a node that is there (HAProxy, the service of a Kubernetes operator)',
+      abort: true,
+    })
+    .refine(hasSecondsAsHeartbeat, { error: 'must have whole seconds as its heartbeat, 65535 at most' }),
+  ['amqp:', 'amqps:'],
+).refine(isPercentEncoded, { error: 'has a user or password that is not percent-encoded' });
+
+function hasSecondsAsHeartbeat(value: string): boolean {
+  const heartbeat = URL.canParse(value) ? new URL(value).searchParams.get('heartbeat') : null;
+  return heartbeat === null || (/^\d+$/.test(heartbeat) && Number(heartbeat) <= 65_535);
+}
 
 /** Whether user and password of a URL can be decoded. */
 export function isPercentEncoded(value: string | undefined): boolean {

@@ -204,6 +204,28 @@ describe('settings', () => {
   });
 
   it.each([
+    ['amqp://app:password@h1,h2/v', 'must name one host only'],
+    ['amqp://h1:5672,h2:5672/v', 'must name one host only'],
+    ['amqps://[::1],[::2]/v', 'must name one host only'],
+    ['amqp://h1/v?heartbeat=abc', 'must have whole seconds as its heartbeat'],
+    ['amqp://h1/v?heartbeat=', 'must have whole seconds as its heartbeat'],
+    ['amqp://h1/v?heartbeat=1.5', 'must have whole seconds as its heartbeat'],
+    ['amqp://h1/v?heartbeat=70000', 'must have whole seconds as its heartbeat'],
+    ['amqp://app:100%@h1/v', 'has a user or password that is not percent-encoded'],
+  ])('refuse an AMQP_URL with which RabbitMQ would never be reached: %s', (AMQP_URL, why) => {
+    const message = refusal({ AMQP_URL });
+    expect(message).toContain(`  AMQP_URL: ${why}`);
+    expect(message).not.toContain('must be a URL');
+  });
+
+  it.each(['amqp://app:p,w@h1:5672/a,b', 'amqps://h1/v?heartbeat=0', 'amqp://h1?heartbeat=60'])(
+    'take AMQP_URL=%s as it is',
+    (AMQP_URL) => {
+      expect(readSettings({ AMQP_URL })).toMatchObject({ AMQP_URL });
+    },
+  );
+
+  it.each([
     'application_name=heraut-api-1',
     'sslmode=require&statement_timeout=0',
     'lock_timeout=1000',
