@@ -53,7 +53,7 @@ export const serverSettings = {
     'PostgreSQL 15 or newer, the ledger. Not set: an embedded database in `DATA_DIR` (one process, no fsync). It may not set `application_name` or time limits, of which Heraut has its own.',
   ),
   AMQP_URL: amqpUrl.describe(
-    'RabbitMQ, which moves the work. Not set: an in-process queue. `?heartbeat=` behind it: seconds, in place of 10; RabbitMQ takes the chunks of a process from which nothing has come for two to three times as long.',
+    'RabbitMQ, which moves the work. Not set: an in-process queue. `?heartbeat=` behind it: seconds, in place of 10; RabbitMQ takes the chunks of a process from which nothing has come for two to three times as long. `cacertfile`, `certfile` and `keyfile` there: files of TLS (`amqps://`), as PEM.',
   ),
   REDIS_URL: url('redis:', 'rediss:').describe(
     'Redis, which keeps locks and seals, and what a delivery does at this moment (`live`). Not set: locks and seals are in Postgres, and `live` is known only to the process that sends the delivery, so that another one answers `null`.',

@@ -5,6 +5,7 @@ import { answered } from '../infra/rabbitmq/answered.js';
 import { close, stoppingMs } from '../infra/rabbitmq/close.js';
 import { refusalOf } from '../infra/rabbitmq/connection-advice.js';
 import { RabbitMqConnection } from '../infra/rabbitmq/rabbitmq-connection.js';
+import { requireTlsFiles } from '../infra/rabbitmq/tls-files.js';
 import { tryPublishing } from '../infra/rabbitmq/try-publishing.js';
 import type { Chunk } from './chunk.js';
 import { encodeChunk } from './chunk-format.js';
@@ -84,6 +85,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     private readonly options: RabbitMqOptions = {},
   ) {
     super();
+    requireTlsFiles(url);
     this.declarations = topology(prefix, maxLength);
     this.now = options.now ?? (() => performance.now());
     this.unconfirmed = perLane(() => new UnconfirmedChunks(this.now));

@@ -1,4 +1,5 @@
 import amqp, { type ChannelModel } from 'amqplib';
+import { readTlsFiles } from './tls-files.js';
 
 const connectMs = 5000;
 /**
@@ -25,6 +26,7 @@ export async function connect(url: string, name: string): Promise<ChannelModel> 
     // Nagle would hold small frames back for up to 12 ms.
     return await amqp.connect(withHeartbeat(url), {
       ...credentialsOf(url),
+      ...readTlsFiles(url),
       noDelay: true,
       timeout: connectMs,
       clientProperties: { connection_name: name },

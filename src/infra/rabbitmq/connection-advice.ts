@@ -1,4 +1,6 @@
+import { tlsErrorPattern } from '../tls-errors.js';
 import { VirtualHostRefused } from './connect.js';
+import { filesAdvice } from './tls-files.js';
 
 /** The message to an operator where RabbitMQ is reached, and refuses. */
 export interface Refusal {
@@ -50,7 +52,21 @@ export function refusalOf(error: unknown): Refusal | undefined {
   };
 }
 
+const isTlsError = new RegExp(`^${tlsErrorPattern}`);
+
+function tlsAdvice(error: unknown): string | undefined {
+  const { code, syscall, message } = error as { code?: unknown; syscall?: unknown; message?: string };
+  if (syscall === 'open') return filesAdvice;
+  if (isTlsError.test(String(code)))
+    return 'Name the file of the authority that has signed its certificate (cacertfile in AMQP_URL, or NODE_EXTRA_CA_CERTS), and the host as the certificate does; where it wants a certificate of the client, certfile and keyfile; and the port that speaks TLS (5671): docs/running.md#tls.';
+  // In place of an answer to the first bytes, which were not those of TLS; or to a certificate that was not there.
+  if (code === 'ECONNRESET' || message?.startsWith('Socket closed abruptly'))
+    return 'It ended the connection before anything was said. Does its port want TLS (amqps:// in AMQP_URL), or a certificate of the client (certfile and keyfile in AMQP_URL): docs/running.md#tls?';
+  return undefined;
+}
+
 /** Advice to an operator where RabbitMQ was not reached, or let nobody in. */
 export const connectionAdvice = (error: unknown): string =>
   refusalOf(error)?.advice ??
+  tlsAdvice(error) ??
   'Is RabbitMQ running, and is this its address? Check AMQP_URL. Publishing goes on meanwhile, delivering does not.';
