@@ -27,7 +27,9 @@ describe('RabbitMQ that is reached, and refuses', () => {
   beforeAll(async () => {
     servers = await startPrivateServers();
     await servers.rabbitmqctl('add_user', 'app', 'password');
-    for (const vhost of ['open', 'closed']) await servers.rabbitmqctl('add_vhost', vhost);
+    for (const vhost of ['open', 'closed', 'full']) await servers.rabbitmqctl('add_vhost', vhost);
+    await servers.rabbitmqctl('set_permissions', '-p', 'full', 'app', '.*', '.*', '.*');
+    await servers.rabbitmqctl('set_vhost_limits', '-p', 'full', '{"max-connections":0}');
     await permit(ours, exchange, ours);
   });
   afterAll(() => servers.stop());
@@ -271,17 +273,20 @@ describe('RabbitMQ that is reached, and refuses', () => {
   it.each([
     ['is closed to its user', 'closed'],
     ['is not there', 'absent'],
+    ['takes no more connections', 'full'],
   ])('because the virtual host %s, says so', async (_, vhost) => {
     use('app:password', vhost);
     await queue.open();
-    expect(await unhealthy()).toBe('its virtual host is not there, or is closed to this user');
+    expect(await unhealthy()).toBe(
+      'its virtual host is not there, is closed to this user, or takes no more connections',
+    );
     expect(logged().find(({ event }) => event === 'rabbitmq.disconnected')).toMatchObject({
       error: { message: expect.stringContaining('virtual host') },
     });
     expect((await doctor())[0]).toMatchObject({
       verdict: 'failed',
       found: expect.stringContaining('virtual host'),
-      advice: expect.stringContaining('list_permissions'),
+      advice: expect.stringMatching(/list_permissions.*list_vhost_limits.*list_user_limits/),
     });
   });
 

@@ -23,9 +23,9 @@ const permissions: Record<string, string> = {
 export function refusalOf(error: unknown): Refusal | undefined {
   if (error instanceof VirtualHostRefused) {
     return {
-      reason: 'its virtual host is not there, or is closed to this user',
+      reason: 'its virtual host is not there, is closed to this user, or takes no more connections',
       advice:
-        'Look at the virtual host at the end of AMQP_URL (rabbitmqctl list_vhosts), and at who may use it (rabbitmqctl list_permissions -p VHOST). RabbitMQ’s own log says which it is.',
+        'Look at the virtual host at the end of AMQP_URL (rabbitmqctl list_vhosts), and at who may use it (rabbitmqctl list_permissions -p VHOST). Each process takes two connections: see how many there may be (rabbitmqctl list_vhost_limits -p VHOST, rabbitmqctl list_user_limits). RabbitMQ’s own log says which it is.',
     };
   }
   const { message, code, classId, methodId } = error as {
