@@ -127,6 +127,6 @@ async function queues(
   return warning(
     name,
     found,
-    `Near the ${QUEUE_MAX_LENGTH} of QUEUE_MAX_LENGTH: start more workers. Deliveries that do not fit wait in the ledger.`,
+    `Near the ${QUEUE_MAX_LENGTH} of QUEUE_MAX_LENGTH: start more workers. Deliveries that do not fit wait in the ledger. A queue holds no more than it was made with, or than a policy allows (rabbitmqctl list_queues name arguments policy).`,
   );
 }

@@ -12,6 +12,7 @@ import {
   alertsAreSent,
   migrationsHaveRun,
   postgresWorks,
+  queueHasRoom,
   rabbitMqWorks,
   redisIsInUse,
   roleIsAlive,
@@ -29,7 +30,10 @@ export class HealthModule {
   ) {
     checks.register(postgresWorks(postgres, heartbeat));
     checks.register(migrationsHaveRun(postgres));
-    if (settings.AMQP_URL) checks.register(rabbitMqWorks(queue));
+    if (settings.AMQP_URL) {
+      checks.register(rabbitMqWorks(queue));
+      checks.register(queueHasRoom(queue));
+    }
     if (redis) checks.register(redisIsInUse(redis, postgres));
     if (settings.ALERT_WEBHOOK_URL || settings.EMAIL_HOST) checks.register(alertsAreSent(postgres));
     checks.register(roleIsAlive(heartbeat, 'worker', 'nothing is delivered'));

@@ -63,6 +63,20 @@ export function rabbitMqWorks(queue: DeliveryQueue): HealthCheck {
   };
 }
 
+/** It stops nobody: the rest waits in the ledger, and workers that are added meanwhile must count as ready. */
+export function queueHasRoom(queue: DeliveryQueue): HealthCheck {
+  return {
+    name: 'queue',
+    stops: [],
+    check: () => {
+      const [lane] = queue.fullLanes;
+      return lane === undefined
+        ? Promise.resolve()
+        : Promise.reject(new PartDown(`the queue of the lane ${lane} is full: what does not fit waits in the ledger`));
+    },
+  };
+}
+
 /**
  * A probe of Kubernetes waits for one second unless it is told otherwise, and a frozen Redis must not be what takes
  * every api process out of service: it stops none of them.

@@ -146,6 +146,10 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     return this.unconfirmed[lane].isSilent;
   }
 
+  override get fullLanes(): readonly Lane[] {
+    return lanes.filter((lane) => this.unconfirmed[lane].isFull);
+  }
+
   publish(lane: Lane, chunk: Chunk): Promise<PublishOutcome> {
     const channel = this.publishers?.[lane];
     const unconfirmed = this.unconfirmed[lane];
@@ -163,7 +167,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
           encodeChunk(chunk),
           { persistent: true },
           (error: unknown) => {
-            if (isAnswer(error) && unconfirmed.heard(settle)) this.confirms[lane].worked();
+            if (isAnswer(error) && unconfirmed.heard(settle, Boolean(error))) this.confirms[lane].worked();
             settle(error ? 'refused' : 'confirmed');
           },
         );

@@ -64,6 +64,11 @@ export abstract class DeliveryQueue {
     return undefined;
   }
 
+  /** Those of which a broker has refused chunks of late, because their queues hold as many as they may. */
+  get fullLanes(): readonly Lane[] {
+    return [];
+  }
+
   /** Of the broker; undefined where there is none, or no connection to it. */
   get brokerVersion(): string | undefined {
     return undefined;

@@ -46,6 +46,19 @@ describe('the unconfirmed chunks of a lane', () => {
     expect([chunks.isTrouble, chunks.isAccepting]).toEqual([true, false]);
   });
 
+  it('show that the queue is full when it refuses one, until a while after the last', () => {
+    answer(publish());
+    expect(chunks.isFull).toBe(false);
+    const refused = publish();
+    chunks.heard(refused, true);
+    refused('refused');
+    answer(publish());
+    nowMs += 14_999;
+    expect(chunks.isFull).toBe(true);
+    nowMs += 1;
+    expect(chunks.isFull).toBe(false);
+  });
+
   it('are as good as nothing to a lane whose chunks are confirmed in time', () => {
     answer(publish());
     expect([look(60), chunks.isAccepting]).toEqual([false, true]);

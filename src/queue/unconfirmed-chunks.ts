@@ -19,6 +19,8 @@ export const betweenTrialsMs = 30_000;
  * nothing more of the whole connection.
  */
 const mostUnanswered = 200;
+/** A queue that has refused something is tried again after seconds, with what waited for it. */
+const fullForMs = 15_000;
 
 export type Settle = (outcome: PublishOutcome) => void;
 
@@ -32,6 +34,7 @@ export class UnconfirmedChunks {
   /** And after how many looks the newest chunk was published of those that it answered. */
   private answeredSince = 0;
   private refusedUntil = -Infinity;
+  private fullAt = -Infinity;
   /** Those that were settled without an answer, on this connection. */
   private unanswered = 0;
   private trialAt = -Infinity;
@@ -57,6 +60,11 @@ export class UnconfirmedChunks {
     return this.isSilent && this.now() - this.overdueAt < 2 * betweenTrialsMs;
   }
 
+  /** It has refused a chunk of late: it holds as many as it may. */
+  get isFull(): boolean {
+    return this.now() - this.fullAt < fullForMs;
+  }
+
   /** Whether callers should leave their deliveries in the ledger. */
   get isAccepting(): boolean {
     return this.hasRoom && !this.isBufferFull && this.now() >= this.refusedUntil;
@@ -78,9 +86,10 @@ export class UnconfirmedChunks {
     return true;
   }
 
-  /** The queue answered, if late: it works. @returns whether that is news */
-  heard(settle: Settle): boolean {
+  /** The queue answered, if late: it works, although it may have refused. @returns whether that is news */
+  heard(settle: Settle, isRefused = false): boolean {
     const { isSilent } = this;
+    if (isRefused) this.fullAt = this.now();
     this.heardAt = this.looks;
     this.answeredSince = Math.max(this.answeredSince, this.since.get(settle) ?? 0);
     this.isSilent = false;

@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { startPrivateServers, type PrivateServers } from '../../scripts/private-servers.mjs';
 import { readSettings } from '../../src/config/settings.js';
 import { examineRabbitMq } from '../../src/doctor/rabbitmq-findings.amqplib.js';
-import { rabbitMqWorks } from '../../src/health/part-checks.js';
+import { queueHasRoom, rabbitMqWorks } from '../../src/health/part-checks.js';
 import { RabbitMqDeliveryQueue } from '../../src/queue/delivery-queue.rabbitmq.js';
 import { eventually } from '../support/eventually.js';
 import { newDelivery } from '../support/new-delivery.js';
@@ -218,6 +218,16 @@ describe('RabbitMQ that is reached, and refuses', () => {
     }
     await roundTrip();
     nowMs += 60_000;
+    expect(await unhealthy()).toBeUndefined();
+  });
+
+  it('because a policy allows fewer messages than it was made for, is said to be full', async () => {
+    await servers.rabbitmqctl('set_policy', '-p', 'open', 'short', `^${prefix}\\.due$`, '{"max-length":3}');
+    await queue.open();
+    const room = () => queueHasRoom(queue).check();
+    await room();
+    await eventually(async () => (await queue.publish('due', chunk)) === 'refused', 'the queue to be full');
+    await expect(room()).rejects.toThrow('the queue of the lane due is full');
     expect(await unhealthy()).toBeUndefined();
   });
 
