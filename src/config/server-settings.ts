@@ -76,7 +76,9 @@ export const serverSettings = {
     .string()
     .regex(/^[\w.-]{1,80}$/)
     .default('heraut')
-    .describe('First part of the names of the RabbitMQ queues, so that several brokers can share one RabbitMQ.'),
+    .describe(
+      'First part of the names of the RabbitMQ queues, so that several installations can share a virtual host of RabbitMQ. Each has its own, or a virtual host of its own, and so has a copy of one: two that share it take, and a copy sends, what the other has to deliver.',
+    ),
   QUEUE_MAX_LENGTH: wholeNumber(10, 10_000_000)
     .default(50_000)
     .describe(

@@ -1,7 +1,7 @@
 import { InvalidSettings, readSettings, type Settings } from '../config/settings.js';
 import { failed, ok, skipped, type Finding } from './finding.js';
 import { examineDataDirectory, examineNode, examineSuperuser } from './here.js';
-import { examinePostgres, isWorkerAlive } from './postgres-findings.pg.js';
+import { examinePostgres, workersAlive } from './postgres-findings.pg.js';
 import { examineRabbitMq } from './rabbitmq-findings.amqplib.js';
 import { examineRedis } from './redis-findings.ioredis.js';
 
@@ -22,7 +22,7 @@ export async function examine(environment: Record<string, string | undefined>): 
   const lookedAtPostgres = examinePostgres(settings);
   const [postgres, rabbitMq, redis, directory] = await Promise.all([
     lookedAtPostgres,
-    examineRabbitMq(settings, lookedAtPostgres.then(isWorkerAlive)),
+    examineRabbitMq(settings, lookedAtPostgres.then(workersAlive)),
     examineRedis(settings),
     examineDataDirectory(settings),
   ]);

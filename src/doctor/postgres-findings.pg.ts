@@ -265,9 +265,11 @@ async function processes(client: pg.Client): Promise<Finding> {
   return failed('processes', `alive: ${found}`, `${lacking}. Start a process with ROLES=${missing.join()}.`);
 }
 
-/** Whether it was found that a worker is, whatever other role is missing. */
-export const isWorkerAlive = (findings: readonly Finding[]): boolean =>
-  findings.some(({ name, found }) => name === 'processes' && /\b[1-9]\d* × worker\b/.test(found));
+/** How many workers were found to be, whatever other role is missing. None, also where that is not known. */
+export function workersAlive(findings: readonly Finding[]): number {
+  const { found = '' } = findings.find(({ name }) => name === 'processes') ?? {};
+  return Number(/\b(\d+) × worker\b/.exec(found)?.[1] ?? 0);
+}
 
 const askOf =
   (client: pg.Client): Ask =>

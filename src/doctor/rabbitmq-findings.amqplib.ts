@@ -15,17 +15,17 @@ import { failed, ok, skipped, warning, type Finding } from './finding.js';
  */
 const confirmMs = 3000;
 
-/** @param isWorkerAlive whether it is known that one is */
+/** @param workers how many are known to be alive */
 export async function examineRabbitMq(
   settings: Settings,
-  isWorkerAlive: Promise<boolean> = Promise.resolve(false),
+  workers: Promise<number> = Promise.resolve(0),
 ): Promise<Finding[]> {
   if (!settings.AMQP_URL) return [ok('rabbitmq', 'not used: the queue is in the memory of the process')];
   let model: ChannelModel | undefined;
   try {
     model = await connect(settings.AMQP_URL, 'heraut doctor');
     model.on('error', () => {}); // calls fail with it
-    const declared = await queues(model, settings, isWorkerAlive); // first: with an alarm RabbitMQ reads nothing more of a connection that has published
+    const declared = await queues(model, settings, await workers); // first: with an alarm RabbitMQ reads nothing more of a connection that has published
     return [server(model), await examineAlarms(model), declared];
   } catch (error) {
     return [
@@ -88,7 +88,7 @@ function failedOf(name: string, error: unknown): Finding {
 async function queues(
   model: ChannelModel,
   { QUEUE_PREFIX, QUEUE_MAX_LENGTH }: Settings,
-  isWorkerAlive: Promise<boolean>,
+  workers: number,
 ): Promise<Finding> {
   const name = 'rabbitmq-queues';
   const lengths: string[] = [];
@@ -109,7 +109,7 @@ async function queues(
     await close(channel);
     longest = Math.max(longest, found.messageCount);
     lengths.push(`${declared.name} ${found.messageCount}`);
-    if (found.consumerCount === 0 && found.messageCount === 0 && (await isWorkerAlive))
+    if (found.consumerCount === 0 && found.messageCount === 0 && workers > 0)
       return failed(
         name,
         `${declared.name} tells nothing of its messages and readers, although a worker is alive`,
@@ -120,6 +120,12 @@ async function queues(
         name,
         `nobody reads ${declared.name} (${found.messageCount} messages)`,
         'Start a process with ROLES=worker.',
+      );
+    if (workers > 0 && found.consumerCount > workers)
+      return failed(
+        name,
+        `${declared.name} has ${found.consumerCount} readers, and ${workers} workers are alive, each of which is one`,
+        'Another installation uses this virtual host with the same QUEUE_PREFIX: give each its own, or a virtual host. Or a worker was killed, or is starting: look again in a minute.',
       );
   }
   const found = `${lengths.join(', ')} messages`;

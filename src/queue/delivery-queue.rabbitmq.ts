@@ -19,6 +19,7 @@ import {
   type PublishOutcome,
   type Take,
 } from './delivery-queue.js';
+import { ForeignReaders } from './foreign-readers.js';
 import { LaneSilent } from './lane-silent.js';
 import { QueueNotReached } from './queue-not-reached.js';
 import { declare, topology, type QueueDeclaration } from './topology.rabbitmq.js';
@@ -30,6 +31,8 @@ const refusedForMs = 60_000;
 interface RabbitMqOptions {
   /** Whether any worker is, in any process: each reads all queues. */
   isWorkerAlive?: () => boolean;
+  /** How many workers are, in all processes. Undefined: it is not known. */
+  workers?: () => number;
   /** Milliseconds, of a clock that runs steadily. */
   now?: () => number;
   /** Calls back each second, until what is returned is called. */
@@ -74,6 +77,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   private readonly createdListeners: (() => void)[] = [];
   private readonly notReachedSince = new Map<Lane, number>();
   private readonly now: () => number;
+  private readonly foreignReaders: ForeignReaders;
   private isBlocked = false;
   /** The last of a message, on a connection that was ready and has others confirmed. */
   private refusal: { error: unknown; at: number } | undefined;
@@ -88,6 +92,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     requireTlsFiles(url);
     this.declarations = topology(prefix, maxLength);
     this.now = options.now ?? (() => performance.now());
+    this.foreignReaders = new ForeignReaders(this.logger, this.now);
     this.unconfirmed = perLane(() => new UnconfirmedChunks(this.now));
     this.publishing = new RabbitMqConnection(
       url,
@@ -202,6 +207,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     try {
       const name = this.nameOf(lane);
       const { messageCount, consumerCount } = await answered(channel, channel.checkQueue(name));
+      this.foreignReaders.note(lane, name, consumerCount, this.options.workers?.() ?? Infinity);
       if (messageCount + consumerCount > 0 || !this.options.isWorkerAlive?.()) {
         this.notReachedSince.delete(lane);
         return messageCount;

@@ -28,6 +28,7 @@ const sharedFrom = 512;
         settings.AMQP_URL
           ? new RabbitMqDeliveryQueue(settings.AMQP_URL, settings.QUEUE_PREFIX, settings.QUEUE_MAX_LENGTH, {
               isWorkerAlive: () => heartbeat.isWorkerAlive,
+              workers: () => heartbeat.workers,
             })
           : new InProcessDeliveryQueue(heartbeat.processId, settings.QUEUE_MAX_LENGTH),
     },

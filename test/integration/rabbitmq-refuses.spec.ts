@@ -4,6 +4,7 @@ import { startPrivateServers, type PrivateServers } from '../../scripts/private-
 import { readSettings } from '../../src/config/settings.js';
 import { examineRabbitMq } from '../../src/doctor/rabbitmq-findings.amqplib.js';
 import { queueHasRoom, rabbitMqWorks } from '../../src/health/part-checks.js';
+import { lanes } from '../../src/queue/delivery-queue.js';
 import { RabbitMqDeliveryQueue } from '../../src/queue/delivery-queue.rabbitmq.js';
 import { eventually } from '../support/eventually.js';
 import { newDelivery } from '../support/new-delivery.js';
@@ -63,8 +64,8 @@ describe('RabbitMQ that is reached, and refuses', () => {
         () => undefined,
         (error: Error) => error.message,
       );
-  const doctor = (isWorkerAlive?: Promise<boolean>) =>
-    examineRabbitMq(readSettings({ AMQP_URL: url, QUEUE_PREFIX: prefix }), isWorkerAlive);
+  const doctor = (workers?: number) =>
+    examineRabbitMq(readSettings({ AMQP_URL: url, QUEUE_PREFIX: prefix }), Promise.resolve(workers ?? 0));
   const roundTrip = () =>
     eventually(async () => (await queue.publish('due', chunk)) === 'confirmed', 'a chunk to be taken');
 
@@ -102,13 +103,26 @@ describe('RabbitMQ that is reached, and refuses', () => {
   it('is not said to have no reader while a worker is alive: RabbitMQ says so of a queue without a leader', async () => {
     await queue.open();
     expect((await doctor()).at(-1)).toMatchObject({ found: `nobody reads ${prefix}.fresh (0 messages)` });
-    expect((await doctor(Promise.resolve(true))).at(-1)).toMatchObject({
+    expect((await doctor(1)).at(-1)).toMatchObject({
       verdict: 'failed',
       advice: expect.stringContaining(`quorum_status ${prefix}.fresh`),
     });
     await queue.publish('fresh', chunk);
-    const found = async () => (await doctor(Promise.resolve(true))).at(-1)!.found;
+    const found = async () => (await doctor(1)).at(-1)!.found;
     await eventually(async () => (await found()) === `nobody reads ${prefix}.fresh (1 messages)`, 'it to be counted');
+  });
+
+  it('is said to be read by another installation where its queues have more readers than workers are alive', async () => {
+    await queue.open();
+    for (const lane of [...lanes, ...lanes]) await queue.consume(lane, 1, () => Promise.resolve());
+    const looked = async (workers: number) => (await doctor(workers)).at(-1)!;
+    await eventually(async () => (await looked(0)).verdict === 'ok', 'the consumers to be counted');
+    expect(await looked(2)).toMatchObject({ verdict: 'ok' });
+    expect(await looked(1)).toMatchObject({
+      verdict: 'failed',
+      found: `${prefix}.fresh has 2 readers, and 1 workers are alive, each of which is one`,
+      advice: expect.stringContaining('QUEUE_PREFIX'),
+    });
   });
 
   describe('of which one queue has no leader', () => {
