@@ -19,8 +19,10 @@ export class AlertWebhook {
   private readonly authorization: { authorization?: string };
   private readonly key: SigningKey;
   private readonly outbound: Outbound;
+  private readonly consoleUrl: string | undefined;
 
   constructor(settings: Settings) {
+    this.consoleUrl = settings.CONSOLE_URL;
     this.url = new URL(settings.ALERT_WEBHOOK_URL!);
     this.authorization = basicOf(this.url);
     this.url.username = this.url.password = '';
@@ -41,7 +43,7 @@ export class AlertWebhook {
    * its own
    */
   async send({ id, content }: NoteToSend, at: number, stopping: AbortSignal): Promise<SendResult> {
-    const body = Buffer.from(webhookPayload(content, new Date(at)));
+    const body = Buffer.from(webhookPayload(content, new Date(at), this.consoleUrl));
     const time = new CallTime(stopping);
     const signal = time.within(this.timeoutMs);
     let socket: Socket | undefined;

@@ -82,7 +82,7 @@ const forOperators: { [Rule in RuleName]: Describe<Rule> } = {
     toDo: 'Start one, and read in its log why the last one ended.',
   }),
   'ledger-disk': ({ bytes, maxBytes }) => ({
-    what: `The database takes ${gigabytes(bytes)} on disk, more than ${gigabytes(maxBytes)}.`,
+    what: `The database takes ${gibibytes(bytes)} on disk, more than ${gibibytes(maxBytes)}.`,
     toDo: 'Make the disk larger, or keep less: RETENTION_DAYS. A day with an unfinished delivery is kept whole.',
   }),
   'subscription-failing': ({ subscriptionId, owner, receiver, count, reason }) => ({
@@ -150,4 +150,5 @@ const describeUnknown = (rule: string): Description => ({
   toDo: 'Finish the upgrade, or read about it in the documentation of the newer version.',
 });
 
-const gigabytes = (bytes: number): string => `${(bytes / 1_000_000_000).toFixed(bytes < 1_000_000_000 ? 3 : 1)} GB`;
+/** In the unit in which the rule is set. */
+const gibibytes = (bytes: number): string => `${(bytes / 2 ** 30).toFixed(bytes < 2 ** 30 ? 3 : 1)} GiB`;

@@ -9,9 +9,14 @@ export interface MailText {
 const headings: Record<NewsKind, string> = { opened: 'New', 'still-open': 'Still open', resolved: 'Over' };
 const order: readonly NewsKind[] = ['opened', 'still-open', 'resolved'];
 
-/** A note as mail, in plain text. The subject holds words of ours and numbers only. */
-export function mailText({ kind, audience, news, more }: NoteContent): MailText {
-  if (kind === 'test') return test;
+/**
+ * A note as mail, in plain text. The subject holds words of ours, numbers and the host of the console only.
+ * @param consoleUrl its host tells one installation from another. Undefined: not known
+ */
+export function mailText({ kind, audience, news, more }: NoteContent, consoleUrl?: string): MailText {
+  const host = consoleUrl === undefined ? '' : new URL(consoleUrl).host;
+  const at = host && ` at ${host}`;
+  if (kind === 'test') return { subject: `[Heraut] Test of alerts${at}`, text: test };
   const sections = order
     .map((each) => ({ each, items: news.filter((item) => item.kind === each) }))
     .filter(({ items }) => items.length > 0);
@@ -21,13 +26,14 @@ export function mailText({ kind, audience, news, more }: NoteContent): MailText 
     ...items.map((item) => describe(item, audience)),
   ]);
   if (more > 0) blocks.push(`And ${more} more alerts.`);
-  return { subject: `[Heraut] ${subject}`, text: `${[...blocks, endings[audience]].join('\n\n')}\n` };
+  blocks.push(endings[audience]);
+  // An owner has no access to the console.
+  if (consoleUrl !== undefined) blocks.push(audience === 'operator' ? `${consoleUrl}/alerts` : `Sent by Heraut${at}.`);
+  return { subject: `[Heraut] ${subject}${at}`, text: `${blocks.join('\n\n')}\n` };
 }
 
-const test: MailText = {
-  subject: '[Heraut] Test of alerts',
-  text: 'Somebody asked for this note, with heraut alerts test or POST /admin/v1/alerts/test. Nothing has happened: alerts can reach you.\n',
-};
+const test =
+  'Somebody asked for this note, with heraut alerts test or POST /admin/v1/alerts/test. Nothing has happened: alerts can reach you.\n';
 
 const howOften = 'While a subject is in trouble you are told of it at most once in 24 hours, and when that is over. ';
 

@@ -21,7 +21,13 @@ const isClosing = 421;
 
 type MailSettings = Pick<
   Settings,
-  'EMAIL_HOST' | 'EMAIL_PORT' | 'EMAIL_USE_TLS' | 'EMAIL_HOST_USER' | 'EMAIL_HOST_PASSWORD' | 'DEFAULT_FROM_EMAIL'
+  | 'EMAIL_HOST'
+  | 'EMAIL_PORT'
+  | 'EMAIL_USE_TLS'
+  | 'EMAIL_HOST_USER'
+  | 'EMAIL_HOST_PASSWORD'
+  | 'DEFAULT_FROM_EMAIL'
+  | 'CONSOLE_URL'
 >;
 
 /** Sends notes as mail, one message and one connection each: they are few. The server is the operator's own. */
@@ -29,6 +35,7 @@ export class Mailer {
   private readonly transport: Transporter;
   private readonly sender: MailSender;
   private readonly password: string;
+  private readonly consoleUrl: string | undefined;
 
   /**
    * @param authority certificates in PEM to trust instead of those that Node trusts
@@ -43,6 +50,7 @@ export class Mailer {
   ) {
     const { EMAIL_HOST: host, EMAIL_PORT: port, EMAIL_HOST_USER: user } = settings;
     this.password = settings.EMAIL_HOST_PASSWORD ?? '';
+    this.consoleUrl = settings.CONSOLE_URL;
     this.sender = settings.DEFAULT_FROM_EMAIL!;
     this.transport = createTransport({
       host: host!,
@@ -78,7 +86,7 @@ export class Mailer {
     const time = new CallTime(stopping);
     try {
       const { rejected = [] } = await this.transport.sendMail({
-        ...mailText(content),
+        ...mailText(content, this.consoleUrl),
         from: this.sender,
         to: { name: '', address },
         date: new Date(at),

@@ -152,6 +152,21 @@ describe('a note', () => {
     expect(forOwner).not.toContain('are told again');
   });
 
+  it('names its installation by the address of the console, where that is known', () => {
+    const url = 'https://heraut.example/nrc/console';
+    const written = writeNotes([opened()], [operator, webhook], () => ['owner@example.org']);
+    const of = (address: string) => written.find(({ recipient }) => recipient.address === address)!.content;
+    for (const address of [operator.address, 'owner@example.org'])
+      expect(mailText(of(address), url).subject).toBe('[Heraut] New: Dead letters at heraut.example');
+    expect(mailText(of(operator.address), url).text).toContain(`\n${url}/alerts\n`);
+    expect(mailText(of('owner@example.org'), url).text).toContain('\nSent by Heraut at heraut.example.\n');
+    expect(mailText(of('owner@example.org'), url).text).not.toContain(url);
+    expect(JSON.parse(webhookPayload(of(''), now, url)).data).toMatchObject({ console: `${url}/alerts` });
+    expect(JSON.parse(webhookPayload(of(''), now)).data).toMatchObject({ console: null });
+    const test = { ...of(''), kind: 'test' as const };
+    expect(mailText(test, url).subject).toBe('[Heraut] Test of alerts at heraut.example');
+  });
+
   it('is mail of plain lines: what others wrote stays within its line', () => {
     const evil = 'x\r\nTo: all@example.org\u2028\u0007y';
     const due = opened({ details: { ...alert().details, reason: evil, owner: evil } as never });

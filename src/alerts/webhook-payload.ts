@@ -4,8 +4,9 @@ import type { NoteContent } from './note.js';
 /**
  * A note as it is posted: the form that Standard Webhooks recommend.
  * @param at when it is sent
+ * @param consoleUrl tells one installation from another. Undefined: not known
  */
-export function webhookPayload({ kind, audience, news, more }: NoteContent, at: Date): string {
+export function webhookPayload({ kind, audience, news, more }: NoteContent, at: Date, consoleUrl?: string): string {
   return JSON.stringify({
     type: kind === 'test' ? 'heraut.alerts.test' : 'heraut.alerts',
     timestamp: at.toISOString(),
@@ -24,6 +25,7 @@ export function webhookPayload({ kind, audience, news, more }: NoteContent, at: 
         details: item.details,
       })),
       more,
+      console: consoleUrl === undefined ? null : `${consoleUrl}/alerts`,
     },
   });
 }

@@ -56,7 +56,7 @@ export const accessSettings = {
   CONSOLE_URL: url('http:', 'https:')
     .refine((text) => text === undefined || /^[^?#]*[^/]\/console$/.test(text), { error: 'must end in /console' })
     .describe(
-      'Address of the console as browsers know it, such as `https://heraut.example.org/console`. Needed where a proxy removes a prefix of the path, or `TRUST_FORWARDED_HEADERS` is off behind a proxy: OpenID Connect leads back to it, and cookies are for it. Not set: what the request says, and `PATH_PREFIX`.',
+      'Address of the console as browsers know it, such as `https://heraut.example.org/console`. Needed where a proxy removes a prefix of the path, or `TRUST_FORWARDED_HEADERS` is off behind a proxy: OpenID Connect leads back to it, cookies are for it, and alerts name it. Not set: what the request says, and `PATH_PREFIX`.',
     ),
   OIDC_ISSUER: issuer.describe(
     'Provider of OpenID Connect by which users sign in to the console: its issuer, below which it has `/.well-known/openid-configuration`. Not set: they sign in with the client id and secret of a superuser.',
