@@ -238,7 +238,7 @@ test('an application is added, changed, given a new secret, and removed by its n
 
 test('the rules of alerts are changed, and a test is sent', async ({ open, heraut }) => {
   const page = await open('alerts?tab=rules');
-  await expect(page.getByText('Nobody is told.')).toBeVisible();
+  await expect(page.getByText('No operator is told.')).toBeVisible();
   const rule = page.getByRole('region', { name: 'Dead letters' });
   await rule.getByLabel('At least').fill('5');
   await page.getByRole('button', { name: 'Save', exact: true }).click();
@@ -278,7 +278,7 @@ test('the rules of alerts are changed, and a test is sent', async ({ open, herau
   await page.getByRole('button', { name: 'Send a test' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Send a test' }).click();
   const result = page.getByRole('dialog', { name: 'The test' });
-  await expect(result).toContainText('There is nobody to send it to.');
+  await expect(result).toContainText('There is no operator to send it to.');
   await result.getByRole('button', { name: 'Close' }).click();
   await expect(result).toHaveCount(0);
 });
