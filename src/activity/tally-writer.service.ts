@@ -1,4 +1,4 @@
-import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { OperationalEvents } from '../operational-events/operational-events.service.js';
@@ -17,7 +17,7 @@ const together = 1000;
  * tells how much goes on, and no decision depends on it.
  */
 @Injectable()
-export class TallyWriter implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class TallyWriter implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger('Activity');
   private timer: NodeJS.Timeout | undefined;
   private writing: Promise<void> = Promise.resolve();
@@ -40,8 +40,8 @@ export class TallyWriter implements OnApplicationBootstrap, BeforeApplicationShu
     this.schedule();
   }
 
-  /** Runs when this process has nothing in hand any more, and before the database is closed. */
-  async beforeApplicationShutdown(): Promise<void> {
+  /** After the last answer, for until then publications are accepted, and before the database is closed. */
+  async onApplicationShutdown(): Promise<void> {
     this.isStopped = true;
     clearTimeout(this.timer);
     await this.writing;

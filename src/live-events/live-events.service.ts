@@ -1,4 +1,4 @@
-import { Injectable, Logger, type BeforeApplicationShutdown, type OnApplicationBootstrap } from '@nestjs/common';
+import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { readChannels } from '../ledger/read-channels.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
@@ -19,7 +19,7 @@ const writeEveryMs = 250;
  * a boolean: ask `isOn` before one is made.
  */
 @Injectable()
-export class LiveEvents implements OnApplicationBootstrap, BeforeApplicationShutdown {
+export class LiveEvents implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(LiveEvents.name);
   private pending: LiveEvent[] = [];
   private dropped = 0;
@@ -38,7 +38,8 @@ export class LiveEvents implements OnApplicationBootstrap, BeforeApplicationShut
     });
   }
 
-  async beforeApplicationShutdown(): Promise<void> {
+  /** After the last answer, for until then something happens, and before the database is closed. */
+  async onApplicationShutdown(): Promise<void> {
     clearTimeout(this.timer);
     this.timer = undefined;
     await this.writing;

@@ -3,8 +3,11 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { accepts } from '../../scripts/private-servers/private-server.mjs';
+import { aliveNow } from '../../src/liveness/heartbeat.service.js';
+import { queryOnce } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { Installation } from '../support/installation.js';
+import { notificatie } from '../support/notificatie.js';
 import { answer, arrival, Receiver } from '../support/receiver.js';
 import { superuser, type HerautProcess } from '../support/spawn-heraut.js';
 import { real, stacks, type PreparedStack } from '../support/stacks.js';
@@ -85,23 +88,47 @@ describe('a request that is under way at SIGTERM', () => {
 
   it('is answered; the process waits neither for the caller to close the connection nor for an unfinished request', async () => {
     const [patient, silent] = [await RawCaller.connect(heraut.api.url), await RawCaller.connect(heraut.api.url)];
-    const body = JSON.stringify({ naam: 'late' });
-    const head = [
-      'POST /api/v1/kanaal HTTP/1.1',
-      `host: ${new URL(heraut.api.url).host}`,
-      `authorization: Bearer ${signToken(superuser)}`,
-      'content-type: application/json',
-      `content-length: ${Buffer.byteLength(body)}`,
-    ].join('\r\n');
-    const half = `${head}\r\n\r\n${body.slice(0, 5)}`;
+    const { half, rest } = inTwo(heraut.api.url, '/api/v1/kanaal', { naam: 'late' });
     for (const caller of [patient, silent]) caller.send(half);
     await heraut.createChannel(); // by then both have got that far
     const ended = expectAnOrderlyEnd(heraut.api);
     await eventually(() => isRefused(heraut.api.url), 'new connections to be refused');
-    patient.send(body.slice(5));
+    patient.send(rest);
     await eventually(() => patient.text.startsWith('HTTP/1.1 201 '), 'the answer');
     await ended;
     expect(silent.text).toBe('');
+  });
+
+  it('is counted, and told to those who listen, where it publishes', async () => {
+    const sql = <Row extends object>(text: string) => queryOnce<Row>(prepared.settings['DATABASE_URL'], text);
+    const seen = async (channel: string) => {
+      const [row] = await sql<{ counted: number; told: number }>(
+        `SELECT (SELECT coalesce(sum(accepted), 0)::int FROM activity
+             WHERE bucket_seconds = 3600 AND kind = 'channel' AND id = '${channel}') AS counted,
+           (SELECT count(*)::int FROM live_event WHERE event LIKE '%accepted%${channel}%') AS told`,
+      );
+      return row!;
+    };
+    const [channel, another] = [await heraut.createChannel(), await heraut.createChannel()];
+    await sql(`UPDATE live_listener SET expires_at = 'infinity'`);
+    await eventually(async () => {
+      await heraut.publish(another);
+      return (await seen(another)).told > 0;
+    }, 'the process to know that somebody listens');
+    const caller = await RawCaller.connect(heraut.api.url);
+    const { half, rest } = inTwo(heraut.api.url, '/api/v1/notificaties', notificatie(channel));
+    caller.send(half);
+    await heraut.createChannel(); // by then it has got that far
+    const ended = expectAnOrderlyEnd(heraut.api);
+    // Nothing but its last answer is left then.
+    await eventually(
+      async () => (await sql(`SELECT FROM process WHERE ${aliveNow}`)).length === 0,
+      'its last heartbeat',
+    );
+    caller.send(rest);
+    await ended;
+    expect(caller.text).toMatch(/^HTTP\/1.1 201 /);
+    expect(await seen(channel)).toEqual({ counted: 1, told: 1 });
   });
 });
 
@@ -163,6 +190,19 @@ async function expectAnOrderlyEnd(heraut: HerautProcess): Promise<void> {
   // than 15 s.
   expect(await heraut.stop()).toBe(0);
   expect(heraut.logs.map(({ event }) => event)).toContain('process.stopped');
+}
+
+/** A request, cut in the middle of its body. */
+function inTwo(url: string, path: string, fields: object): { half: string; rest: string } {
+  const body = JSON.stringify(fields);
+  const head = [
+    `POST ${path} HTTP/1.1`,
+    `host: ${new URL(url).host}`,
+    `authorization: Bearer ${signToken(superuser)}`,
+    'content-type: application/json',
+    `content-length: ${Buffer.byteLength(body)}`,
+  ].join('\r\n');
+  return { half: `${head}\r\n\r\n${body.slice(0, 5)}`, rest: body.slice(5) };
 }
 
 class RawCaller {

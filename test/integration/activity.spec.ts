@@ -75,7 +75,7 @@ describe.each(stacks)('what processes have counted, on the $name stack', (stack)
     writer.onApplicationBootstrap();
     const dead = { event: 'delivery.dead', notificationId: null, state: 'failed', reason: null } as const;
     events.report({ ...dead, subscriptionId: 's1', count: 1000 });
-    await writer.beforeApplicationShutdown(); // the rest is written
+    await writer.onApplicationShutdown(); // the rest is written
     expect(await sums({ kind: 'subscription', id: 's1' }, minutes)).toEqual({ ...noCounts(), gaveUp: 1000 });
   });
 

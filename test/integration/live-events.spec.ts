@@ -99,7 +99,7 @@ describe.each(stacks)('live events on the $name stack', (stack) => {
     live.report(attempted(notificationId, subscriptionId));
     other.report({ event: 'endpoint.closed', address: 'https://x.example', openMs: 5, by: 'probe' });
     test.events.report({ event: 'subscription.paused', subscriptionId });
-    await Promise.all([live.beforeApplicationShutdown(), other.beforeApplicationShutdown()]);
+    await Promise.all([live.onApplicationShutdown(), other.onApplicationShutdown()]);
     await eventually(() => all.told.length === 3, 'all three');
     await eventually(() => fitting.told.length === 1, 'the one that fits');
     expect(fitting.told).toEqual([expect.objectContaining({ ...attempted(notificationId, subscriptionId), channel })]);
