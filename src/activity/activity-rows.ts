@@ -16,21 +16,23 @@ const tallied = rowsOf<Tallied>('tallied', {
   delivered: ['float8', ({ counts }) => counts.delivered],
   failed_attempts: ['float8', ({ counts }) => counts.failedAttempts],
   gave_up: ['float8', ({ counts }) => counts.gaveUp],
+  fetched: ['float8', ({ fetched }) => fetched ?? 0],
 });
 
 const columns = ['accepted', 'duplicates', 'delivered', 'failed_attempts', 'gave_up'];
 
 /**
  * Each is counted in every length of buckets that is read of its kind. In the order of the key: several processes do it
- * at once. Times that lie ahead were written before Postgres' clock was set back: what is counted now is the last.
+ * at once. Times that lie ahead were written before Postgres' clock was set back: what is counted now is the last. The
+ * last delivery is that of the last call that succeeded: one that was fetched says nothing of the receiver.
  */
 export const addItems = statement(
   'add-activity',
   `INSERT INTO activity (bucket_seconds, kind, id, at, ${columns.join(', ')}, last_at, last_delivered_at)
    SELECT seconds, kind, id, to_timestamp(floor($at_ms::float8 / 1000 / seconds) * seconds), ${columns.join(', ')},
-     to_timestamp($at_ms::float8 / 1000), CASE WHEN delivered > 0 THEN to_timestamp($at_ms::float8 / 1000) END
+     to_timestamp($at_ms::float8 / 1000), CASE WHEN delivered > fetched THEN to_timestamp($at_ms::float8 / 1000) END
    FROM ${tallied.from} JOIN unnest(ARRAY[${granularities.map(({ seconds }) => seconds).join(', ')}]) AS seconds ON CASE kind
-     WHEN 'all' THEN true WHEN 'took' THEN seconds = ${minutes.seconds} ELSE seconds >= ${minutes.seconds}
+     WHEN 'all' THEN true WHEN 'took' THEN seconds = ${minutes.seconds} WHEN 'fetched' THEN seconds = ${minutes.seconds} ELSE seconds >= ${minutes.seconds}
    END
    ORDER BY seconds, kind COLLATE "C", id COLLATE "C"
    ON CONFLICT (bucket_seconds, kind, id, at) DO UPDATE SET

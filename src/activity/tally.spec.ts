@@ -14,15 +14,20 @@ describe('what a process counts', () => {
     tally.failedAttempt('s2');
     tally.gaveUp('s2', 3);
     tally.gaveUp(null, 2);
+    tally.fetched('s1', 1);
+    tally.fetched('s3', 2);
+    tally.fetched('s4', 0);
   });
 
   const counted = [
-    { kind: 'all', id: '', counts: { accepted: 2, duplicates: 1, delivered: 2, failedAttempts: 1, gaveUp: 5 } },
+    { kind: 'all', id: '', counts: { accepted: 2, duplicates: 1, delivered: 5, failedAttempts: 1, gaveUp: 5 } },
     { kind: 'channel', id: 'cases', counts: { ...noCounts(), accepted: 2, duplicates: 1 } },
     { kind: 'application', id: 'publisher', counts: { ...noCounts(), accepted: 1, duplicates: 1 } },
     { kind: 'application', id: 'other', counts: { ...noCounts(), accepted: 1 } },
-    { kind: 'subscription', id: 's1', counts: { ...noCounts(), delivered: 2 } },
+    { kind: 'subscription', id: 's1', counts: { ...noCounts(), delivered: 3 }, fetched: 1 },
     { kind: 'subscription', id: 's2', counts: { ...noCounts(), failedAttempts: 1, gaveUp: 3 } },
+    { kind: 'subscription', id: 's3', counts: { ...noCounts(), delivered: 2 }, fetched: 2 },
+    { kind: 'fetched', id: '', counts: { ...noCounts(), delivered: 3 } },
     { kind: 'took', id: '0', counts: { ...noCounts(), delivered: 1 } },
     { kind: 'took', id: '13', counts: { ...noCounts(), delivered: 1 } },
   ];
@@ -37,7 +42,7 @@ describe('what a process counts', () => {
     tally.delivered('s2', 8);
     tally.putBack(tallied);
     const [all] = tally.empty();
-    expect(all!.counts).toEqual({ ...counted[0]!.counts, delivered: 3 });
+    expect(all!.counts).toEqual({ ...counted[0]!.counts, delivered: 6 });
     tally.putBack(tallied);
     expect(tally.empty()).toEqual(counted);
   });

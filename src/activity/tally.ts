@@ -18,14 +18,19 @@ export interface Counts {
   gaveUp: number;
 }
 
-/** `took`: of all, how many were delivered after a time; its id is the number of a step of it (steps.ts). */
-export type TallyKind = 'all' | 'channel' | 'application' | 'subscription' | 'took';
+/**
+ * `took`: of all, how many were delivered after a time; its id is the number of a step of it (steps.ts). `fetched`: of
+ * all that were delivered, those that their subscriber has fetched.
+ */
+export type TallyKind = 'all' | 'channel' | 'application' | 'subscription' | 'took' | 'fetched';
 
 export interface Tallied {
   kind: TallyKind;
-  /** The name of a channel, the client id of an application, the id of a subscription; empty for `all`. */
+  /** The name of a channel, the client id of an application, the id of a subscription; of `took` see above; else empty. */
   id: string;
   counts: Counts;
+  /** Of a subscription: its deliveries that were delivered without a call. */
+  fetched?: number;
 }
 
 export const noCounts = (): Counts => ({ accepted: 0, duplicates: 0, delivered: 0, failedAttempts: 0, gaveUp: 0 });
@@ -42,6 +47,8 @@ export class Tally {
     application: new Map<string, Counts>(),
     subscription: new Map<string, Counts>(),
   };
+  private allFetched = 0;
+  private readonly fetchedOf = new Map<string, number>();
   private readonly took = Array.from({ length: longestStep + 1 }, () => 0);
 
   /** @param publisher its client id */
@@ -63,6 +70,15 @@ export class Tally {
     this.all.delivered += 1;
     this.of('subscription', subscriptionId).delivered += 1;
     this.took[stepOf(tookMs)]! += 1;
+  }
+
+  /** Deliveries that ended because their subscriber has their notifications: no call to it succeeded. */
+  fetched(subscriptionId: string, count: number): void {
+    if (count === 0) return;
+    this.all.delivered += count;
+    this.of('subscription', subscriptionId).delivered += count;
+    this.allFetched += count;
+    this.addFetched(subscriptionId, count);
   }
 
   failedAttempt(subscriptionId: string): void {
@@ -87,9 +103,16 @@ export class Tally {
     if (Object.values(this.all).some((count) => count > 0)) tallied.push({ kind: 'all', id: '', counts: this.all });
     this.all = noCounts();
     for (const kind of ['channel', 'application', 'subscription'] as const) {
-      for (const [id, counts] of this.byKind[kind]) tallied.push({ kind, id, counts });
+      for (const [id, counts] of this.byKind[kind]) {
+        const fetched = kind === 'subscription' ? this.fetchedOf.get(id) : undefined;
+        tallied.push({ kind, id, counts, ...(fetched !== undefined && { fetched }) });
+      }
       this.byKind[kind].clear();
     }
+    this.fetchedOf.clear();
+    const ofAll = { ...noCounts(), delivered: this.allFetched };
+    if (this.allFetched > 0) tallied.push({ kind: 'fetched', id: '', counts: ofAll });
+    this.allFetched = 0;
     this.took.forEach((delivered, step) => {
       if (delivered > 0) tallied.push({ kind: 'took', id: String(step), counts: { ...noCounts(), delivered } });
     });
@@ -99,10 +122,16 @@ export class Tally {
 
   /** Counts once more what `empty` has given, and could not be written. */
   putBack(tallied: readonly Tallied[]): void {
-    for (const { kind, id, counts } of tallied) {
+    for (const { kind, id, counts, fetched } of tallied) {
+      if (fetched !== undefined) this.addFetched(id, fetched);
       if (kind === 'took') this.took[Number(id)]! += counts.delivered;
+      else if (kind === 'fetched') this.allFetched += counts.delivered;
       else add(kind === 'all' ? this.all : this.of(kind, id), counts);
     }
+  }
+
+  private addFetched(subscriptionId: string, count: number): void {
+    this.fetchedOf.set(subscriptionId, (this.fetchedOf.get(subscriptionId) ?? 0) + count);
   }
 
   private of(kind: keyof Tally['byKind'], id: string): Counts {

@@ -13,7 +13,11 @@ export const countsShape = {
   duplicates: z
     .int()
     .describe('Notifications that a rule of their channel found equal to earlier ones; 0 of a subscription.'),
-  delivered: z.int().describe('Deliveries that succeeded; 0 of a channel or application.'),
+  delivered: z
+    .int()
+    .describe(
+      'Deliveries that succeeded, and those that their subscriber has fetched and acknowledged; 0 of a channel or application.',
+    ),
   failedAttempts: z.int().describe('Calls to receivers that did not succeed; 0 of a channel or application.'),
   gaveUp: z.int().describe('Deliveries that became dead letters; 0 of a channel or application.'),
 };

@@ -6,6 +6,7 @@ import type { OverviewAnswer } from './overview-io.js';
 import { beginOf, bucketsFrom, countedUntil, sumOf } from './spans.js';
 
 const all = { kind: 'all', id: '' } as const;
+const fetched = { kind: 'fetched', id: '' } as const;
 const lastMinute = { bucketSeconds: tens.seconds, buckets: 6 };
 /** Whole minutes, and the one that is not over. */
 const lastMinutes = { bucketSeconds: minutes.seconds, buckets: 5 };
@@ -23,15 +24,17 @@ export async function readRecentActivity(
   const minuteAgo = until - 60_000;
   const hourAgo = thisMinute - (lastHour.buckets - 1) * 60_000;
   const minutesAgo = thisMinute - (lastMinutes.buckets - 1) * 60_000;
-  const [byTens, byMinutes, took] = await Promise.all([
+  const [byTens, byMinutes, took, byFetching] = await Promise.all([
     readSeries(postgres, all, tens.seconds, minuteAgo),
     readSeries(postgres, all, minutes.seconds, hourAgo),
     readTotals(postgres, 'took', minutes.seconds, minutesAgo, '', mostSteps),
+    readSeries(postgres, fetched, minutes.seconds, minutesAgo),
   ]);
   const within = (counted: ReadonlyMap<number, Counts>, from: number, to: number) =>
     sumOf([...counted].filter(([at]) => at >= from && at < to).map(([, counts]) => counts));
   const recent = within(byMinutes, minutesAgo, Infinity);
-  const calls = recent.delivered + recent.failedAttempts;
+  const byCalls = recent.delivered - within(byFetching, minutesAgo, Infinity).delivered;
+  const calls = byCalls + recent.failedAttempts;
   const steps = new Map(took.map(({ id, counts }) => [Number(id), counts.delivered]));
   return {
     countedUntil: new Date(until).toISOString(),
@@ -39,7 +42,7 @@ export async function readRecentActivity(
     lastMinutes: {
       seconds: (until - minutesAgo) / 1000,
       ...recent,
-      successRate: calls === 0 ? null : recent.delivered / calls,
+      successRate: calls === 0 ? null : byCalls / calls,
       deliveryP50Ms: quantileOf(steps, 0.5) ?? null,
       deliveryP95Ms: quantileOf(steps, 0.95) ?? null,
     },

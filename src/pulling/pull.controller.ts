@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Header, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
+import { Tally } from '../activity/tally.js';
 import type { Application } from '../auth/application.js';
 import { CurrentApplication } from '../auth/auth.decorators.js';
 import { Authorization } from '../auth/authorization.service.js';
@@ -31,6 +32,7 @@ export class PullController {
     private readonly postgres: Postgres,
     private readonly authorization: Authorization,
     private readonly tokens: TokenWatch,
+    private readonly tally: Tally,
   ) {}
 
   @Get()
@@ -111,6 +113,7 @@ export class PullController {
     const { id: subscriptionId } = await this.subscriptions.getOwn(uuid, application);
     const deliveries = [...new Set(ids)].map((notificationId) => ({ notificationId, subscriptionId }));
     const ended = await endFetched(this.postgres, deliveries);
+    this.tally.fetched(subscriptionId, ended.length);
     return { ended: ended.map(({ notificationId }) => notificationId) };
   }
 }

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { randomUUID } from 'node:crypto';
 import { EventEmitter } from 'node:events';
+import { Tally } from '../../src/activity/tally.js';
 import type { Application } from '../../src/auth/application.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { KanaalController } from '../../src/channels/kanaal.controller.js';
@@ -426,12 +427,16 @@ describe('fetching the notificaties of an abonnement', () => {
     expect((await api.post(`${url}/acknowledge`, { ids: [] })).status).toBe(400);
   });
 
-  it('ends the deliveries that its subscriber says it has', async () => {
+  it('ends the deliveries that its subscriber says it has, and counts each once', async () => {
     const { url, kanaal, token } = await subscribed();
     subscriber.always(answer(503));
     const id = (await publish(kanaal)).headers.get('notification-id')!;
-    const { json } = await api.post(`${url}/acknowledge`, { ids: [id, randomUUID()] }, { token });
-    expect(json).toEqual({ ended: [id] });
+    const counted = vi.spyOn(api.app.get(Tally), 'fetched');
+    const acknowledge = () => api.post(`${url}/acknowledge`, { ids: [id, randomUUID()] }, { token });
+    expect((await acknowledge()).json).toEqual({ ended: [id] });
+    expect((await acknowledge()).json).toEqual({ ended: [] });
+    expect(counted.mock.calls.map(([, count]) => count)).toEqual([1, 0]);
+    counted.mockRestore();
     expect((await api.get(url, { token })).json).toMatchObject({ notificaties: [{ id, isDelivered: true }] });
   });
 });

@@ -55,6 +55,26 @@ describe.each(stacks)('what processes have counted, on the $name stack', (stack)
     expect(await sums({ kind: 'took', id: '13' }, minutes)).toEqual({ ...noCounts(), delivered: 2 });
   });
 
+  it('is delivered last when a call succeeded, not when its subscriber fetched something', async () => {
+    const tally = new Tally();
+    tally.fetched('fetches', 1);
+    tally.delivered('both', 8);
+    tally.fetched('both', 1);
+    await writerOf(tally).write();
+    tally.fetched('both', 1);
+    await writerOf(tally).write();
+    expect(
+      await test.sql(
+        `SELECT id, sum(delivered)::int AS delivered, max(last_delivered_at) IS NOT NULL AS was_called FROM activity
+         WHERE kind = 'subscription' AND bucket_seconds = 3600 GROUP BY id ORDER BY id`,
+      ),
+    ).toEqual([
+      { id: 'both', delivered: 3, was_called: true },
+      { id: 'fetches', delivered: 1, was_called: false },
+    ]);
+    expect(await sums({ kind: 'fetched', id: '' }, minutes)).toEqual({ ...noCounts(), delivered: 3 });
+  });
+
   it('is in the bucket of the time at which it happened', async () => {
     const counts = { ...noCounts(), accepted: 1 };
     const at = Date.parse('2026-11-22T12:34:56.789Z');

@@ -357,7 +357,10 @@ describe('with much in every state, the cost of a statement is that of its own w
 
   it('what was counted is read and added to by what it is of', async () => {
     const tallied = Object.fromEntries(
-      ['accepted', 'duplicates', 'delivered', 'failed_attempts', 'gave_up'].map((name) => [`tallied_${name}`, '{1}']),
+      ['accepted', 'duplicates', 'delivered', 'failed_attempts', 'gave_up', 'fetched'].map((name) => [
+        `tallied_${name}`,
+        '{1}',
+      ]),
     );
     const of = { seconds: 60, kind: 'subscription', from_ms: Date.now() - dayMs };
     const statements: [Statement, Values][] = [
