@@ -11,6 +11,7 @@ describe('what a process counts', () => {
     tally.duplicate('cases', 'publisher');
     tally.delivered('s1', 0.5);
     tally.delivered('s1', 8);
+    tally.delivered('s1', null);
     tally.failedAttempt('s2');
     tally.gaveUp('s2', 3);
     tally.gaveUp(null, 2);
@@ -20,11 +21,11 @@ describe('what a process counts', () => {
   });
 
   const counted = [
-    { kind: 'all', id: '', counts: { accepted: 2, duplicates: 1, delivered: 5, failedAttempts: 1, gaveUp: 5 } },
+    { kind: 'all', id: '', counts: { accepted: 2, duplicates: 1, delivered: 6, failedAttempts: 1, gaveUp: 5 } },
     { kind: 'channel', id: 'cases', counts: { ...noCounts(), accepted: 2, duplicates: 1 } },
     { kind: 'application', id: 'publisher', counts: { ...noCounts(), accepted: 1, duplicates: 1 } },
     { kind: 'application', id: 'other', counts: { ...noCounts(), accepted: 1 } },
-    { kind: 'subscription', id: 's1', counts: { ...noCounts(), delivered: 3 }, fetched: 1 },
+    { kind: 'subscription', id: 's1', counts: { ...noCounts(), delivered: 4 }, fetched: 1 },
     { kind: 'subscription', id: 's2', counts: { ...noCounts(), failedAttempts: 1, gaveUp: 3 } },
     { kind: 'subscription', id: 's3', counts: { ...noCounts(), delivered: 2 }, fetched: 2 },
     { kind: 'fetched', id: '', counts: { ...noCounts(), delivered: 3 } },
@@ -42,7 +43,7 @@ describe('what a process counts', () => {
     tally.delivered('s2', 8);
     tally.putBack(tallied);
     const [all] = tally.empty();
-    expect(all!.counts).toEqual({ ...counted[0]!.counts, delivered: 6 });
+    expect(all!.counts).toEqual({ ...counted[0]!.counts, delivered: 7 });
     tally.putBack(tallied);
     expect(tally.empty()).toEqual(counted);
   });

@@ -19,14 +19,14 @@ export interface Counts {
 }
 
 /**
- * `took`: of all, how many were delivered after a time; its id is the number of a step of it (steps.ts). `fetched`: of
- * all that were delivered, those that their subscriber has fetched.
+ * `took`: of all that are timed, how many were delivered after a time; its id is the number of a step of it (steps.ts).
+ * `fetched`: of all that were delivered, those that their subscriber has fetched.
  */
 export type TallyKind = 'all' | 'channel' | 'application' | 'subscription' | 'took' | 'fetched';
 
 export interface Tallied {
   kind: TallyKind;
-  /** The name of a channel, the client id of an application, the id of a subscription; of `took` see above; else empty. */
+  /** The name of a channel, a client id, the id of a subscription, of `took` a step; otherwise empty. */
   id: string;
   counts: Counts;
   /** Of a subscription: its deliveries that were delivered without a call. */
@@ -65,11 +65,11 @@ export class Tally {
     this.of('application', publisher).duplicates += 1;
   }
 
-  /** @param tookMs since its notification was accepted */
-  delivered(subscriptionId: string, tookMs: number): void {
+  /** @param tookMs since its notification was accepted; null: of this one it tells nothing */
+  delivered(subscriptionId: string, tookMs: number | null): void {
     this.all.delivered += 1;
     this.of('subscription', subscriptionId).delivered += 1;
-    this.took[stepOf(tookMs)]! += 1;
+    if (tookMs !== null) this.took[stepOf(tookMs)]! += 1;
   }
 
   /** Deliveries that ended because their subscriber has their notifications: no call to it succeeded. */

@@ -81,6 +81,30 @@ describe('the times of an attempt', () => {
   });
 });
 
+describe('publish → delivered, as the overview shows it', () => {
+  it('is of what was sent at once and of retries, not of replays or of what was to wait', () => {
+    const tally = new Tally();
+    const clock = { now: () => Date.now() } as LedgerClock;
+    const settings = readSettings({});
+    const reporter = new AttemptReporter(new RecordingStates(), clock, noListeners, tally, { settings });
+    for (const parts of [
+      { generation: 1 },
+      { generation: 2, failures: 1 },
+      { generation: 2, isReleased: true },
+      { generation: 2 }, // scheduled
+      { generation: 2, replays: 1 },
+      { generation: 3, replays: 1, failures: 1 },
+      { generation: 3, replays: 1, isReleased: true },
+    ])
+      reporter.ended({ ...delivery('timed'), ...parts }, 'at-least-once', delivered);
+    reporter.onModuleDestroy();
+    const counted = (of: string) =>
+      tallied.filter(({ kind }) => kind === of).reduce((sum, { counts }) => sum + counts.delivered, 0);
+    const tallied = tally.empty();
+    expect([counted('all'), counted('took')]).toEqual([7, 3]);
+  });
+});
+
 describe('a call that was not made', () => {
   let reporter: AttemptReporter;
 

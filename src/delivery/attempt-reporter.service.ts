@@ -117,8 +117,11 @@ export class AttemptReporter implements OnModuleDestroy {
     if (state !== 'delivered') return this.tally.failedAttempt(delivery.subscriptionId);
     // The clock of a process is corrected by each heartbeat: the time of acceptance may seem to lie ahead.
     const tookMs = Math.max(0, this.ledgerClock.now() - timeOfId(delivery.notificationId));
-    deliveredSeconds.observe({ lane: laneTaken(delivery) }, tookMs / 1000);
-    this.tally.delivered(delivery.subscriptionId, tookMs);
+    const lane = laneTaken(delivery);
+    deliveredSeconds.observe({ lane }, tookMs / 1000);
+    // Not the age of one that was scheduled, or that an operator sends again: that would hide what is sent at once.
+    const isTimed = lane !== 'due' && delivery.replays === 0;
+    this.tally.delivered(delivery.subscriptionId, isTimed ? tookMs : null);
   }
 
   private showLong(): void {
