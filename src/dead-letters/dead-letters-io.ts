@@ -59,6 +59,7 @@ export const deadLettersOutput = z
     groups: z.array(groupOutput).describe('At most 500: those with most dead letters first.'),
     groupsLeftOut: z.int().describe('Groups that were found beside these.'),
     count: z.int().describe('Of all groups that were found.'),
+    subscriptions: z.int().describe('Those that have any in the groups that were found, shown or left out.'),
     isComplete: z.boolean().describe('All dead letters that are sought were looked at: the counts are exact.'),
     searchedTo: time()
       .nullable()
@@ -77,6 +78,7 @@ export function deadLettersToShow(
     groups: groups.slice(0, mostShown).map((group) => groupToShow(group, find(group.subscriptionId))),
     groupsLeftOut: Math.max(0, groups.length - mostShown),
     count: groups.reduce((sum, { count }) => sum + count, 0),
+    subscriptions: new Set(groups.map(({ subscriptionId }) => subscriptionId)).size,
     isComplete,
     searchedTo: searchedTo === undefined ? null : new Date(searchedTo).toISOString(),
     asOf: asOf.toISOString(),

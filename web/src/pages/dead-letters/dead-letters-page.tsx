@@ -111,13 +111,12 @@ export function DeadLettersPage() {
 function Totals({ found }: { found: DeadLetters }) {
   const t = useDeadLettersTexts();
   const format = useFormat();
-  const { count, isComplete, groups, asOf } = found;
-  const receivers = new Set(groups.map(({ subscriptionId }) => subscriptionId)).size;
+  const { count, isComplete, subscriptions, asOf } = found;
   const number = format.number(count);
   const shown = isComplete ? number : t('atLeast', { shown: number });
   return (
     <>
-      {t('count', { count, shown })} {t('ofReceivers', { count: receivers, shown: format.number(receivers) })},{' '}
+      {t('count', { count, shown })} {t('ofReceivers', { count: subscriptions, shown: format.number(subscriptions) })},{' '}
       {t('asOf', { at: format.clock(asOf) })}
     </>
   );
