@@ -104,7 +104,8 @@ export const overviewOutput = z
     }),
     subscriptions: z.strictObject({
       count: z.int(),
-      disabled: halted.describe('Their receiver answered 410.'),
+      haltedCount: z.int().describe('Disabled, paused or both.'),
+      disabled: halted.describe('Their receiver answered 410. One that is paused as well is in both.'),
       paused: halted,
       troubled: z
         .strictObject({

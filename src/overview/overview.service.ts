@@ -107,14 +107,16 @@ export class Overview {
 
   private halted(): Omit<OverviewAnswer['subscriptions'], 'troubled'> {
     let count = 0;
+    let haltedCount = 0;
     const disabled: Halted[] = [];
     const paused: Halted[] = [];
     for (const subscription of this.subscriptions.all()) {
       count += 1;
+      if (subscription.disabledAt || subscription.pausedAt) haltedCount += 1;
       if (subscription.disabledAt) disabled.push({ subscription, since: subscription.disabledAt });
-      else if (subscription.pausedAt) paused.push({ subscription, since: subscription.pausedAt });
+      if (subscription.pausedAt) paused.push({ subscription, since: subscription.pausedAt });
     }
-    return { count, disabled: haltedToShow(disabled), paused: haltedToShow(paused) };
+    return { count, haltedCount, disabled: haltedToShow(disabled), paused: haltedToShow(paused) };
   }
 
   private troubled(measured: LastMeasured['subscriptions']): OverviewAnswer['subscriptions']['troubled'] {

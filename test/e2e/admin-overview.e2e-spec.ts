@@ -228,6 +228,7 @@ describe('the whole installation at a glance', () => {
       async () => (await admin.get(`/admin/v1/subscriptions/${ids.gone}`)).json['disabledAt'],
       'the subscription that is gone to be disabled',
     );
+    await admin.post(`/admin/v1/subscriptions/${ids.gone}/pause`);
     await measure();
   });
 
@@ -262,7 +263,13 @@ describe('the whole installation at a glance', () => {
     const { origin } = new URL(receiver.url);
     const since = expect.any(String);
     expect(subscriptions.disabled).toEqual({ count: 1, latest: [{ id: ids.gone, receiver: origin, since }] });
-    expect(subscriptions.paused).toEqual({ count: 1, latest: [{ id: ids.paused, receiver: origin, since }] });
+    const paused = [ids.gone, ids.paused].map((id) => ({ id, receiver: origin, since }));
+    expect(subscriptions.paused).toEqual({ count: 2, latest: paused });
+    expect(subscriptions.haltedCount).toBe(2);
+    const { json } = await admin.get('/admin/v1/subscriptions?state=paused');
+    expect((json['subscriptions'] as { id: string }[]).map(({ id }) => id).toSorted()).toEqual(
+      [ids.gone, ids.paused].toSorted(),
+    );
     expect(subscriptions.troubled!.most).toEqual(
       expect.arrayContaining([
         { id: ids.gone, receiver: origin, unsent: 0, dead: 1 },

@@ -31,6 +31,7 @@ const fine: Overview = {
   endpoints: { openCount: 0, longest: [] },
   subscriptions: {
     count: 3,
+    haltedCount: 0,
     disabled: { count: 0, latest: [] },
     paused: { count: 0, latest: [] },
     troubled: { measuredAt: now, most: [] },

@@ -176,7 +176,6 @@ export function Waiting({ overview }: { overview: Overview }) {
     unknown: deadLetters.unknown,
   };
   const allDead = dead && add(Object.values(dead));
-  const halted = subscriptions.paused.count + subscriptions.disabled.count;
   return (
     <>
       <SimpleGrid cols={columns}>
@@ -230,7 +229,7 @@ export function Waiting({ overview }: { overview: Overview }) {
         </Tile>
         <Tile
           title={t('haltedTile')}
-          value={format.number(halted)}
+          value={format.number(subscriptions.haltedCount)}
           unit={t('ofSubscriptions', { count: subscriptions.count, shown: format.number(subscriptions.count) })}
           to="/subscriptions"
         >
