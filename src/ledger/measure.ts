@@ -9,8 +9,11 @@ import { byTimeOf, fromOldest, unfinishedSince, type OldestUnfinished, type Unfi
  * nothing else in it, from the oldest on. Beyond that Postgres is asked for its planner's estimate, which reads no row.
  */
 
-/** Counted exactly up to so many. Beyond it, an estimate, and at least that. */
+/** Counted exactly up to so many. Beyond it, an estimate, and at least that, but for parts of what was counted. */
 const mostCounted = 10_000;
+
+/** A reason that none of those counted is held for is there if as many are estimated, as a part of those counted. */
+const leastUnseen = 0.1;
 
 export interface Count {
   count: number;
@@ -129,7 +132,10 @@ export async function measureLedger(
   const heldFor = async (reason: HeldReason): Promise<Count> => {
     if (reason === 'order') return countOf(row!.order, "held_for = 'order'");
     const count = held.find(({ held_for: one }) => one === reason)?.count ?? 0;
-    return isHeldEstimate ? estimated(postgres, count, `held_for = '${reason}'`) : { count, isEstimate: false };
+    if (!isHeldEstimate) return { count, isEstimate: false };
+    const estimate = await estimated(postgres, count, `held_for = '${reason}'`);
+    // The planner never says that there is none: of each day it takes one for the least.
+    return count === 0 && estimate.count < most * leastUnseen ? { ...estimate, count: 0 } : estimate;
   };
   const allDue = await countOf(due!.count, 'next_at <= now()');
   const repeated = due!.count === 0 ? 0 : Math.round((allDue.count * due!.repeated) / due!.count);

@@ -12,7 +12,12 @@ import { processOutput } from './process-output.js';
 const time = () => z.iso.datetime();
 
 const count = z
-  .strictObject({ count: z.int(), isEstimate: z.boolean().describe('Of Postgres: there are more than 10,000.') })
+  .strictObject({
+    count: z.int(),
+    isEstimate: z
+      .boolean()
+      .describe('Of Postgres: there are more than 10,000, or it is a part of as many: held for a reason, for example.'),
+  })
   .meta({ id: 'EstimatedCount' });
 
 const healthOutput = z.strictObject({

@@ -136,6 +136,7 @@ describe.each(stacks)('what is measured of the ledger ($name)', (stack) => {
     expect([due, near(800, { ...due.repeated, count: due.first.count + due.repeated.count })]).toEqual([due, true]);
     expect(due.repeated.count).toBeGreaterThan(due.first.count);
     expect([held, near(100, held.paused), near(300, held['endpoint-parked'])]).toEqual([held, true, true]);
+    expect((await measureLedger(test.postgres, unfinished, 350)).held.rate).toEqual({ count: 0, isEstimate: true });
     expect(dead.failed).toEqual({ count: 4, isEstimate: false });
     await test.sql(`DELETE FROM delivery`); // as the planner does not know yet
     await insert(60, heldFor('rate'));
