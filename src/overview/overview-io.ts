@@ -122,7 +122,9 @@ export const overviewOutput = z
                 dead: z.int().describe('Dead letters, counted up to 1000.'),
               }),
             )
-            .describe('Those with most of both, at most five.'),
+            .describe(
+              'Those with most of both, at most five, of those with the newest dead letters, with retries that come next, or with something held: one whose trouble is older may be missing.',
+            ),
         })
         .nullable(),
     }),
