@@ -3,11 +3,12 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { findOrInstallChromium } from './private-servers/programs.mjs';
 import { startPrivateServers } from './private-servers.mjs';
-import { makeReady, projectDirectory } from './ready-to-run.mjs';
+import { installWhenNeeded, makeReady, projectDirectory } from './ready-to-run.mjs';
 
 const [project = '', ...words] = process.argv.slice(2);
 const log = (/** @type {string} */ line) => console.error(line);
 try {
+  await installWhenNeeded(log);
   await makeReady(log);
   const chromium = findOrInstallChromium(log);
   const { environment, stop } = await startPrivateServers(log);

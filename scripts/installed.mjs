@@ -3,7 +3,7 @@ import { installWhenNeeded, requireNode } from './ready-to-run.mjs';
 
 try {
   requireNode();
-  installWhenNeeded(console.error);
+  await installWhenNeeded(console.error);
 } catch (error) {
   console.error(error instanceof Error ? error.message : String(error));
   process.exit(1);

@@ -27,15 +27,18 @@ const sources = [
 ];
 const buildStamp = inProject('dist/.built-from');
 const builtPage = inProject('web/dist/index.html');
-const buildLock = inProject('node_modules/.heraut-build');
+/** Not in node_modules, which npm empties while it is held. */
+const lock = inProject('.heraut-lock');
+const install = 'npm ci --include=dev';
 
 /**
- * Installs and builds where needed.
+ * Installs and builds where needed. A program that is built needs nothing of what builds it: that may have been pruned.
  * @param {(line: string) => void} log
  */
 export async function makeReady(log) {
   requireNode();
-  installWhenNeeded(log);
+  if (isInstalled('to run') && isBuilt()) return;
+  await installWhenNeeded(log);
   await buildWhenNeeded(log);
 }
 
@@ -55,30 +58,57 @@ export function requireNode() {
   throw new Error(`Heraut needs Node.js 20.19 or newer; this is ${process.versions.node}. See https://nodejs.org/.`);
 }
 
-/** @param {(line: string) => void} log */
-export function installWhenNeeded(log) {
-  if (isInstalled()) return;
-  log('installing packages (npm ci) …');
-  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+/**
+ * Also what only the build and the tests need, in whatever environment. Two at once: one installs, the other waits.
+ * @param {(line: string) => void} log
+ */
+export async function installWhenNeeded(log) {
+  if (isInstalled('all')) return;
+  await locked(async () => {
+    if (isInstalled('all')) return;
+    log(`installing packages (${install}) …`);
+    run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']);
+  });
 }
 
-/** Whether every package of the lock is there in the locked version; those for other systems are not. */
-function isInstalled() {
+/**
+ * Whether every package of the lock is there in the locked version; those for other systems are not.
+ * @param {'all' | 'to run'} which `to run`: those that the program names, which npm installs with what they need
+ */
+function isInstalled(which) {
   const installed = readPackages('node_modules/.package-lock.json');
+  const packages = readPackages('package-lock.json') ?? {};
+  const named = Object.keys(packages['']?.dependencies ?? {}).map((name) => `node_modules/${name}`);
+  const wanted = which === 'all' ? Object.keys(packages) : named;
   return (
     installed !== undefined &&
-    Object.entries(readPackages('package-lock.json') ?? {}).every(
-      ([path, { version, optional }]) => path === '' || optional || installed[path]?.version === version,
-    )
+    wanted.every((path) => {
+      const { version, optional } = packages[path] ?? {};
+      return path === '' || optional || installed[path]?.version === version;
+    })
   );
 }
 
 /**
- * @param {string} lock
- * @returns {Record<string, { version: string, optional?: boolean }> | undefined}
+ * @param {string} file
+ * @returns {Record<string, { version: string, optional?: boolean, dependencies?: Record<string, string> }> | undefined}
  */
-function readPackages(lock) {
-  return existsSync(inProject(lock)) ? JSON.parse(readFileSync(inProject(lock), 'utf8')).packages : undefined;
+function readPackages(file) {
+  const text = textOf(inProject(file));
+  return text === undefined ? undefined : JSON.parse(text).packages;
+}
+
+/**
+ * @param {string} path of a file that another process may remove at any moment
+ * @returns {string | undefined}
+ */
+function textOf(path) {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'ENOENT') throw error;
+    return undefined;
+  }
 }
 
 /**
@@ -97,7 +127,14 @@ export async function buildWhenNeeded(log) {
 
 /** Also where nothing has changed: `npm run build`. */
 export async function buildAnew() {
-  await locked(build);
+  try {
+    await locked(build);
+  } catch (error) {
+    if (isInstalled('all')) throw error;
+    // The step that failed names the first package that it misses: npm leaves many out where NODE_ENV is `production`.
+    const message = error instanceof Error ? error.message : String(error);
+    throw new Error(`${message}\nNot all the packages that it needs are installed: ${install}`, { cause: error });
+  }
 }
 
 async function build() {
@@ -141,25 +178,25 @@ function filesBelow(path) {
 
 /** @param {() => Promise<void>} work */
 async function locked(work) {
-  await lockBuild();
+  await takeLock();
   try {
     await work();
   } finally {
-    rmSync(buildLock, { force: true });
+    rmSync(lock, { force: true });
   }
 }
 
-async function lockBuild() {
+async function takeLock() {
   for (;;) {
     try {
-      writeFileSync(buildLock, String(process.pid), { flag: 'wx' });
+      writeFileSync(lock, String(process.pid), { flag: 'wx' });
       return;
     } catch (error) {
       if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw error;
     }
-    // The process that wrote it may have been killed while it compiled; an empty one is just being written.
-    const holder = existsSync(buildLock) ? readFileSync(buildLock, 'utf8') : '';
-    if (holder !== '' && !isRunning(Number(holder))) rmSync(buildLock, { force: true });
+    // The process that wrote it may have been killed meanwhile; an empty one is just being written.
+    const holder = textOf(lock);
+    if (holder && !isRunning(Number(holder))) rmSync(lock, { force: true });
     await sleep(200);
   }
 }

@@ -34,7 +34,7 @@ let passed = 0;
 const failures = [];
 try {
   requireNode();
-  installWhenNeeded(log);
+  await installWhenNeeded(log);
   scratch = makeScratchDirectory();
   const { path: scratchPath } = scratch;
   log(`data of the tests: ${scratchPath}`);

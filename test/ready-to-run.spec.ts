@@ -1,0 +1,134 @@
+import { afterAll, describe, expect, it } from 'vitest';
+import { spawn } from 'node:child_process';
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const project = fileURLToPath(new URL('..', import.meta.url));
+const runtime = { 'node_modules/runtime': { version: '1.0.0' } };
+const builder = { 'node_modules/builder': { version: '1.0.0', dev: true } };
+
+/** Installs all packages; without the word --include=dev those that run the program, as npm in production. */
+const npm = `#!${process.execPath}
+const { appendFileSync, mkdirSync, readFileSync, writeFileSync } = require('node:fs');
+appendFileSync('calls-of-npm', process.argv.slice(2).join(' ') + '\\n');
+const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'));
+const wanted = Object.entries(packages).filter(([, { dev }]) => !dev || process.argv.includes('--include=dev'));
+mkdirSync('node_modules/typescript/bin', { recursive: true });
+writeFileSync('node_modules/typescript/bin/tsc', '');
+writeFileSync('node_modules/.package-lock.json', JSON.stringify({ packages: Object.fromEntries(wanted) }));
+`;
+/** Of the fake tree: the second step of its build. It needs a package that is not needed to run the program. */
+const bundle = `
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+if (!readFileSync('node_modules/.package-lock.json', 'utf8').includes('builder')) throw new Error('no package builder');
+mkdirSync('dist', { recursive: true });
+writeFileSync('dist/program.js', 'console.log(' + JSON.stringify(readFileSync('src/text', 'utf8')) + ')');
+`;
+/** Likewise, of the console. */
+const page = `
+import { mkdirSync, writeFileSync } from 'node:fs';
+mkdirSync('web/dist', { recursive: true });
+writeFileSync('web/dist/index.html', '');
+`;
+
+describe('scripts that make themselves ready', () => {
+  const trees: string[] = [];
+  afterAll(() => {
+    for (const tree of trees) rmSync(tree, { recursive: true });
+  });
+
+  it('install what the build needs where NODE_ENV is production', async () => {
+    const tree = freshClone();
+    expect(await run(tree, 'scripts/run-program.mjs', 'program.js')).toMatchObject({ status: 0, stdout: 'first\n' });
+    expect(callsOfNpm(tree)).toEqual([expect.stringContaining('--include=dev')]);
+  });
+
+  it('install nothing where the program is built and what only its build needs was removed', async () => {
+    const tree = freshClone();
+    await run(tree, 'scripts/run-program.mjs', 'program.js');
+    write(tree, 'node_modules/.package-lock.json', JSON.stringify({ packages: runtime }));
+    const before = callsOfNpm(tree);
+    expect(await run(tree, 'scripts/run-program.mjs', 'program.js')).toMatchObject({ status: 0, stdout: 'first\n' });
+    expect(callsOfNpm(tree)).toEqual(before);
+  });
+
+  it('install again where the program is built and a package that runs it is not there', async () => {
+    const tree = freshClone();
+    await run(tree, 'scripts/run-program.mjs', 'program.js');
+    write(tree, 'node_modules/.package-lock.json', JSON.stringify({ packages: builder }));
+    expect(await run(tree, 'scripts/run-program.mjs', 'program.js')).toMatchObject({ status: 0 });
+    expect(callsOfNpm(tree)).toHaveLength(2);
+  });
+
+  it('install once where several are started at the same time', async () => {
+    const tree = freshClone();
+    const runs = [1, 2, 3].map(() => run(tree, 'scripts/run-program.mjs', 'program.js'));
+    expect((await Promise.all(runs)).map(({ stdout }) => stdout)).toEqual(['first\n', 'first\n', 'first\n']);
+    expect(callsOfNpm(tree)).toHaveLength(1);
+    expect(existsSync(join(tree, '.heraut-lock'))).toBe(false);
+  });
+
+  it('say how to install what is missing where a build fails without it', async () => {
+    const tree = freshClone();
+    write(tree, 'node_modules/typescript/bin/tsc', '');
+    write(tree, 'node_modules/.package-lock.json', JSON.stringify({ packages: runtime }));
+    const { status, stderr } = await run(tree, 'scripts/build.mjs');
+    expect(status).toBe(1);
+    expect(stderr).toContain('npm ci --include=dev');
+  });
+
+  /** A tree with the scripts of this one, and beside them as little as they need. */
+  function freshClone(): string {
+    const tree = mkdtempSync(join(tmpdir(), 'heraut-ready-'));
+    trees.push(tree);
+    for (const name of ['ready-to-run.mjs', 'run-program.mjs', 'spawn-in-front.mjs', 'build.mjs'])
+      cpSync(join(project, 'scripts', name), join(tree, 'scripts', name));
+    write(tree, 'package.json', JSON.stringify({ type: 'module' }));
+    const packages = { '': { dependencies: { runtime: '1.0.0' } }, ...runtime, ...builder };
+    write(tree, 'package-lock.json', JSON.stringify({ packages }));
+    write(tree, 'scripts/bundle.mjs', bundle);
+    write(tree, 'web/build.mjs', page);
+    write(tree, 'src/text', 'first');
+    for (const name of [
+      'web/src/x',
+      'web/public/x',
+      'web/index.html',
+      'web/vite.config.ts',
+      'web/tsconfig.json',
+      'migrations/x',
+    ])
+      write(tree, name, '');
+    for (const name of ['tsconfig.json', 'tsconfig.build.json']) write(tree, name, '{}');
+    for (const name of ['scripts/admin-openapi.mjs', 'scripts/unbundled-packages.mjs']) write(tree, name, '');
+    write(tree, 'bin/npm', npm);
+    write(tree, 'bin/package.json', '{}'); // CommonJS
+    chmodSync(join(tree, 'bin/npm'), 0o755);
+    return tree;
+  }
+});
+
+function write(tree: string, path: string, text: string): void {
+  mkdirSync(dirname(join(tree, path)), { recursive: true });
+  writeFileSync(join(tree, path), text);
+}
+
+function callsOfNpm(tree: string): string[] {
+  const file = join(tree, 'calls-of-npm');
+  return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
+}
+
+function run(tree: string, ...words: string[]): Promise<{ status: number | null; stdout: string; stderr: string }> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, words, {
+      cwd: tree,
+      env: { ...process.env, NODE_ENV: 'production', PATH: `${join(tree, 'bin')}${delimiter}${process.env.PATH}` },
+    });
+    const output = { stdout: '', stderr: '' };
+    child.stdout.on('data', (chunk) => (output.stdout += chunk));
+    child.stderr.on('data', (chunk) => (output.stderr += chunk));
+    child.once('error', reject);
+    child.once('close', (status) => resolve({ status, ...output }));
+  });
+}
