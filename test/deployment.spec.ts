@@ -105,6 +105,17 @@ describe('docker/Dockerfile', () => {
     expect(image.indexOf('USER node')).toBeLessThan(image.indexOf('CMD ["node", '));
   });
 
+  it('lets its user read all that it copies, whatever modes the files of the clone have', () => {
+    const copies = image.match(/^COPY .*$/gm) ?? [];
+    expect(copies.filter((copy) => !copy.startsWith('COPY --from=build '))).toEqual([]);
+    const copied = copies.flatMap((copy) => copy.match(/(?<=\/heraut\/)\S+/g) ?? []);
+    // npm gives the packages that it installs modes of its own.
+    const fromClone = copied.filter((path) => path !== 'node_modules');
+    const readable = /^RUN chmod -R a\+rX (.*)$/m.exec(read('Dockerfile'))?.[1]?.split(' ') ?? [];
+    expect(fromClone.length).toBeGreaterThan(3);
+    expect(readable.toSorted()).toEqual(fromClone.toSorted());
+  });
+
   it('gives Node the options that `npm start` and the README give it', () => {
     expect(image).toContain(
       `CMD ${JSON.stringify(['node', ...herautNodeOptions, 'dist/main.js']).replaceAll(',', ', ')}`,
