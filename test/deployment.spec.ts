@@ -99,10 +99,10 @@ describe('docker/Dockerfile', () => {
     .split(/^FROM .*$/m)
     .slice(1);
 
-  it('runs as a user that is not root, and owns nothing but the data directory', () => {
-    expect(image.match(/^USER .*$/gm)).toEqual(['USER node']);
+  it('runs as a user that is not root, by its number, and owns nothing but the data directory', () => {
+    expect(image.match(/^USER .*$/gm)).toEqual(['USER 1000:1000']);
     expect(image.match(/--owner=\w+|--chown=\S+/g)).toEqual(['--owner=node']);
-    expect(image.indexOf('USER node')).toBeLessThan(image.indexOf('CMD ["node", '));
+    expect(image.indexOf('USER 1000')).toBeLessThan(image.indexOf('CMD ["node", '));
   });
 
   it('lets its user read all that it copies, whatever modes the files of the clone have', () => {
