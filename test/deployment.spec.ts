@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { herautNodeOptions, herautThreads } from '../scripts/node-options.mjs';
@@ -131,6 +131,18 @@ describe('docker/Dockerfile', () => {
     expect(readme).toMatch(new RegExp(`^export DATABASE_URL=.* UV_THREADPOOL_SIZE=${herautThreads}$`, 'm'));
     expect(image).toMatch(new RegExp(`UV_THREADPOOL_SIZE=${herautThreads}$`, 'm'));
     expect(String(threads)).toBe(herautThreads);
+  });
+
+  it('leaves the compiler out, which no program of Heraut loads', () => {
+    expect(read('Dockerfile')).toMatch(
+      /npm prune .*\\\n *&& rm -rf node_modules\/typescript node_modules\/@typescript /,
+    );
+    const bundle = new URL('../dist/bundle/', import.meta.url);
+    const texts = readdirSync(bundle)
+      .filter((name) => name.endsWith('.js'))
+      .map((name) => readFileSync(new URL(name, bundle), 'utf8'));
+    expect(texts.some((text) => text.includes('"@electric-sql/pglite"'))).toBe(true);
+    expect(texts.filter((text) => /["']typescript["']/.test(text))).toEqual([]);
   });
 
   it('runs no install script of a package', () => {
