@@ -8,13 +8,18 @@ import { JsonLogger } from './infra/logging/json-logger.js';
 import { openStandardOutput } from './infra/logging/standard-output.js';
 import { DataDirectoryInUse } from './infra/postgres/directory-lock.js';
 import { KeyRingRefused } from './secrets/key-ring.js';
+import { version } from './infra/version.js';
 import { StopSignals } from './stop-signals.js';
 import { countProcesses, thisMachine } from './supervision/process-plan.js';
 import { Supervised } from './supervision/supervised.cluster.js';
 import { Supervisor } from './supervision/supervisor.cluster.js';
 
+const usage =
+  'Usage: node dist/main.js [--version]\nStarts Heraut with the settings of its environment (docs/configuration.md). The command line is dist/heraut.js.';
+
 async function main(): Promise<void> {
   const supervised = Supervised.join();
+  if (!supervised && process.argv.length > 2) return answerWords(process.argv.slice(2));
   const settings = readSettings(process.env);
   const count = supervised ? 1 : countProcesses(settings, process.env, thisMachine());
   if (count > 1) {
@@ -31,6 +36,12 @@ async function main(): Promise<void> {
   // Only now: the supervisor needs none of it.
   const { serve } = await import('./serve.js');
   await serve(settings, supervised ? logger.ofProcess(process.pid) : logger, supervised, signals);
+}
+
+/** A broker takes none: it may have been asked for its version on a machine where it is not to start. */
+function answerWords(words: string[]): void {
+  if (words.length !== 1 || words[0] !== '--version') throw new InvalidSettings(usage);
+  console.log(version);
 }
 
 /** Once: where there is a supervisor, it alone. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -26,6 +26,21 @@ describe('a program that cannot start', () => {
     const { status, stderr } = run(`${name}.js`, {}, ['--dry-run']);
     expect(stderr).toMatch(new RegExp(`^Usage: npm run ${name}\n.* no words\\.\n$`));
     expect(status).toBe(1);
+  });
+
+  it.each([['--help'], ['--versoin'], ['--version', 'more']])(
+    'says how it is used, and starts nothing, when it is given words that it does not know (main.js %s)',
+    (...words) => {
+      const { status, stdout, stderr } = run('main.js', { DATA_DIR: '/nowhere' }, words);
+      expect(stderr).toMatch(/^Usage: node dist\/main\.js \[--version\]\n.*\n$/);
+      expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
+    },
+  );
+
+  it('says its version, whatever its settings are (main.js)', () => {
+    const { status, stdout } = run('main.js', { RETENTION_DAYS: 'wrong', PROCESSES: '2' }, ['--version']);
+    const { version } = JSON.parse(readFileSync(programOf('../package.json'), 'utf8')) as { version: string };
+    expect({ status, stdout }).toEqual({ status: 0, stdout: `${version}\n` });
   });
 
   it.each(['main.js', 'dispatch-once.js', 'rotate-keys.js'])(
