@@ -145,6 +145,14 @@ describe('docker/Dockerfile', () => {
     expect(texts.filter((text) => /["']typescript["']/.test(text))).toEqual([]);
   });
 
+  it('says in its labels of which version and revision it is', () => {
+    const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+    expect(image).toMatch(/^ARG REVISION$/m);
+    const label = `LABEL org.opencontainers.image.version="${version}" org.opencontainers.image.revision="$REVISION"`;
+    expect(image).toContain(label);
+    expect(read('compose.yml')).toContain("args: { REVISION: '${REVISION:-}' }");
+  });
+
   it('runs no install script of a package', () => {
     const installs = read('Dockerfile').match(/npm (?:ci|install|prune)[^&\n]*/g) ?? [];
     expect(installs.length).toBe(2);
