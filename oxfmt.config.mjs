@@ -6,5 +6,14 @@ export default defineConfig({
   trailingComma: 'all',
   sortPackageJson: false,
   // Made by programs.
-  ignorePatterns: ['dist/', 'data/', 'coverage/', 'package-lock.json', 'web/generated/', 'web/test-results/'],
+  ignorePatterns: [
+    'dist/',
+    'dist.new/',
+    'dist.old/',
+    'data/',
+    'coverage/',
+    'package-lock.json',
+    'web/generated/',
+    'web/test-results/',
+  ],
 });

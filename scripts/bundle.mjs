@@ -1,7 +1,7 @@
 // Second step of `npm run build`: joins the programs that tsc has compiled, and the packages they import, into a few
 // files: to load the 1,300 that they are would take most of a start of Heraut. `dist/main.js`, `dist/dispatch-once.js`,
 // `dist/rotate-keys.js`, `dist/move-to-postgres.js` and `dist/heraut.js` (the command line) begin, and
-// `dist/configuration-thread.js`, a thread of the first.
+// `dist/configuration-thread.js`, a thread of the first. The word is the directory, `dist` or one that becomes it.
 import { chmodSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import * as esbuild from 'esbuild';
@@ -9,6 +9,7 @@ import { byLines } from './source-map-by-lines.mjs';
 import { requireFromHere, unbundledPackages } from './unbundled-packages.mjs';
 
 const project = fileURLToPath(new URL('..', import.meta.url));
+const [directory = 'dist'] = process.argv.slice(2);
 const programs = ['main', 'dispatch-once', 'rotate-keys', 'move-to-postgres', 'heraut', 'configuration-thread'];
 
 /** The beginning of a class as tsc writes it. */
@@ -19,8 +20,8 @@ const packageMap = Buffer.from(JSON.stringify({ version: 3, sources: [''], mappi
 
 await esbuild.build({
   absWorkingDir: project,
-  entryPoints: programs.map((name) => `dist/src/${name}.js`),
-  outdir: 'dist/bundle',
+  entryPoints: programs.map((name) => `${directory}/src/${name}.js`),
+  outdir: `${directory}/bundle`,
   bundle: true,
   splitting: true,
   platform: 'node',
@@ -42,7 +43,7 @@ await esbuild.build({
       // delivery's CPU.
       name: 'class-names',
       setup: (build) => {
-        build.onLoad({ filter: /\/dist\/(src|migrations)\/.*\.js$/ }, ({ path }) => ({
+        build.onLoad({ filter: /\/dist(\.new)?\/(src|migrations)\/.*\.js$/ }, ({ path }) => ({
           contents: readFileSync(path, 'utf8').replace(
             classes,
             (begin, /** @type {string} */ name) =>
@@ -64,13 +65,13 @@ await esbuild.build({
   ],
 });
 
-const bundle = `${project}dist/bundle/`;
+const bundle = `${project}${directory}/bundle/`;
 for (const name of readdirSync(bundle).filter((each) => each.endsWith('.map')))
   writeFileSync(bundle + name, JSON.stringify(byLines(JSON.parse(readFileSync(bundle + name, 'utf8')))));
 
 // Source maps are read for what is loaded after this. Stack traces name the files and lines of src with them.
 for (const name of programs) {
-  const [file, isCommand] = [`${project}dist/${name}.js`, name === 'heraut'];
+  const [file, isCommand] = [`${project}${directory}/${name}.js`, name === 'heraut'];
   const shebang = isCommand ? '#!/usr/bin/env node\n' : '';
   writeFileSync(file, `${shebang}process.setSourceMapsEnabled(true);\nawait import('./bundle/${name}.js');\n`);
   if (isCommand) chmodSync(file, 0o755);

@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -25,8 +25,11 @@ const sources = [
   'scripts/bundle.mjs',
   'scripts/unbundled-packages.mjs',
 ];
-const buildStamp = inProject('dist/.built-from');
+const stamp = '.built-from';
+const buildStamp = inProject(`dist/${stamp}`);
 const builtPage = inProject('web/dist/index.html');
+/** Beside `dist` and `web/dist` until all is built: a build that fails leaves the program that works. */
+const newDirectory = 'dist.new';
 /** Not in node_modules, which npm empties while it is held. */
 const lock = inProject('.heraut-lock');
 const install = 'npm ci --include=dev';
@@ -45,10 +48,11 @@ export async function makeReady(log) {
 /**
  * A module of the program as it was compiled. Not by an `import` at the top of a script: it may not be there yet.
  * @param {string} path in `src`, of the compiled file
+ * @param {string} [directory]
  * @returns {Promise<any>}
  */
-export function compiled(path) {
-  return import(pathToFileURL(inProject(`dist/src/${path}`)).href);
+export function compiled(path, directory = 'dist') {
+  return import(pathToFileURL(inProject(`${directory}/src/${path}`)).href);
 }
 
 /** @throws {Error} that says which Node is needed */
@@ -141,13 +145,26 @@ async function build() {
   // Sources that change meanwhile are not in it.
   const hash = hashOfSources();
   // Files that are no longer in the sources would stay.
-  rmSync(inProject('dist'), { recursive: true, force: true });
+  removeDirectory(newDirectory);
   await allEnd(
-    runNode('node_modules/typescript/bin/tsc', '--project', 'tsconfig.build.json'),
-    runNode('web/build.mjs', '--page'),
+    runNode('node_modules/typescript/bin/tsc', '--project', 'tsconfig.build.json', '--outDir', newDirectory),
+    runNode('web/build.mjs', '--page', newDirectory),
   );
-  await allEnd(runNode('scripts/bundle.mjs'), runNode('web/build.mjs', '--types'));
-  writeFileSync(buildStamp, hash);
+  await allEnd(runNode('scripts/bundle.mjs', newDirectory), runNode('web/build.mjs', '--types', newDirectory));
+  writeFileSync(inProject(`${newDirectory}/${stamp}`), hash);
+  // The one with the stamp last: a process that is killed in between has not built.
+  for (const parent of ['web/', '']) {
+    const [former, present, next] = [`${parent}dist.old`, `${parent}dist`, parent + newDirectory];
+    removeDirectory(former);
+    if (existsSync(inProject(present))) renameSync(inProject(present), inProject(former));
+    renameSync(inProject(next), inProject(present));
+    removeDirectory(former);
+  }
+}
+
+/** @param {string} path */
+function removeDirectory(path) {
+  rmSync(inProject(path), { recursive: true, force: true });
 }
 
 function isBuilt() {

@@ -1,6 +1,16 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { spawn } from 'node:child_process';
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,14 +33,18 @@ writeFileSync('node_modules/.package-lock.json', JSON.stringify({ packages: Obje
 const bundle = `
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 if (!readFileSync('node_modules/.package-lock.json', 'utf8').includes('builder')) throw new Error('no package builder');
-mkdirSync('dist', { recursive: true });
-writeFileSync('dist/program.js', 'console.log(' + JSON.stringify(readFileSync('src/text', 'utf8')) + ')');
+const directory = process.argv[2];
+const text = readFileSync('src/text', 'utf8');
+mkdirSync(directory, { recursive: true });
+writeFileSync(directory + '/program.js', 'console.log(' + JSON.stringify(text) + ')');
+if (text === 'wrong') throw new Error('a mistake');
 `;
 /** Likewise, of the console. */
 const page = `
-import { mkdirSync, writeFileSync } from 'node:fs';
-mkdirSync('web/dist', { recursive: true });
-writeFileSync('web/dist/index.html', '');
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+const directory = 'web/' + process.argv[3];
+mkdirSync(directory, { recursive: true });
+writeFileSync(directory + '/index.html', readFileSync('src/text', 'utf8'));
 `;
 
 describe('scripts that make themselves ready', () => {
@@ -68,6 +82,22 @@ describe('scripts that make themselves ready', () => {
     expect((await Promise.all(runs)).map(({ stdout }) => stdout)).toEqual(['first\n', 'first\n', 'first\n']);
     expect(callsOfNpm(tree)).toHaveLength(1);
     expect(existsSync(join(tree, '.heraut-lock'))).toBe(false);
+  });
+
+  it('leave the program and the console that were built before where a build fails', async () => {
+    const tree = freshClone();
+    await run(tree, 'scripts/run-program.mjs', 'program.js');
+    write(tree, 'src/text', 'wrong');
+    expect(await run(tree, 'scripts/build.mjs')).toMatchObject({ status: 1 });
+    expect(await run(tree, 'dist/program.js')).toMatchObject({ status: 0, stdout: 'first\n' });
+    expect(readFileSync(join(tree, 'web/dist/index.html'), 'utf8')).toBe('first');
+
+    write(tree, 'src/text', 'second');
+    write(tree, 'dist/of-a-former-build', '');
+    expect(await run(tree, 'scripts/run-program.mjs', 'program.js')).toMatchObject({ status: 0, stdout: 'second\n' });
+    expect(readFileSync(join(tree, 'web/dist/index.html'), 'utf8')).toBe('second');
+    expect(readdirSync(join(tree, 'dist')).toSorted()).toEqual(['.built-from', 'program.js']);
+    expect(readdirSync(tree).filter((name) => name.startsWith('dist'))).toEqual(['dist']);
   });
 
   it('say how to install what is missing where a build fails without it', async () => {

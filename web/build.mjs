@@ -1,5 +1,6 @@
 // Builds the console into web/dist: the page and its files, each also compressed; and the types of the admin API from
-// its document, for an editor and a type check, which need the compiled program. `--page` or `--types`: only that.
+// its document, for an editor and a type check, which need the compiled program. `--page` or `--types`: only that. A word: the
+// directory that stands for `dist`, here and in the project.
 import openapiTS, { astToString } from 'openapi-typescript';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -9,18 +10,24 @@ import { build } from 'vite';
 import { writeAdminOpenApi } from '../scripts/admin-openapi.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
-const assets = join(here, 'dist/assets');
+const [directory = 'dist'] = process.argv.slice(2).filter((word) => !word.startsWith('--'));
+const assets = join(here, directory, 'assets');
 
 const [isForPage, isForTypes] = ['--page', '--types'].map((word) => process.argv.includes(word));
 if (!isForPage) await writeTypes();
 if (!isForTypes) {
-  const result = await build({ root: here, configFile: join(here, 'vite.config.ts'), logLevel: 'warn' });
+  const result = await build({
+    root: here,
+    configFile: join(here, 'vite.config.ts'),
+    build: { outDir: directory },
+    logLevel: 'warn',
+  });
   writeLicences([result].flat());
   compress();
 }
 
 async function writeTypes() {
-  const document = JSON.parse(readFileSync(await writeAdminOpenApi(), 'utf8'));
+  const document = JSON.parse(readFileSync(await writeAdminOpenApi(directory), 'utf8'));
   const types = astToString(await openapiTS(document, { alphabetize: true }));
   mkdirSync(join(here, 'generated'), { recursive: true });
   writeFileSync(
