@@ -8,7 +8,11 @@ import { projectDirectory } from './ready-to-run.mjs';
  * @property {string} name
  * @property {string} version
  * @property {string} licence SPDX expression
+ * @property {string} path where it is installed, in the project's directory
  */
+
+/** An optional peer of @nestjs/swagger, which the program does not load: it builds, and the image leaves it out. */
+const compiler = /\/(typescript|@typescript\/[^/]+)$/;
 
 /**
  * Each once, by name and version.
@@ -21,9 +25,9 @@ export function productionPackages() {
   const packages = new Map();
   for (const [path, { version, license = 'none given', dev, link }] of Object.entries(locked)) {
     const isOurs = !path.includes('node_modules/') || link;
-    if (isOurs || dev) continue;
+    if (isOurs || dev || compiler.test(path)) continue;
     const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length);
-    packages.set(`${name}@${version}`, { name, version, licence: license });
+    packages.set(`${name}@${version}`, { name, version, licence: license, path });
   }
   return [...packages.entries()].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, each]) => each);
 }

@@ -23,6 +23,8 @@ const sources = [
   'tsconfig.json',
   'tsconfig.build.json',
   'scripts/bundle.mjs',
+  'scripts/licence-texts.mjs',
+  'licences',
   'scripts/unbundled-packages.mjs',
 ];
 const stamp = '.built-from';

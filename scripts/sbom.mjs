@@ -6,6 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { readCommandLine } from './command-line.mjs';
+import { embedded } from './licence-texts.mjs';
 import { productionPackages } from './production-packages.mjs';
 import { projectDirectory } from './ready-to-run.mjs';
 
@@ -53,10 +54,25 @@ bill.dependencies = bill.dependencies
   .filter(({ ref }) => refs.has(ref))
   .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((each) => refs.has(each)) }));
 
-const text = `${JSON.stringify(bill, null, 2)}\n`;
+const within = embedded.programs.map(({ name, version, licence, isOwn }) => ({
+  'bom-ref': `${embedded.package}#${name}`,
+  type: 'library',
+  name,
+  ...(version && { version }),
+  scope: 'required',
+  licenses: [{ license: isOwn ? { name } : { id: licence } }],
+}));
+const around = purlOf({ name: embedded.package, version: embedded.packageVersion });
+const aroundRef = bill.components.find(({ purl }) => purl === around)?.['bom-ref'];
+if (aroundRef === undefined) throw new Error(`${around} is not installed: see scripts/licence-texts.mjs`);
+for (const { ref, dependsOn } of bill.dependencies)
+  if (ref === aroundRef) dependsOn.push(...within.map((program) => program['bom-ref']));
+const components = [...bill.components, ...within];
+
+const text = `${JSON.stringify({ ...bill, components }, null, 2)}\n`;
 if (file) {
   writeFileSync(file, text);
-  console.error(`${bill.components.length} packages in ${file}`);
+  console.error(`${components.length} packages in ${file}`);
 } else {
   process.stdout.write(text);
 }

@@ -128,6 +128,8 @@ describe('scripts that make themselves ready', () => {
       'web/vite.config.ts',
       'web/tsconfig.json',
       'migrations/x',
+      'licences/x',
+      'scripts/licence-texts.mjs',
     ])
       write(tree, name, '');
     for (const name of ['tsconfig.json', 'tsconfig.build.json']) write(tree, name, '{}');

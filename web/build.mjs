@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { build } from 'vite';
 import { writeAdminOpenApi } from '../scripts/admin-openapi.mjs';
+import { licenceTextOf } from '../scripts/licence-texts.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 const [directory = 'dist'] = process.argv.slice(2).filter((word) => !word.startsWith('--'));
@@ -49,8 +50,9 @@ function writeLicences(results) {
   );
   const texts = [...new Set(directories)].toSorted().map((directory) => {
     const { name, version, license } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
-    const file = readdirSync(directory).find((each) => /^licen[cs]e/i.test(each));
-    return `${name} ${version}: ${license}\n\n${file ? readFileSync(join(directory, file), 'utf8') : ''}`;
+    const text = licenceTextOf(name, directory);
+    if (!text) throw new Error(`${name} ${version} has no text of its licence: scripts/licence-texts.mjs needs one.`);
+    return `${name} ${version}: ${license}\n\n${text}`;
   });
   writeFileSync(join(dirname(assets), 'licences.txt'), texts.join('\n\n----\n\n'));
 }
