@@ -8,6 +8,7 @@ import { entities } from './entities.js';
 import { serveFrontPage, type Link } from './health/front-page.js';
 import { createHttpAdapter, useHttpRules } from './infra/http/http-server.js';
 import { ownMetrics } from './infra/http/metrics.js';
+import { logAllBy } from './infra/logging/log-all-by.js';
 import { warnOfNewer } from './infra/postgres/migrated-by-newer.js';
 import { Postgres } from './infra/postgres/postgres.js';
 import { giveRoomToKnownCallers } from './auth/known-callers.js';
@@ -34,9 +35,10 @@ export async function createHeraut(
   logger: LoggerService,
   supervised?: Supervised,
 ): Promise<NestFastifyApplication> {
+  logAllBy(logger);
   const postgres = await Postgres.open(settings, entities);
   try {
-    for (const migration of await postgres.migrate()) logger.log({ event: 'ledger.migrated', migration });
+    await postgres.migrate(logger);
     if (supervised?.isFirst ?? true) await warnOfNewer(postgres.dataSource, logger);
     const cipher = await openSecrets(settings, postgres, logger);
     const tracer = await startTracing(settings, logger);

@@ -4,6 +4,7 @@ import { endAfterCrash } from './end-after-crash.js';
 import { endWithError } from './end-with-error.js';
 import { CannotConnect } from './infra/cannot-connect.js';
 import { JsonLogger } from './infra/logging/json-logger.js';
+import { logAllBy } from './infra/logging/log-all-by.js';
 import { DataDirectoryInUse } from './infra/postgres/directory-lock.js';
 import { requireDatabase } from './infra/postgres/embedded-is-there.js';
 import { warnOfNewer } from './infra/postgres/migrated-by-newer.js';
@@ -24,10 +25,11 @@ async function main(): Promise<void> {
   const settings = readSettings(process.env);
   requireDatabase(settings);
   const logger = JsonLogger.open(settings);
+  logAllBy(logger);
   const postgres = await Postgres.open(settings, []);
   endAfterCrash(postgres, logger);
   try {
-    await postgres.migrate();
+    await postgres.migrate(logger);
     await warnOfNewer(postgres.dataSource, logger);
     const cipher = await openCipher(settings, postgres);
     if (cipher.keyId === undefined) throw new KeyRingRefused('There is no key: set SECRET_KEYS or SECRET_KEYS_FILE.');

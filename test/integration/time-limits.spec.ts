@@ -287,8 +287,11 @@ describe('a deadlock', () => {
 
   it('does not end a migration, which is run again', async () => {
     const deadlock = Object.assign(new Error('deadlock detected'), { code: '40P01' });
-    const run = vi.spyOn(postgres.upkeep, 'runMigrations').mockRejectedValueOnce(deadlock);
-    expect(await postgres.migrate()).toEqual([]);
+    const name = 'FindOwned1763625600046';
+    await postgres.upkeep.query('DROP INDEX subscription_owned');
+    await postgres.upkeep.query('DELETE FROM migrations WHERE name = $1', [name]);
+    const run = vi.spyOn(postgres.upkeep, 'transaction').mockRejectedValueOnce(deadlock);
+    expect(await postgres.migrate()).toEqual([name]);
     expect(run).toHaveBeenCalledTimes(2);
     run.mockRestore();
   });

@@ -21,7 +21,7 @@ export interface OpenDatabase {
 }
 
 /** The options of both kinds for TypeORM. */
-export type CommonOptions = Pick<DataSourceOptions, 'entities' | 'migrations' | 'migrationsTransactionMode'> & {
+export type CommonOptions = Pick<DataSourceOptions, 'entities' | 'migrations'> & {
   type: 'postgres';
 };
 

@@ -1,5 +1,4 @@
-import { Logger } from '@nestjs/common';
-import { setTimeout as pause } from 'node:timers/promises';
+import type { LoggerService } from '@nestjs/common';
 import type pg from 'pg';
 import type { DataSource, EntityManager, EntitySchema } from 'typeorm';
 import { migrations } from '../../../migrations/index.js';
@@ -12,16 +11,14 @@ import { inMigrationTurn } from './migration-turn.js';
 import { poolOf, type OpenDatabase } from './open-database.js';
 import { openEmbedded } from './open-embedded.js';
 import { openServer } from './open-server.js';
-import { isDeadlock, isDiskFull, isLockTimeout } from './postgres-errors.js';
+import { isDiskFull } from './postgres-errors.js';
 import { retryDeadlocks } from './retry-deadlocks.js';
+import { runMigrations } from './run-migrations.js';
 import { valuesOf, type Statement, type Values } from './statement.js';
 import { asOnHotPath } from './session-settings.js';
 import { limitsOf, type TimeLimits } from './time-limits.js';
 import { reportTimedOut } from './timed-out.js';
 import { refuseUnfit, tablesElsewhere } from './unfit.js';
-
-/** Between two tries to migrate. */
-const lockPauseMs = 1000;
 
 export type Row = Record<string, unknown>;
 
@@ -82,7 +79,7 @@ export class Postgres {
 
   /** @throws {CannotConnect} where the server is not reached, or lets nobody in, or `DATA_DIR` is of no use */
   static async open(settings: Settings, entities: (Function | EntitySchema)[]): Promise<Postgres> {
-    const common = { type: 'postgres', entities, migrations, migrationsTransactionMode: 'each' } as const;
+    const common = { type: 'postgres', entities, migrations } as const;
     const limits = limitsOf(settings.DATABASE_TIMEOUT * 1000);
     const { DATABASE_URL: url, DATABASE_POOL_SIZE: max, DATA_DIR: directory } = settings;
     const opened = url ? openServer(url, max, limits, common) : openEmbedded(directory, common);
@@ -91,33 +88,18 @@ export class Postgres {
 
   /**
    * Runs the migrations that have not run yet. Several processes may call it at once: one migrates, the others wait.
+   * @param logger is told of each migration, before and after
    * @throws {CannotConnect} where its tables are found in another schema, among others
    */
-  async migrate(): Promise<string[]> {
-    if (this.isEmbedded) return this.runMigrations(); // no other process can open this database
+  async migrate(logger?: Pick<LoggerService, 'log'>): Promise<string[]> {
+    if (this.isEmbedded) return runMigrations(this.upkeep, logger); // no other process can open this database
     const migrated = inMigrationTurn(this.upkeep, async () => {
       await refuseUnfit(tablesElsewhere((text) => this.upkeep.query(text)));
-      const ran = await this.runMigrations();
+      const ran = await runMigrations(this.upkeep, logger);
       await this.tryWriting(this.upkeep); // nothing else may have been written so far
       return ran;
     });
     return orSayWhyNot(migrated);
-  }
-
-  /**
-   * One that does not get a lock soon, behind a backup for example, is undone and tried again: others wait behind it.
-   * So is one that Postgres ends because it and others, which go on working meanwhile, wait for each other.
-   */
-  private async runMigrations(): Promise<string[]> {
-    for (;;) {
-      try {
-        return (await this.upkeep.runMigrations()).map((migration) => migration.name);
-      } catch (error) {
-        if (!isLockTimeout(error) && !isDeadlock(error)) throw error;
-        new Logger('Postgres').warn({ event: 'postgres.migration-waits', error });
-        await pause(lockPauseMs);
-      }
-    }
   }
 
   /** Changes nothing, and fails where nothing can be written: a standby answers everything else. For health checks. */
