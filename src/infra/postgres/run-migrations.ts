@@ -5,8 +5,13 @@ import { RepeatedFailures } from '../logging/repeated-failures.js';
 import { isDeadlock, isLockTimeout } from './postgres-errors.js';
 import { triedAgain } from './timed-out.js';
 
-/** Between two tries. */
-const lockPauseMs = 1000;
+const longestPauseMs = 60_000;
+
+/**
+ * Between two tries of a migration. In each everybody waits behind it for two seconds (`lock_timeout`): behind a backup
+ * of hours that must not be most of the time.
+ */
+export const pauseAfter = (failures: number): number => Math.min(1000 * 2 ** (failures - 1), longestPauseMs);
 
 /** Runs the migrations that have not run yet, each in a transaction of its own. */
 export async function runMigrations(upkeep: DataSource, logger?: Pick<LoggerService, 'log'>): Promise<string[]> {
@@ -31,13 +36,13 @@ export async function runMigrations(upkeep: DataSource, logger?: Pick<LoggerServ
  */
 async function untilItGetsItsLocks(migration: string, run: () => Promise<void>): Promise<void> {
   const waits = new RepeatedFailures(new Logger('Postgres'), { failed: { event: 'postgres.migration-waits' } });
-  for (;;) {
+  for (let failures = 1; ; failures++) {
     try {
       return await run();
     } catch (error) {
       if (!isLockTimeout(error) && !isDeadlock(error)) throw error;
       waits.failed(error, { migration });
-      await pause(lockPauseMs);
+      await pause(pauseAfter(failures));
     }
   }
 }
