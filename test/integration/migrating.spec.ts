@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
 import pg from 'pg';
 import { readSettings } from '../../src/config/settings.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
@@ -70,6 +71,20 @@ describe('a process that migrates', () => {
     await eventually(() => isWaiting('advisory'));
     await endConnections();
     expect(await failure).toMatch(/Postgres cannot be used: .*terminat/);
+  });
+
+  it('leaves nothing running and locked in Postgres when it is gone while a statement takes long', async () => {
+    const runner = postgres.upkeep.createQueryRunner();
+    const client = (await runner.connect()) as pg.PoolClient & { connection: { stream: Socket } };
+    const [{ pid }] = (await runner.query('SELECT pg_backend_pid() AS pid')) as [{ pid: number }];
+    const cut = runner.query('BEGIN; LOCK TABLE catalogue; SELECT pg_sleep(3600)').catch(String);
+    const holds = `SELECT FROM pg_locks WHERE pid = $1 AND relation = 'catalogue'::regclass AND granted`;
+    const isHeld = async () => (await other.query(holds, [pid])).rowCount === 1;
+    await eventually(isHeld, 'the lock to be held');
+    client.connection.stream.destroy();
+    await cut;
+    await eventually(async () => !(await isHeld()), 'the lock to be gone');
+    await runner.release();
   });
 
   it('gives each table a primary key: without one Postgres changes no row of a table that is published', async () => {

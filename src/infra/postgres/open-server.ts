@@ -19,6 +19,14 @@ const upkeepConnections = 2;
  */
 const endChecksSoon = 'SET statement_timeout = 2000; SET lock_timeout = 1000';
 
+/**
+ * Postgres looks every two seconds whether the process is still there. By itself it does so when a statement ends: it
+ * would go on with an index that takes minutes, and keep its lock, after the process was killed. On a few systems it
+ * cannot look, and refuses the setting.
+ */
+const endWithProcess = `DO $$ BEGIN SET client_connection_check_interval = 2000;
+  EXCEPTION WHEN invalid_parameter_value THEN NULL; END $$`;
+
 /** A connection is not silent for so long that a firewall forgets it: idle, or while a statement takes minutes. */
 const keptAlive = { keepAlive: true, keepAliveInitialDelayMillis: 60_000 };
 /** A connection that is opened once (docs/decisions/0066). */
@@ -55,7 +63,7 @@ export async function openServer(
   pool.on('error', () => {});
   // Under a name of its own: a transaction of an hour, in which no notification is written.
   const upkeepOwn = { application_name: 'heraut-upkeep', ...keptAlive };
-  const upkeep = dataSourceWith(upkeepLimits, upkeepConnections, upkeepOwn);
+  const upkeep = dataSourceWith(upkeepLimits, upkeepConnections, upkeepOwn, common.entities, endWithProcess);
   const dataSource = dataSourceWith(limits, max);
   const checks = dataSourceWith(limits, 1, stayingOpen, [], limits.statement > 2000 ? endChecksSoon : '');
   const all = [dataSource, upkeep, checks];
