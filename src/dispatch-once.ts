@@ -66,7 +66,12 @@ async function main(): Promise<void> {
   logAllBy(logger);
   const postgres = await Postgres.open(settings, entities);
   endAfterCrash(postgres, logger);
-  await postgres.migrate(logger);
+  if (!(await postgres.migrateUnlessAnotherDoes(logger))) {
+    // Runs of cron would pile up behind it, for up to an hour.
+    logger.warn({ event: 'dispatch.skipped', because: 'another process migrates' });
+    await postgres.close();
+    return logger.flush();
+  }
   await warnOfNewer(postgres.dataSource, logger);
   const cipher = await openSecrets(settings, postgres, logger);
   const tracer = await startTracing(settings, logger);

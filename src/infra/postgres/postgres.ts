@@ -7,13 +7,13 @@ import { markCommit } from './commit-in-doubt.js';
 import { orSayWhyNot } from './connection-advice.js';
 import { connectionTurns } from './connection-turns.js';
 import { migrationNames } from './migration-names.js';
-import { inMigrationTurn } from './migration-turn.js';
+import { inFreeMigrationTurn, inMigrationTurn } from './migration-turn.js';
 import { poolOf, type OpenDatabase } from './open-database.js';
 import { openEmbedded } from './open-embedded.js';
 import { openServer } from './open-server.js';
 import { isDiskFull } from './postgres-errors.js';
 import { retryDeadlocks } from './retry-deadlocks.js';
-import { runMigrations } from './run-migrations.js';
+import { isMigrationPending, runMigrations } from './run-migrations.js';
 import { valuesOf, type Statement, type Values } from './statement.js';
 import { asOnHotPath } from './session-settings.js';
 import { limitsOf, type TimeLimits } from './time-limits.js';
@@ -93,13 +93,29 @@ export class Postgres {
    */
   async migrate(logger?: Pick<LoggerService, 'log'>): Promise<string[]> {
     if (this.isEmbedded) return runMigrations(this.upkeep, logger); // no other process can open this database
-    const migrated = inMigrationTurn(this.upkeep, async () => {
-      await refuseUnfit(tablesElsewhere((text) => this.upkeep.query(text)));
-      const ran = await runMigrations(this.upkeep, logger);
-      await this.tryWriting(this.upkeep); // nothing else may have been written so far
-      return ran;
-    });
-    return orSayWhyNot(migrated);
+    return orSayWhyNot(inMigrationTurn(this.upkeep, () => this.migrateServer(logger)));
+  }
+
+  /** As `migrate`, for a program that is soon run again. @returns false while another process runs migrations */
+  async migrateUnlessAnotherDoes(logger: Pick<LoggerService, 'log'>): Promise<boolean> {
+    if (this.isEmbedded) {
+      await runMigrations(this.upkeep, logger);
+      return true;
+    }
+    const migrated = async () => {
+      const run = () => this.migrateServer(logger);
+      if (await isMigrationPending(this.upkeep)) return inFreeMigrationTurn(this.upkeep, run);
+      await run(); // without the turn, which every process that starts takes for a moment
+      return true;
+    };
+    return orSayWhyNot(migrated());
+  }
+
+  private async migrateServer(logger?: Pick<LoggerService, 'log'>): Promise<string[]> {
+    await refuseUnfit(tablesElsewhere((text) => this.upkeep.query(text)));
+    const ran = await runMigrations(this.upkeep, logger);
+    await this.tryWriting(this.upkeep); // nothing else may have been written so far
+    return ran;
   }
 
   /** Changes nothing, and fails where nothing can be written: a standby answers everything else. For health checks. */

@@ -13,6 +13,9 @@ const longestPauseMs = 60_000;
  */
 export const pauseAfter = (failures: number): number => Math.min(1000 * 2 ** (failures - 1), longestPauseMs);
 
+export const isMigrationPending = async (upkeep: DataSource): Promise<boolean> =>
+  (await new MigrationExecutor(upkeep).getPendingMigrations()).length > 0;
+
 /** Runs the migrations that have not run yet, each in a transaction of its own. */
 export async function runMigrations(upkeep: DataSource, logger?: Pick<LoggerService, 'log'>): Promise<string[]> {
   const ran: string[] = [];
