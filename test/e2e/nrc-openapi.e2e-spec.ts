@@ -308,6 +308,16 @@ describe('the server', () => {
     expect(validate.errors ?? []).toEqual([]);
   });
 
+  it.each(operations)(
+    '$operation.operationId is carried out for a client that accepts the media types of its answers, and no others',
+    async ({ operation, method, path }) => {
+      const { url, body } = await validCall(operation, path);
+      const mediaTypes = Object.values(operation.responses).flatMap(({ content }) => Object.keys(content ?? {}));
+      const accept = [...new Set(mediaTypes)].join();
+      expect((await api.call(method, url, { body, headers: { accept } })).status).toBeLessThan(300);
+    },
+  );
+
   it.each(operations.filter(({ operation }) => operation.requestBody))(
     '$operation.operationId accepts the documented input',
     async ({ operation, method, path }) => {

@@ -22,7 +22,10 @@ export function requireJsonAccepted({ headers }: FastifyRequest): void {
   if (!acceptsJson(headers.accept)) throw new NotAcceptableProblem();
 }
 
-/** RFC 9110 §12.5.1: the most specific range that fits decides, and `q=0` means no. */
+/**
+ * RFC 9110 §12.5.1: the most specific range that fits decides, and `q=0` means no. `application/problem+json` alone is
+ * what generated clients send to an operation whose document has a body for errors only, such as a DELETE.
+ */
 export function acceptsJson(accept: string | undefined): boolean {
   if (accept === undefined || accept === '*/*' || accept === 'application/json') return true;
   const weightOf = new Map<string, number>();
@@ -31,6 +34,8 @@ export function acceptsJson(accept: string | undefined): boolean {
     const weight = parameters.find((parameter) => parameter.startsWith('q='));
     weightOf.set(mediaType, weight === undefined ? 1 : Number(weight.slice(2)));
   }
-  const weight = weightOf.get('application/json') ?? weightOf.get('application/*') ?? weightOf.get('*/*') ?? 0;
-  return weight > 0 || accept.trim() === '';
+  const named = weightOf.get('application/json');
+  if (named !== undefined) return named > 0;
+  const ofAny = weightOf.get('application/*') ?? weightOf.get('*/*') ?? 0;
+  return ofAny > 0 || (weightOf.get('application/problem+json') ?? 0) > 0 || accept.trim() === '';
 }
