@@ -25,6 +25,19 @@ describe('a zod schema in a document', () => {
     expect(openApiSchema(inner, 'output').named.Inner?.required).toEqual(['size']);
   });
 
+  it.each([
+    [z.int(), 'int64'],
+    [z.int().min(0), 'int64'],
+    [z.int().max(9), 'int64'],
+    [z.int().min(0).max(2 ** 31), 'int64'],
+    [z.int().min(0).nullable(), 'int64'],
+    [z.coerce.number().int().min(0), 'int64'],
+    [z.int().min(-(2 ** 31)).max(2 ** 31 - 1), undefined],
+    [z.number(), undefined],
+  ])('says that an integer takes more than 32 bits where it may: %#', (schema, format) => {
+    for (const side of ['input', 'output'] as const) expect(openApiSchema(schema, side).schema.format).toBe(format);
+  });
+
   it('says of each field whether it is required, as parameters', () => {
     const fields = fieldsOf(z.object({ one: z.string().describe('First.'), two: z.string().optional() }));
     expect(fields).toEqual([

@@ -13,12 +13,19 @@ export type Side = 'input' | 'output';
  * `#/components/schemas`, and are in `named`, wherever they stand inside of `schema`.
  */
 export function openApiSchema(schema: z.ZodType, side: Side): { schema: OpenApiSchema; named: NamedSchema } {
-  const text = JSON.stringify(z.toJSONSchema(schema, { target: 'openapi-3.0', io: side }));
+  const override = ({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }) => {
+    if (jsonSchema.type === 'integer' && !isInt32(jsonSchema)) jsonSchema.format = 'int64';
+  };
+  const text = JSON.stringify(z.toJSONSchema(schema, { target: 'openapi-3.0', io: side, override }));
   const { definitions = {}, ...rest } = JSON.parse(
     text.replaceAll('"$ref":"#/definitions/', '"$ref":"#/components/schemas/'),
   ) as OpenApiSchema & { definitions?: NamedSchema };
   return { schema: rest, named: definitions };
 }
+
+/** Generators for Java, Go and C# make an integer of 32 bits where no format says otherwise. */
+const isInt32 = ({ minimum = -Infinity, maximum = Infinity }: z.core.JSONSchema.BaseSchema): boolean =>
+  minimum >= -(2 ** 31) && maximum < 2 ** 31;
 
 export interface Field {
   name: string;

@@ -6,6 +6,16 @@ import { parse } from 'yaml';
 import { AdminApi } from '../support/admin-api.js';
 import { expectSwaggerPage } from '../support/swagger-page.js';
 
+interface Schema {
+  type?: string;
+  format?: string;
+  maximum?: number;
+}
+
+/** All objects in a document, as each of them may be a schema. */
+const everySchemaIn = (value: unknown): Schema[] =>
+  typeof value === 'object' && value !== null ? [value, ...Object.values(value).flatMap(everySchemaIn)] : [];
+
 describe('the documentation of the admin API', () => {
   let admin: AdminApi;
   const get = (path: string) => admin.api.get(admin.api.origin + path, { token: null });
@@ -92,6 +102,14 @@ describe('the documentation of the admin API', () => {
       ([, name]) => name,
     );
     expect(Object.keys(admin.document.components.schemas).sort()).toEqual([...new Set(named)].sort());
+  });
+
+  it('says of every integer that may not fit 32 bits, there and for the Notificaties API, that it takes 64', async () => {
+    const documents = [admin.document, JSON.parse((await get('/api/v1/openapi.json')).text) as object];
+    const integers = everySchemaIn(documents).filter(({ type }) => type === 'integer');
+    expect(integers.length).toBeGreaterThan(100);
+    const isLarge = ({ maximum = Infinity }: Schema) => maximum > 2_147_483_647;
+    expect(integers.filter((schema) => isLarge(schema) && schema.format !== 'int64')).toEqual([]);
   });
 
   it('has no schema that only stands for another one: generators of clients give up on the operations that use it', () => {
