@@ -110,3 +110,26 @@ describe('an answer with an address', () => {
     expect(operation!.mismatch(200, 'application/json', { url }) !== undefined).toBe(isRefused);
   });
 });
+
+describe('an answer with a field that the document lacks', () => {
+  const inner = { type: 'object', properties: { a: { type: 'string' } } };
+  const any = { type: 'object', properties: {}, additionalProperties: {} };
+  const schemas = {
+    Inner: inner,
+    Outer: { type: 'object', properties: { inner, any, list: { type: 'array', items: inner } } },
+  };
+  const content = { 'application/json': { schema: { $ref: '#/components/schemas/Outer' } } };
+  const [operation] = operationsOf(
+    { paths: { '/': { get: { operationId: 'one', responses: { 200: { content } } } } }, components: { schemas } },
+    '',
+  );
+
+  it.each([
+    [{ inner: { a: 'b' }, any: { b: 1 }, list: [{ a: 'b' }] }, false],
+    [{ b: 1 }, true],
+    [{ inner: { b: 1 } }, true],
+    [{ list: [{ b: 1 }] }, true],
+  ])('%j is refused: %s', (answer, isRefused) => {
+    expect(operation!.mismatch(200, 'application/json', answer) !== undefined).toBe(isRefused);
+  });
+});

@@ -52,7 +52,7 @@ class AnswerSchemas {
     addFormats.default(this.#ajv);
     // The standard says `uri` of addresses that it takes with letters of any language, and sends back as they came.
     this.#ajv.addFormat('uri', (value) => URL.canParse(value));
-    const schemas = structuredClone(document.components.schemas);
+    const schemas = closed(document.components.schemas);
     for (const schema of Object.values(schemas)) answered(schema);
     this.#ajv.addSchema({ $id: 'document', components: { schemas } });
   }
@@ -69,12 +69,27 @@ class AnswerSchemas {
     if (!content) return `${mediaType}, which the document does not have for this status`;
     let validate = this.#compiled.get(content);
     if (!validate) {
-      const text = JSON.stringify(content.schema).replaceAll('"#/components/', '"document#/components/');
+      const text = JSON.stringify(closed(content.schema)).replaceAll('"#/components/', '"document#/components/');
       validate = this.#ajv.compile(JSON.parse(text));
       this.#compiled.set(content, validate);
     }
     return validate(body) ? undefined : this.#ajv.errorsText(validate.errors);
   }
+}
+
+/**
+ * Answers may get further fields in a later version, so their schemas allow any. Here one that is not documented is an
+ * error.
+ * @template T
+ * @param {T} schema or several, under their names
+ * @returns {T} without any other fields than those that it names
+ */
+export function closed(schema) {
+  if (typeof schema !== 'object' || schema === null) return schema;
+  if (Array.isArray(schema)) return /** @type {T} */ (schema.map(closed));
+  const copy = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, closed(value)]));
+  const isOpen = copy.type === 'object' && 'properties' in copy && !('additionalProperties' in copy);
+  return /** @type {T} */ (isOpen ? { ...copy, additionalProperties: false } : copy);
 }
 
 /**

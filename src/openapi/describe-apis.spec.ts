@@ -29,13 +29,33 @@ describe('a zod schema in a document', () => {
     [z.int(), 'int64'],
     [z.int().min(0), 'int64'],
     [z.int().max(9), 'int64'],
-    [z.int().min(0).max(2 ** 31), 'int64'],
+    [
+      z
+        .int()
+        .min(0)
+        .max(2 ** 31),
+      'int64',
+    ],
     [z.int().min(0).nullable(), 'int64'],
     [z.coerce.number().int().min(0), 'int64'],
-    [z.int().min(-(2 ** 31)).max(2 ** 31 - 1), undefined],
+    [
+      z
+        .int()
+        .min(-(2 ** 31))
+        .max(2 ** 31 - 1),
+      undefined,
+    ],
     [z.number(), undefined],
   ])('says that an integer takes more than 32 bits where it may: %#', (schema, format) => {
     for (const side of ['input', 'output'] as const) expect(openApiSchema(schema, side).schema.format).toBe(format);
+  });
+
+  it('may have further fields in an answer, and none in a request', () => {
+    const nested = z.strictObject({ inner: z.strictObject({ a: z.string() }) });
+    expect(JSON.stringify(openApiSchema(nested, 'input'))).toContain('"additionalProperties":false');
+    for (const side of ['input', 'output'] as const)
+      expect(JSON.stringify(openApiSchema(nested, side, true))).not.toContain('additionalProperties');
+    expect(openApiSchema(z.record(z.string(), z.string()), 'output').schema.additionalProperties).toBeTruthy();
   });
 
   it('says of each field whether it is required, as parameters', () => {

@@ -55,8 +55,8 @@ export function describeOperations(): void {
 function asDecorator(operation: OperationDescription): MethodDecorator {
   const { id, summary, description, path, query, headers, body, answers, answerSide = 'output' } = operation;
   const named: NamedSchema = {};
-  const convert = (schema: z.ZodType, side: Side) => {
-    const converted = openApiSchema(schema, side);
+  const convert = (schema: z.ZodType, side: Side, isAnswer: boolean) => {
+    const converted = openApiSchema(schema, side, isAnswer);
     Object.assign(named, converted.named);
     return converted.schema;
   };
@@ -65,7 +65,7 @@ function asDecorator(operation: OperationDescription): MethodDecorator {
     ...fieldsOf(path).map((field) => ApiParam(field)),
     ...fieldsOf(query).map((field) => ApiQuery(field)),
     ...fieldsOf(headers).map((field) => ApiHeader(field)),
-    ...(body ? [ApiBody({ required: true, schema: convert(body, 'input') })] : []),
+    ...(body ? [ApiBody({ required: true, schema: convert(body, 'input', false) })] : []),
     ...Object.entries(answers).map(([code, answer]) =>
       ApiResponse({
         status: Number(code),
@@ -73,7 +73,7 @@ function asDecorator(operation: OperationDescription): MethodDecorator {
         headers:
           answer.headers && Object.fromEntries(fieldsOf(answer.headers).map(({ name, ...rest }) => [name, rest])),
         ...(answer.schema && {
-          content: { [answer.mediaType ?? 'application/json']: { schema: convert(answer.schema, answerSide) } },
+          content: { [answer.mediaType ?? 'application/json']: { schema: convert(answer.schema, answerSide, true) } },
         }),
       }),
     ),

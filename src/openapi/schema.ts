@@ -11,10 +11,16 @@ export type Side = 'input' | 'output';
 /**
  * A zod schema as OpenAPI 3.0 writes it. Schemas with a name (`.meta({ id })`) are referred to under
  * `#/components/schemas`, and are in `named`, wherever they stand inside of `schema`.
+ * @param isAnswer then it may get further fields in a later version: a client that is generated must ignore those
  */
-export function openApiSchema(schema: z.ZodType, side: Side): { schema: OpenApiSchema; named: NamedSchema } {
+export function openApiSchema(
+  schema: z.ZodType,
+  side: Side,
+  isAnswer = side === 'output',
+): { schema: OpenApiSchema; named: NamedSchema } {
   const override = ({ jsonSchema }: { jsonSchema: z.core.JSONSchema.BaseSchema }) => {
     if (jsonSchema.type === 'integer' && !isInt32(jsonSchema)) jsonSchema.format = 'int64';
+    if (isAnswer && jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
   };
   const text = JSON.stringify(z.toJSONSchema(schema, { target: 'openapi-3.0', io: side, override }));
   const { definitions = {}, ...rest } = JSON.parse(

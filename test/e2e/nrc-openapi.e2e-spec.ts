@@ -4,6 +4,7 @@ import addFormats from 'ajv-formats';
 import type { FastifyInstance } from 'fastify';
 import { randomUUID } from 'node:crypto';
 import { parse } from 'yaml';
+import { closed } from '../../scripts/fuzz/operations.mjs';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { Api, type ApiAnswer, type ApiRequest } from '../support/api.js';
 import { lastPart } from '../support/last-part.js';
@@ -76,9 +77,8 @@ function schemasOf(side: 'request' | 'response'): object {
         schema.required = schema.required?.filter((required) => required !== name);
       }
     }
-    if (side === 'response') Object.assign(schema, { additionalProperties: false });
   }
-  return { components: { schemas } };
+  return { components: { schemas: side === 'response' ? closed(schemas) : schemas } };
 }
 
 function validator(schema: object, side: 'request' | 'response'): ValidateFunction {

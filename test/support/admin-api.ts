@@ -1,5 +1,6 @@
 import { Ajv, type ValidateFunction } from 'ajv';
 import addFormats from 'ajv-formats';
+import { closed } from '../../scripts/fuzz/operations.mjs';
 import { Api, type ApiAnswer, type ApiRequest } from './api.js';
 
 interface Operation {
@@ -52,7 +53,7 @@ export class AdminApi {
     const document = JSON.parse((await api.get(`${api.origin}/docs/openapi.json`)).text) as Document;
     const ajv = new Ajv({ strict: false, allErrors: true });
     addFormats.default(ajv);
-    ajv.addSchema({ $id: 'document', components: document.components });
+    ajv.addSchema({ $id: 'document', components: closed(document.components) });
     return new AdminApi(api, document, ajv);
   }
 
@@ -93,7 +94,7 @@ export class AdminApi {
   }
 
   private compile(schema: object): ValidateFunction {
-    const text = JSON.stringify(schema).replaceAll('"#/components/', '"document#/components/');
+    const text = JSON.stringify(closed(schema)).replaceAll('"#/components/', '"document#/components/');
     let validate = this.validators.get(text);
     if (!validate) this.validators.set(text, (validate = this.ajv.compile(JSON.parse(text) as object)));
     return validate;
