@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type * as z from 'zod';
 import { Config } from '../config/config.module.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
+import { deletedMeanwhile } from '../openapi/idempotency-headers.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { entityTagOf, requireMatch } from '../infra/http/if-match.js';
 import { CreationRequests } from '../request-keys/creation-requests.service.js';
@@ -74,6 +75,7 @@ export class ApplicationsController {
     status: 201,
     answer: createdApplicationOutput,
     hasEntityTag: true,
+    problems: { 409: deletedMeanwhile },
   })
   async create(
     @Body() body: unknown,

@@ -4,6 +4,7 @@ import { IsNull, MoreThan, type EntityManager } from 'typeorm';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
 import { reserveNothing, type Reserve } from '../request-keys/creation-requests.service.js';
+import { DeletedMeanwhile } from '../request-keys/idempotency-key.js';
 import { pageByName, type NamePageQuery } from '../infra/http/name-page.js';
 import { ValidationProblem } from '../infra/http/problem.js';
 import { isUniqueViolation } from '../infra/postgres/postgres-errors.js';
@@ -13,7 +14,6 @@ import { SecretCipher } from '../secrets/secret-cipher.service.js';
 import {
   ApplicationChanges,
   findOrFail,
-  notFound,
   type ChangesOfApplication,
   type MustFit,
   type NewApplication,
@@ -100,12 +100,15 @@ export class ApplicationsService {
   }
 
   /**
-   * As it is, deleted or not: for a request that has been carried out.
-   * @throws {NotFoundProblem}
+   * As it is now: for a request that has been carried out.
+   * @throws {DeletedMeanwhile}
    */
   async getCreated(id: string): Promise<ShownApplication> {
-    const application = await this.postgres.dataSource.manager.findOneBy(ApplicationEntity, { id });
-    if (!application) throw notFound();
+    const application = await this.postgres.dataSource.manager.findOneBy(ApplicationEntity, {
+      id,
+      deletedAt: IsNull(),
+    });
+    if (!application) throw new DeletedMeanwhile();
     return shown(application);
   }
 

@@ -23,6 +23,10 @@ export const pathKey = z
   .max(255)
   .regex(/^[ -~]*[!-~][ -~]*$/);
 
+/** Of an operation that makes a resource which can be deleted. */
+export const deletedMeanwhile =
+  '`deleted-meanwhile`: the resource that the first request with this key made was deleted. Nothing was done.';
+
 /** The header of an answer. */
 export const replayedHeader = z
   .enum(['true'])

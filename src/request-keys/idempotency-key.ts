@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { createHash } from 'node:crypto';
-import { ProblemError } from '../infra/http/problem.js';
+import { ConflictProblem, ProblemError } from '../infra/http/problem.js';
 
 const printable = /^[\x20-\x7e]{1,255}$/;
 const quoted = /^"((?:[^"\\]|\\["\\])*)"$/;
@@ -79,6 +79,15 @@ export class IdempotencyKeyInFlight extends ProblemError {
   constructor() {
     const detail = 'The first request with this key is still running. Ask again in a moment.';
     super('IdempotencyKeyInFlight', 409, 'idempotency-key-in-flight', detail, { headers: { 'retry-after': '1' } });
+  }
+}
+
+/** Its 201 would name a resource that is not there. */
+export class DeletedMeanwhile extends ConflictProblem {
+  constructor() {
+    const detail =
+      'The resource that the first request with this key made was deleted. Take a new key to make another.';
+    super('deleted-meanwhile', detail);
   }
 }
 

@@ -15,6 +15,7 @@ import { ValidationProblem } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
+import { deletedMeanwhile } from '../openapi/idempotency-headers.js';
 import { checkTimeout } from './call-timeout.js';
 import { CallbackProof } from './callback-proof.service.js';
 import { ProvedChanges } from './proved-changes.service.js';
@@ -66,7 +67,7 @@ export class SubscriptionsController {
     status: 201,
     answer: createdSubscriptionOutput,
     hasEntityTag: true,
-    problems: { 409: `${overShare[409]} ${channelRemoved}` },
+    problems: { 409: `${overShare[409]} ${channelRemoved} ${deletedMeanwhile}` },
   })
   async create(
     @Body() body: unknown,

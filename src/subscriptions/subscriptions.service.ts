@@ -8,6 +8,7 @@ import { ConflictProblem, NotFoundProblem, PermissionProblem } from '../infra/ht
 import type { CredentialChanges } from '../credentials/credentials-io.js';
 import { credentialsOf } from '../credentials/credentials.js';
 import { reserveNothing, type Reserve } from '../request-keys/creation-requests.service.js';
+import { DeletedMeanwhile } from '../request-keys/idempotency-key.js';
 import { requireMatch } from '../infra/http/if-match.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { queryOf } from '../infra/postgres/query-of.js';
@@ -68,13 +69,13 @@ export class SubscriptionsService {
   }
 
   /**
-   * As it is, deleted or not: for a request that has been carried out.
-   * @throws {NotFoundProblem}
+   * As it is now: for a request that has been carried out.
+   * @throws {DeletedMeanwhile}
    */
   async getCreated(id: string): Promise<ListedSubscription> {
     await this.catalogue.refresh();
-    const created = await this.postgres.dataSource.manager.findOneBy(SubscriptionEntity, { id });
-    if (!created) throw notFound();
+    const created = await this.postgres.dataSource.manager.findOneBy(SubscriptionEntity, { id, deletedAt: IsNull() });
+    if (!created) throw new DeletedMeanwhile();
     return this.latest(created);
   }
 

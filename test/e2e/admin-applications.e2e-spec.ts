@@ -181,6 +181,15 @@ describe('applications', () => {
       expect(ofStatus(201).filter(({ json }) => 'secret' in json)).toHaveLength(1);
     });
 
+    it('are not made anew, nor shown as if they were there, once they were deleted', async () => {
+      const [key, body] = [randomUUID(), { clientId: newClientId(), label: 'Zaken' }];
+      const { json } = await create(key, body);
+      await admin.delete(`${path}/${json.id}`);
+      const again = await create(key, body);
+      expect([again.status, again.json.code, again.headers.get('etag')]).toEqual([409, 'deleted-meanwhile', null]);
+      expect((await create(randomUUID(), body)).status).toBe(201);
+    });
+
     it('are refused under a key that was used for another', async () => {
       const [key, body] = [randomUUID(), { clientId: newClientId(), label: 'Zaken' }];
       await create(key, body);

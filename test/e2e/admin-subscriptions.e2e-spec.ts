@@ -252,7 +252,8 @@ describe('a subscription that an operator makes', () => {
     const other = await admin.post(path, { ...body, ratePerSecond: 51 }, { headers });
     expect([other.status, other.json.code]).toEqual([422, 'idempotency-key-reused']);
     await admin.delete(`${path}/${first.json.id}`);
-    expect((await admin.post(path, body, { headers })).json).toMatchObject({ id: first.json.id });
+    const late = await admin.post(path, body, { headers });
+    expect([late.status, late.json.code]).toEqual([409, 'deleted-meanwhile']);
     expect(receiver.requests).toHaveLength(calls);
   });
 

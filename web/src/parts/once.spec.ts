@@ -61,12 +61,15 @@ it('begins anew where it was refused, or something else is asked for', async () 
   ).toEqual({ keys: [0, 1, 2, 3], sent: [0, 1, 2, 3] });
 });
 
-it('begins anew where those who have looked for the key say that it was not done', async () => {
-  expect(
-    await triesOf([
-      ['a', lost],
-      ['a', refused(409, 'selection-not-confirmed')],
-      ['a', 'done'],
-    ]),
-  ).toEqual({ keys: [0, 0, 1], sent: [0, 0, 2] });
-});
+it.each(['selection-not-confirmed', 'deleted-meanwhile'])(
+  'begins anew where those who have looked for the key say that it was not done, or is gone: %s',
+  async (code) => {
+    expect(
+      await triesOf([
+        ['a', lost],
+        ['a', refused(409, code)],
+        ['a', 'done'],
+      ]),
+    ).toEqual({ keys: [0, 0, 1], sent: [0, 0, 2] });
+  },
+);

@@ -20,7 +20,7 @@ export class Once {
       return answer;
     } catch (error) {
       sent.isInDoubt ||= mayBeDone(error);
-      if (!sent.isInDoubt || isNotDone(error)) this.open = undefined;
+      if (!sent.isInDoubt || isSettled(error)) this.open = undefined;
       throw error;
     }
   }
@@ -30,4 +30,5 @@ export class Once {
  * Said only by those who have looked for the key. An error that refuses a later try before that, since the session has
  * ended for example, says nothing of the earlier one.
  */
-const isNotDone = (error: unknown): boolean => isProblem(error, 'selection-not-confirmed');
+const isSettled = (error: unknown): boolean =>
+  isProblem(error, 'selection-not-confirmed') || isProblem(error, 'deleted-meanwhile');
