@@ -21,9 +21,10 @@ export class ConfigurationController {
   @Get()
   @AdminOperation({
     id: 'configuration_read',
-    summary: 'The configuration, as a file would have it: applied as it is, it changes nothing.',
+    summary:
+      'The configuration, as a file would have it: applied by `heraut apply`, or by the operations of its text, it changes nothing.',
     description:
-      'In the place of each secret is a reference, `{"value_from": {"env": …, "required": false}}`, with a name for a variable. Fields that have their default are left out. docs/configuration-file.md.',
+      'In the place of each secret is a reference, `{"value_from": {"env": …, "required": false}}`, with a name for a variable. For `plan` and `apply` here, which know no references, leave those fields out: the secrets stay as they are. Fields that have their default are left out. docs/configuration-file.md.',
     status: 200,
     answer: z.looseObject({}).meta({ id: 'ExportedConfiguration' }),
   })
