@@ -120,7 +120,7 @@ export const configurationSchema = z
   })
   .partial()
   .meta({
-    id: 'Configuration',
+    id: 'WantedConfiguration',
     description:
       'The wanted state. A thing it does not name stays, unless it is pruned; a field that is left out stays as it is.',
   });
