@@ -1,9 +1,11 @@
 import { applyDecorators, UseGuards, UseInterceptors, type CanActivate, type ExecutionContext } from '@nestjs/common';
+import { ROUTE_ARGS_METADATA } from '@nestjs/common/constants.js';
 import * as z from 'zod';
 import { EntityTagInterceptor } from '../infra/http/entity-tag.interceptor.js';
 import { UnparsedBody } from '../infra/http/json-body.pipe.js';
 import { KnownQuery } from '../infra/http/known-query.pipe.js';
 import { ValidationProblem, wholeInput } from '../infra/http/problem.js';
+import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { describeOperation, type Answer } from './describe-operation.js';
 import { idempotencyKeyHeader, replayedHeader } from './idempotency-headers.js';
 
@@ -109,13 +111,14 @@ export function AdminOperation(operation: Operation): MethodDecorator {
     ...(isIdempotent && { 'Idempotent-Replayed': replayedHeader }),
     ...(hasEntityTag && { ETag: entityTagHeader }),
   });
-  return applyDecorators(
+  const decorators = (path: z.ZodObject) => [
     UseGuards(new KnownQueryGuard(Object.keys(query?.shape ?? {})), ...(body ? [] : [new NoBodyGuard()])),
     ...(hasEntityTag ? [UseInterceptors(EntityTagInterceptor)] : []),
     describeOperation({
       id,
       summary,
       description,
+      path,
       query,
       headers,
       body,
@@ -131,7 +134,23 @@ export function AdminOperation(operation: Operation): MethodDecorator {
         ...Object.fromEntries(Object.entries(problems).map(([code, when]) => [code, problemAnswer(when)])),
       },
     }),
+  ];
+  return (target, key, descriptor) => applyDecorators(...decorators(idsInPath(target, key)))(target, key, descriptor);
+}
+
+interface RouteArgument {
+  data?: unknown;
+  pipes: unknown[];
+}
+
+/** The parameters of the path that a handler takes through `ResourceId`, in its order. */
+function idsInPath(controller: object, handler: string | symbol): z.ZodObject {
+  const taken = Reflect.getMetadata(ROUTE_ARGS_METADATA, controller.constructor, handler) as object | undefined;
+  const inOrder = Object.entries((taken ?? {}) as Record<string, RouteArgument>).toSorted(([a], [b]) =>
+    a < b ? -1 : 1,
   );
+  const ids = inOrder.filter(([, { pipes }]) => pipes.includes(ResourceId)).map(([, { data }]) => String(data));
+  return z.object(Object.fromEntries(ids.map((name) => [name, z.string().meta({ format: 'uuid' })])));
 }
 
 /** A status that several of them have has the texts of all. */

@@ -112,6 +112,15 @@ describe('the documentation of the admin API', () => {
     expect(integers.filter((schema) => isLarge(schema) && schema.format !== 'int64')).toEqual([]);
   });
 
+  it('says of every parameter in a path that it is a UUID', () => {
+    const parameters = Object.values(admin.document.paths)
+      .flatMap((path) => Object.values(path))
+      .flatMap((operation) => operation.parameters ?? [])
+      .filter((parameter) => parameter.in === 'path');
+    expect(parameters.length).toBeGreaterThan(20);
+    expect(parameters.filter(({ schema }) => (schema as Schema).format !== 'uuid')).toEqual([]);
+  });
+
   it('has no schema of a name that generated clients have for a class of their own', () => {
     const own = ['Configuration', 'ApiClient', 'ApiException', 'ApiResponse', 'Model', 'Error', 'Object', 'File'];
     expect(own.filter((name) => name in admin.document.components.schemas)).toEqual([]);
