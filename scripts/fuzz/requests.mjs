@@ -79,8 +79,9 @@ function fittingDraft(operation, nr, random, { seen, host, tokens }) {
     if (random.next() < 0.1) return encode(random.oneOf(nastyTexts)) || '%20';
     return encode(seen.inPath(operation.path, name, random) ?? (name === 'key' ? `key-${nr % 50}` : uuid(random)));
   });
-  // Those who say that they wait are let wait.
-  const optional = operation.parameters.filter(({ name }) => name !== 'wait' && random.next() < 0.4);
+  // Those who say that they wait are let wait. The request id is that by which this request is found again.
+  const left = ['wait', 'X-Request-Id'];
+  const optional = operation.parameters.filter(({ name }) => !left.includes(name) && random.next() < 0.4);
   const textOf = (/** @type {unknown} */ value) => (typeof value === 'string' ? value : String(value));
   return {
     method: operation.method,

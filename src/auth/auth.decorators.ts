@@ -9,6 +9,7 @@ import {
 import { ApiBearerAuth, ApiTags } from '@nestjs/swagger';
 import type { FastifyRequest } from 'fastify';
 import type { Application } from './application.js';
+import { NotesRequestId } from '../openapi/request-id-headers.js';
 import { AuthorInterceptor } from './author.interceptor.js';
 import { AuthorizationGuard, callerOf, Needs } from './authorization.guard.js';
 import type { Scope } from './scopes.js';
@@ -30,7 +31,7 @@ export const AdminController = (tag: string, path = '') =>
   );
 
 /** Changes by the routes of the controller are noted as those of their caller. */
-export const Audited = () => UseInterceptors(new AuthorInterceptor());
+export const Audited = () => applyDecorators(UseInterceptors(new AuthorInterceptor()), NotesRequestId());
 
 /** The application that sent the request; for a user in a session, one that stands for the user. */
 export const CurrentApplication = createParamDecorator((_: unknown, context: ExecutionContext): Application =>

@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { RequireScope } from '../auth/auth.decorators.js';
 import type { Scope } from '../auth/scopes.js';
 import { describeOperation, type Answer } from '../openapi/describe-operation.js';
+import { hasRetryAfter, retryAfterHeader } from '../openapi/retry-after-header.js';
 import { fout, validatieFout } from './fout.js';
 
 /** Name of the way of authentication in the standard's document. */
@@ -54,7 +55,8 @@ const versionHeader = z.object({ 'API-version': z.string().describe('The version
 /** One operation of the Notificaties API: its status, the scopes it needs, and what its OpenAPI document says. */
 export function NrcOperation(outline: Outline): MethodDecorator {
   const { scopes, body, status, answer, answerHeaders, also = {}, problems, problemTexts, tag, ...rest } = outline;
-  const bodyProblems = body ? [400, 413, 415] : [];
+  const isIdempotent = 'Idempotency-Key' in (outline.headers?.shape ?? {}) || 'key' in (outline.path?.shape ?? {});
+  const bodyProblems = body ? [400, 415] : [];
   const success = (description: string, headers: z.ZodObject | undefined): Answer => ({
     description,
     headers: versionHeader.extend(headers?.shape ?? {}),
@@ -77,17 +79,18 @@ export function NrcOperation(outline: Outline): MethodDecorator {
         ...Object.fromEntries(
           [...problems, ...bodyProblems, 401, 403, 406, 429, 500, 503].map((code) => [
             code,
-            problemAnswer(code, { ...usualTexts, ...problemTexts }),
+            problemAnswer(code, { ...usualTexts, ...problemTexts }, isIdempotent),
           ]),
         ),
       },
+      answersToBody: { 413: problemAnswer(413, usualTexts, isIdempotent) },
     }),
   );
 }
 
-const problemAnswer = (status: number, texts: Record<number, string>): Answer => ({
+const problemAnswer = (status: number, texts: Record<number, string>, isIdempotent: boolean): Answer => ({
   description: texts[status]!,
-  headers: versionHeader,
+  headers: versionHeader.extend(hasRetryAfter(status, isIdempotent) ? retryAfterHeader.shape : {}),
   // A body that cannot be read has no fields to name, so a 400 is either of the two.
   schema: status === 400 ? z.union([validatieFout, fout]) : fout,
   mediaType: 'application/problem+json',

@@ -8,6 +8,7 @@ import { ValidationProblem, wholeInput } from '../infra/http/problem.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { describeOperation, type Answer } from './describe-operation.js';
 import { idempotencyKeyHeader, replayedHeader } from './idempotency-headers.js';
+import { hasRetryAfter, retryAfterHeader } from './retry-after-header.js';
 
 export interface Operation {
   id: string;
@@ -63,14 +64,15 @@ const everywhere = {
   403: 'The token is missing, not valid, or no superuser’s. In a session: the user’s role is too low (`role-too-low`), or the change does not come from a page of the console (`cross-site`).',
   406: excludedByAccept,
   429: 'Too many requests of this address, or of this application, were answered 403 in this minute, or too many of this caller are not answered yet; repeat it after Retry-After.',
+  500: 'A fault of Heraut; the log has more of it under its `instance`.',
   503: 'The database is out of reach; Retry-After says when to try again.',
 };
 const withKey = {
   409: '`idempotency-key-in-flight`: the first request with this key is still running.',
   422: '`idempotency-key-reused`: the key was used before, for another request.',
 };
+const tooLarge = 'The body is larger than BODY_LIMIT_BYTES.';
 const withBody = {
-  413: 'The body is larger than BODY_LIMIT_BYTES.',
   415: 'The body is not sent as application/json.',
 };
 
@@ -131,8 +133,14 @@ export function AdminOperation(operation: Operation): MethodDecorator {
           mediaType,
         },
         ...operation.otherAnswers,
-        ...Object.fromEntries(Object.entries(problems).map(([code, when]) => [code, problemAnswer(when)])),
+        ...Object.fromEntries(
+          Object.entries(problems).map(([code, when]) => [
+            code,
+            problemAnswer(when, hasRetryAfter(Number(code), isIdempotent === true) ? retryAfterHeader : undefined),
+          ]),
+        ),
       },
+      answersToBody: { 413: problemAnswer(tooLarge) },
     }),
   ];
   return (target, key, descriptor) => applyDecorators(...decorators(idsInPath(target, key)))(target, key, descriptor);
@@ -162,8 +170,9 @@ function joined(...ofEach: readonly (Readonly<Record<number, string>> | false | 
   return problems;
 }
 
-const problemAnswer = (description: string): Answer => ({
+const problemAnswer = (description: string, headers?: z.ZodObject): Answer => ({
   description,
+  ...(headers && { headers }),
   schema: problemOutput,
   mediaType: 'application/problem+json',
 });

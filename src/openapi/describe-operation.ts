@@ -1,6 +1,8 @@
-import { applyDecorators, HttpCode } from '@nestjs/common';
+import { applyDecorators, HttpCode, RequestMethod } from '@nestjs/common';
+import { METHOD_METADATA } from '@nestjs/common/constants.js';
 import { ApiBody, ApiExtension, ApiHeader, ApiOperation, ApiParam, ApiQuery, ApiResponse } from '@nestjs/swagger';
-import type * as z from 'zod';
+import * as z from 'zod';
+import { answeredRequestIdHeader, notesRequestId, requestIdHeader } from './request-id-headers.js';
 import { fieldsOf, openApiSchema, type NamedSchema, type Side } from './schema.js';
 
 export interface Answer {
@@ -24,6 +26,8 @@ export interface OperationDescription {
   /** The status of a handler that sets none itself. */
   status: number;
   answers: Record<number, Answer>;
+  /** More answers, where the method is one whose body is read, whether it takes one or not. */
+  answersToBody?: Record<number, Answer>;
   /** `input` where one schema stands for request and answer, with `readOnly` and `writeOnly` fields. */
   answerSide?: Side;
 }
@@ -42,7 +46,12 @@ let undescribed: (() => void)[] = [];
 export function describeOperation(operation: OperationDescription): MethodDecorator {
   return (target, key, descriptor) => {
     HttpCode(operation.status)(target, key, descriptor);
-    undescribed.push(() => asDecorator(operation)(target, key, descriptor));
+    undescribed.push(() => {
+      // Only now are the decorators above this one, and those of the class, carried out.
+      const isReading = Reflect.getMetadata(METHOD_METADATA, descriptor.value as object) === RequestMethod.GET;
+      const whole = isReading ? operation : withRequestId(target.constructor, withAnswersToBody(operation));
+      asDecorator(whole)(target, key, descriptor);
+    });
   };
 }
 
@@ -50,6 +59,26 @@ export function describeOperation(operation: OperationDescription): MethodDecora
 export function describeOperations(): void {
   for (const describe of undescribed) describe();
   undescribed = [];
+}
+
+const withAnswersToBody = (operation: OperationDescription): OperationDescription => ({
+  ...operation,
+  answers: { ...operation.answers, ...operation.answersToBody },
+});
+
+function withRequestId(controller: object, operation: OperationDescription): OperationDescription {
+  if (!notesRequestId(controller)) return operation;
+  const answers = Object.entries(operation.answers).map(([status, answer]) => [
+    status,
+    Number(status) < 400
+      ? { ...answer, headers: z.object({ ...answer.headers?.shape, 'X-Request-Id': answeredRequestIdHeader }) }
+      : answer,
+  ]);
+  return {
+    ...operation,
+    headers: z.object({ ...operation.headers?.shape, 'X-Request-Id': requestIdHeader }),
+    answers: Object.fromEntries(answers) as Record<number, Answer>,
+  };
 }
 
 function asDecorator(operation: OperationDescription): MethodDecorator {

@@ -121,6 +121,32 @@ describe('the documentation of the admin API', () => {
     expect(parameters.filter(({ schema }) => (schema as Schema).format !== 'uuid')).toEqual([]);
   });
 
+  it('says when to repeat what is refused for now, and what anything may be answered', () => {
+    const described = Object.entries(admin.document.paths).filter(([path]) => path.startsWith('/admin/'));
+    const operations = described.flatMap(([, path]) => Object.entries(path));
+    expect(operations.length).toBeGreaterThan(50);
+    for (const [method, { operationId, responses, parameters = [] }] of operations) {
+      const of = (status: number) => responses[status] as { headers?: object } | undefined;
+      expect([operationId, of(500) !== undefined, of(413) !== undefined]).toEqual([
+        operationId,
+        true,
+        method !== 'get',
+      ]);
+      for (const status of [429, 503]) expect(of(status)?.headers).toHaveProperty('Retry-After');
+      if (method === 'get') continue;
+      expect(parameters.map(({ name }) => name)).toContain('X-Request-Id');
+      const done = Object.keys(responses).filter((status) => Number(status) < 400);
+      for (const status of done) expect(of(Number(status))?.headers).toHaveProperty('X-Request-Id');
+    }
+    const { post } = admin.document.paths['/admin/v1/subscriptions']!;
+    expect(post!.responses[409]).toHaveProperty('headers.Retry-After');
+  });
+
+  it('is right about a body that is too large, also where an operation takes none', async () => {
+    const body = ' '.repeat(3_000_000);
+    expect((await admin.post(`/admin/v1/subscriptions/${randomUUID()}/resume`, body)).status).toBe(413);
+  });
+
   it('has no schema of a name that generated clients have for a class of their own', () => {
     const own = ['Configuration', 'ApiClient', 'ApiException', 'ApiResponse', 'Model', 'Error', 'Object', 'File'];
     expect(own.filter((name) => name in admin.document.components.schemas)).toEqual([]);

@@ -28,6 +28,13 @@ describe('CORS', () => {
     expect(cors.preflightHeadersOf(preflight(origin), 'PATCH')['access-control-allow-headers']).toMatch(/\bif-match\b/);
   });
 
+  it('lets a page name its request, and read the id that the audit log has of it', () => {
+    const cors = new Cors([origin]);
+    expect(cors.headersOf({ origin }).at(-1)).toMatch(/\bx-request-id\b/);
+    const allowed = cors.preflightHeadersOf(preflight(origin), 'PATCH')['access-control-allow-headers'];
+    expect(allowed).toMatch(/\bx-request-id\b/);
+  });
+
   it.each(['traceparent', 'tracestate', 'baggage'])('lets a page that is traced publish: it sends %s', (name) => {
     const allowed = new Cors([origin]).preflightHeadersOf(preflight(origin), 'POST')['access-control-allow-headers'];
     expect(allowed?.split(', ')).toContain(name);
