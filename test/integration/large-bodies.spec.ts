@@ -140,6 +140,39 @@ describe('the room for large bodies', () => {
     await eventually(async () => (await sendLarge()).startsWith('HTTP/1.1 200 '), 'room');
   });
 
+  const tooLarge = /^HTTP\/1\.1 413 [^]*"code":"payload_too_large"/;
+
+  /** As a client that reads nothing before it has written all. */
+  async function writeThenRead(text: string): Promise<string> {
+    const { socket, answer } = open();
+    socket.pause();
+    await new Promise<void>((resolve, reject) => socket.write(text, (error) => (error ? reject(error) : resolve())));
+    socket.resume();
+    await eventually(() => answer().includes('}'), 'the answer');
+    return answer();
+  }
+
+  it.each([3, 20])('a caller that writes %i MB before it reads learns that this is too much', async (megabytes) => {
+    const body = 'x'.repeat(megabytes * mebibyte);
+    expect(await writeThenRead(head(body.length) + body)).toMatch(tooLarge);
+    expect(await writeThenRead(head('chunked') + piece(body) + piece(''))).toMatch(tooLarge);
+  });
+
+  it('a body that has no end is not read for ever', async () => {
+    const { socket, answer } = open();
+    const written = piece('x'.repeat(mebibyte));
+    const write = () => void (socket.writable && socket.write(written, write));
+    socket.write(head('chunked'), write);
+    await eventually(() => socket.closed, 'the connection to be closed');
+    expect(answer()).toMatch(/^(HTTP\/1\.1 413 |$)/);
+  });
+
+  it('a body that is announced to be larger than anybody reads is refused at its head', async () => {
+    const { socket, answer } = open();
+    socket.write(head(40 * mebibyte));
+    await eventually(() => tooLarge.test(answer()), 'the answer');
+  });
+
   const connections = () =>
     new Promise<number>((resolve, reject) =>
       fastify.server.getConnections((error, count) => (error ? reject(error) : resolve(count))),

@@ -2,11 +2,17 @@ import type { FastifyRequest } from 'fastify';
 import type { IncomingMessage } from 'node:http';
 import type { BodyRoom } from './body-room.js';
 import { UnparsedBody } from './json-body.pipe.js';
-import { ParseProblem, PayloadTooLargeProblem } from './problem.js';
+import { ParseProblem, PayloadTooLargeProblem, type ProblemError } from './problem.js';
 
 type Done = (error: Error | null, body?: UnparsedBody) => void;
 
 const nothing = Buffer.alloc(0);
+
+/**
+ * So many bytes above the limit are read of a body that is too large. Its caller reads the answer when it has written
+ * all; before, its connection would be closed with bytes unread, which resets it, and the answer is lost.
+ */
+const mostThrownAway = 32 * 1024 * 1024;
 
 /**
  * A parser of Fastify's for every body. Fastify's own keeps the pieces as they come, each an object: a body that comes
@@ -16,9 +22,9 @@ export function bodyReader(largest: number, room: BodyRoom) {
   return (request: FastifyRequest, raw: IncomingMessage, done: Done): void => {
     const { 'content-length': announcement, 'content-type': type, 'content-encoding': encoding } = request.headers;
     const announced = announcement === undefined ? 0 : Number(announcement);
-    if (announced > largest) return done(tooLarge());
+    if (announced > largest + mostThrownAway) return done(tooLarge());
     // One that is refused is read to its end, and not kept: as long as a caller writes, it may not see the answer.
-    let refusal = room.refusalOf(request, announced);
+    let refusal: ProblemError | undefined = announced > largest ? tooLarge() : room.refusalOf(request, announced);
     let bytes = refusal || announced === 0 ? nothing : Buffer.allocUnsafe(announced);
     let length = 0;
     raw.on('data', add);
@@ -27,10 +33,16 @@ export function bodyReader(largest: number, room: BodyRoom) {
 
     function add(piece: Buffer): void {
       const needed = length + piece.length;
-      if (needed > largest) return leave(tooLarge());
+      if (needed > largest) return throwAway(needed);
       if (needed > bytes.length) grow(needed);
       if (!refusal) piece.copy(bytes, length);
       length = needed;
+    }
+
+    function throwAway(needed: number): void {
+      if (length <= largest) [refusal, bytes] = [tooLarge(), nothing];
+      length = needed;
+      if (length > largest + mostThrownAway) leave(refusal!);
     }
 
     function grow(needed: number): void {
