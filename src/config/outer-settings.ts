@@ -102,6 +102,11 @@ export const outerSettings = {
     .describe(
       'Beginning of the path that a proxy in front removes, such as `/nrc`: URLs in answers begin with it, and so does the console, unless `CONSOLE_URL` says where it is. Not set: none.',
     ),
+  KEEP_ALIVE_SEC: wholeNumber(1, 86_400)
+    .default(620)
+    .describe(
+      'Seconds for which a connection without a request stays open: longer than a proxy in front keeps its own to Heraut, or it answers some requests with 502. The default is longer than nginx (60), Traefik (90), Caddy (120) and the load balancers of Google (600) keep theirs; Envoy keeps its for 3600.',
+    ),
   ALLOWED_HOSTS: commaSeparated
     .pipe(z.array(hostAndPort))
     .default([])

@@ -17,7 +17,7 @@ describe('the server of ADMIN_PORT', () => {
     Logger.overrideLogger(false);
     port = await freePort();
     const adapter = createHttpAdapter({
-      settings: readSettings({ ADMIN_PORT: String(port) }),
+      settings: readSettings({ ADMIN_PORT: String(port), KEEP_ALIVE_SEC: '4000' }),
       dialect: nrcDialect,
       metrics: () => Promise.resolve('counted 1\n'),
     });
@@ -43,6 +43,14 @@ describe('the server of ADMIN_PORT', () => {
     expect([response.status, await response.text()]).toEqual([200, 'done']);
     await closed;
     await expect(fetch(`http://127.0.0.1:${port}/metrics`)).rejects.toThrow('fetch failed');
+  });
+
+  it('keeps a connection without a request for KEEP_ALIVE_SEC, as the one of PORT does', async () => {
+    const main = await fastify.listen({ port: 0, host: '127.0.0.1' });
+    for (const address of [`${main}/health/live`, `http://127.0.0.1:${port}/metrics`]) {
+      const { headers } = await fetch(address);
+      expect([headers.get('connection'), headers.get('keep-alive')]).toEqual(['keep-alive', 'timeout=4000']);
+    }
   });
 
   it('lets the process fail to start when its port is in use, and names the setting', async () => {

@@ -59,6 +59,7 @@ export function createHttpAdapter(options: ServerOptions): FastifyAdapter {
     // Of a chain of proxies only the nearest is known: what the others say could be of a caller's making.
     trustProxy: settings.TRUST_FORWARDED_HEADERS ? (_address: string, hop: number) => hop === 0 : false,
     requestTimeout: limits.request,
+    keepAliveTimeout: settings.KEEP_ALIVE_SEC * 1000,
     // A start that takes long because the machine is busy goes on; Fastify would end it after ten seconds.
     pluginTimeout: 0,
     // A request that comes while the server is closing is still answered: what it needs is closed later. Fastify's own
@@ -145,7 +146,7 @@ const lookForIdleMs = 50;
 
 /**
  * A connection that is busy when the server begins to close is idle afterwards, and the server would wait until its
- * caller closes it, for up to 72 s.
+ * caller closes it, for up to KEEP_ALIVE_SEC.
  */
 function letConnectionsGo(fastify: FastifyInstance, server: Server): void {
   fastify.addHook('preClose', (done) => {
