@@ -69,6 +69,14 @@ describe('with the settings as they are by default', () => {
     }
   });
 
+  it.each(['/admin/v1/applications', '/admin/v1/subscriptions', '/api/v1/kanaal', '/docs/openapi.json', '/console'])(
+    '%s is kept by no cache that several callers share',
+    async (path) => {
+      const { status, headers } = await api.call('GET', api.origin + path);
+      expect([status < 400, headers.get('cache-control')]).toEqual([true, 'private, no-cache']);
+    },
+  );
+
   it('every path answers OPTIONS with its methods, and so does the server as a whole', async () => {
     const pathsOf = async (document: string, base: string) => {
       const { text } = await api.get(api.origin + document, { token: null });

@@ -21,7 +21,7 @@ import { closeQueuedAnswers } from './queued-answers.js';
 import { bodyReader } from './read-body.js';
 import { refusalOf } from './refused-requests.js';
 import { responseWith } from './response-with-headers.js';
-import { securityHeaders } from './security-headers.js';
+import { keptByCallerAlone, securityHeaders } from './security-headers.js';
 import { cutSlowReaders, LateLooks, serverOptions, timeLimits, type TimeLimits } from './slow-callers.js';
 
 export interface ServerOptions {
@@ -49,7 +49,7 @@ export function createHttpAdapter(options: ServerOptions): FastifyAdapter {
     ...serverOptions(limits),
     ServerResponse: responseWith((request) => {
       const { url = '', headers } = request;
-      const always = [...dialect.headersOf(url), ...securityHeaders];
+      const always = [...dialect.headersOf(url), ...securityHeaders, ...keptByCallerAlone];
       if (answers.endsConnection(request)) always.push('connection', 'close');
       return cors ? [...always, ...cors.headersOf(headers)] : always;
     }),

@@ -17,6 +17,12 @@ export const securityHeaders: HeaderList = [
 ];
 
 /**
+ * For each answer that has none of its own. A caller who is known by a cookie sends no `Authorization`, by which caches
+ * that several people share tell that an answer is not for all of them.
+ */
+export const keptByCallerAlone: HeaderList = ['cache-control', 'private, no-cache'];
+
+/**
  * The policy of a page of Swagger UI: scripts, styles and images of this server, calls to this server, and no script in
  * the page. Its template and its program write styles into the page, and its images are `data:` in a style sheet.
  */
