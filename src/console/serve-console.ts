@@ -11,6 +11,12 @@ import { pageFor, pagePolicy } from './page.js';
 /** The built console (`npm run build`), wherever the build has put this file. */
 const builtConsole = join(dirname(createRequire(import.meta.url).resolve('#package.json')), 'web/dist');
 
+/**
+ * The build gives its files a hash of what is in them, in their names. Those of `web/public` keep theirs: the next
+ * version may have others by the same names.
+ */
+const hasHash = /-[\w-]{8}\.\w+(\.br|\.gz)?$/;
+
 /** `GET /console/…`: the page of the console at every address it makes, and its files. */
 export function serveConsole(app: NestFastifyApplication): void {
   const server = app.getHttpAdapter().getInstance();
@@ -33,10 +39,12 @@ function serveFiles(server: FastifyInstance): void {
     index: false,
     // Made by the build, so that nothing is compressed while somebody waits.
     preCompressed: true,
-    // Their names have a hash of what is in them.
     immutable: true,
     maxAge: '365d',
-    setHeaders: (reply) => reply.header('vary', 'Accept-Encoding'),
+    setHeaders: (reply, path) => {
+      void reply.header('vary', 'Accept-Encoding');
+      if (!hasHash.test(path)) void reply.header('cache-control', 'no-cache');
+    },
   });
   server.get('/console/*', (request, reply) => {
     const path = (request.params as { '*': string })['*'];

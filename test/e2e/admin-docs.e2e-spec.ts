@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { randomUUID } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import type { FastifyInstance } from 'fastify';
 import { parse } from 'yaml';
@@ -189,6 +190,24 @@ describe('the documentation of the admin API', () => {
         'cache-control': 'public, max-age=31536000, immutable',
         vary: expect.stringContaining('Accept-Encoding'),
       });
+    });
+
+    it('lets a browser keep no file without asking that another version may have by the same name', async () => {
+      const [all, named] = await Promise.all(['dist', 'public'].map((folder) => readdir(`web/${folder}/assets`)));
+      const files = all!.filter((name) => !/\.(br|gz)$/.test(name));
+      expect(files.length).toBeGreaterThan(named!.length);
+      for (const name of files)
+        for (const encoding of ['br', 'identity']) {
+          const answer = await page(`/console/assets/${name}`, { 'accept-encoding': encoding });
+          await answer.body?.cancel();
+          const isNamed = named!.includes(name);
+          const { status, headers } = answer;
+          expect([name, status, headers.get('cache-control'), headers.has('etag')]).toEqual([
+            ...[name, 200],
+            isNamed ? 'no-cache' : 'public, max-age=31536000, immutable',
+            true,
+          ]);
+        }
     });
 
     it('answers no page in place of a file that is not there', async () => {
