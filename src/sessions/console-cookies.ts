@@ -20,10 +20,16 @@ export class ConsoleCookies {
   private readonly url: URL | undefined;
   /** Above the console: the admin API needs the session as well. */
   private readonly path: string;
+  /**
+   * Behind the names: each installation below one host has its own. Not the path: with PATH_PREFIX alone a browser may
+   * pass by the proxy, and would send nothing for that path.
+   */
+  private readonly suffix: string;
 
-  constructor({ CONSOLE_URL }: Pick<Settings, 'CONSOLE_URL'>) {
+  constructor({ CONSOLE_URL, PATH_PREFIX }: Pick<Settings, 'CONSOLE_URL' | 'PATH_PREFIX'>) {
     this.url = CONSOLE_URL === undefined ? undefined : new URL(CONSOLE_URL);
     this.path = this.url?.pathname.replace(/\/console$/, '') || '/';
+    this.suffix = this.url ? '' : PATH_PREFIX.replaceAll('/', '.');
   }
 
   /** Address of the console, without a slash at the end. */
@@ -94,8 +100,9 @@ export class ConsoleCookies {
 
   /** The prefixes keep other hosts of the same domain from planting a cookie of theirs (RFC 6265bis §4.1.3). */
   private nameOf(request: FastifyRequest, kind: Kind): string {
-    if (!this.isSecure(request, kind)) return `heraut_${kind}`;
-    return `${this.pathFor(kind) === '/' ? '__Host-' : '__Secure-'}heraut_${kind}`;
+    const name = `heraut_${kind}${this.suffix}`;
+    if (!this.isSecure(request, kind)) return name;
+    return `${this.pathFor(kind) === '/' ? '__Host-' : '__Secure-'}${name}`;
   }
 
   private pathFor(kind: Kind): string {

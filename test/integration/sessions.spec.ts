@@ -178,8 +178,29 @@ describe('where a provider of OpenID Connect is configured', () => {
     ]);
   });
 
+  it('of two installations below one host, each has a session of its own there', () => {
+    const sent: string[] = [];
+    const reply = { header: (_: string, text: string) => sent.push(text) } as never;
+    const request = (...cookies: string[]) =>
+      ({
+        headers: { cookie: cookies.join('; '), 'x-forwarded-for': '203.0.113.7' },
+        protocol: 'https',
+        host: 'x.example',
+        raw: { socket: { remoteAddress: host } },
+      }) as never;
+    const [test, accept] = ['/test', '/accept'].map((PATH_PREFIX) => new ConsoleCookies(readSettings({ PATH_PREFIX })));
+    test!.setToken(request(), reply, 'x', 'password');
+    accept!.setToken(request('__Host-heraut_session.test=x'), reply, 'y', 'password');
+    expect(sent).toEqual([
+      '__Host-heraut_session.test=x; Path=/; HttpOnly; SameSite=Strict; Secure',
+      '__Host-heraut_session.accept=y; Path=/; HttpOnly; SameSite=Strict; Secure',
+    ]);
+    const both = request('__Host-heraut_session.test=x', '__Host-heraut_session.accept=y');
+    expect([test!.readToken(both), accept!.readToken(both)]).toEqual(['x', 'y']);
+  });
+
   it('behind a proxy with TLS and a path of its own, all of this is for the address that browsers know', async () => {
-    const cookies = new ConsoleCookies({ CONSOLE_URL: 'https://x.example/ops/console' });
+    const cookies = new ConsoleCookies({ CONSOLE_URL: 'https://x.example/ops/console', PATH_PREFIX: '' });
     const sent: string[] = [];
     const reply = { header: (_: string, text: string) => sent.push(text) } as never;
     const request = { headers: {}, protocol: 'http', host: 'internal' } as never;
