@@ -93,7 +93,7 @@ export const outerSettings = {
     .stringbool()
     .default(false)
     .describe(
-      'Build URLs from `X-Forwarded-Host` and `X-Forwarded-Proto`, and take the last address of `X-Forwarded-For` for that of the caller. Only behind a proxy that sets all three.',
+      'Build URLs from `X-Forwarded-Host` and `X-Forwarded-Proto`, and take the last address of `X-Forwarded-For` for that of the caller. Only behind a proxy that sets all three, or, with `ALLOWED_HOSTS`, one that passes `Host` on and sets the other two (such as an AWS ALB).',
     ),
   PATH_PREFIX: z
     .string()
