@@ -21,6 +21,7 @@ import { Browser } from '../support/browser.js';
 import { eventually } from '../support/eventually.js';
 import { IdentityProvider, type Person } from '../support/identity-provider.js';
 import { sendRaw } from '../support/send-raw.js';
+import { signToken } from '../support/tokens.js';
 
 const cookieName = 'heraut_session';
 const host = '127.0.0.1';
@@ -742,7 +743,11 @@ describe('where no provider is configured', () => {
   const signIn = (browser: Browser, clientId: string, secret: string) =>
     browser.change('POST', `${origin}/console/session`, { clientId, secret });
   const isIn = async (browser: Browser) => (await browser.get(`${origin}/console/session`)).status === 200;
-  const ticket = async () => String((await admin.post('/admin/v1/sign-in-tickets')).json.ticket);
+  const ticket = async (token?: string) => {
+    const { status, json } = await admin.post('/admin/v1/sign-in-tickets', undefined, { token });
+    expect(status).toBe(201);
+    return String(json.ticket);
+  };
   async function newSuperuser() {
     const [clientId, secret] = [randomUUID(), randomUUID()];
     const service = admin.api.app.get(ApplicationsService);
@@ -853,19 +858,31 @@ describe('where no provider is configured', () => {
     }
   });
 
-  it('a ticket is refused through a proxy, when its time is over, and where its secret is another since', async () => {
-    const refused = async (value: string, headers?: Record<string, string>) => {
-      const browser = new Browser(headers);
-      const { url } = await browser.get(`${origin}/console/enter?ticket=${value}`);
-      expect([url.searchParams.get('error'), await isIn(browser)]).toEqual(['ticket-refused', false]);
-    };
+  const enterWith = async (value: string, headers?: Record<string, string>) => {
+    const browser = new Browser(headers);
+    const { url } = await browser.get(`${origin}/console/enter?ticket=${value}`);
+    return { error: url.searchParams.get('error'), isIn: await isIn(browser) };
+  };
+  const refused = { error: 'ticket-refused', isIn: false };
+
+  it('a ticket is refused through a proxy, and when its time is over', async () => {
     const value = await ticket();
-    await refused(value, elsewhere());
+    expect(await enterWith(value, elsewhere())).toEqual(refused);
     await admin.api.app
       .get(Postgres)
       .dataSource.query(`UPDATE sign_in_ticket SET expires_at = now() - interval '1 minute'`);
-    await refused(value);
-    await refused('nonsense');
+    expect(await enterWith(value)).toEqual(refused);
+    expect(await enterWith('nonsense')).toEqual(refused);
+  });
+
+  it.each([
+    ['is another since', { secret: randomUUID() }],
+    ['is no superuser’s any more', { isSuperuser: false }],
+  ])('a ticket is refused where the secret that it was made with %s', async (_, changes) => {
+    const { id, ...credentials } = await newSuperuser();
+    const value = await ticket(signToken(credentials));
+    await admin.api.app.get(ApplicationsService).update(id, changes);
+    expect(await enterWith(value)).toEqual(refused);
   });
 
   it('there is nothing to come back from', async () => {
