@@ -9,6 +9,7 @@ import {
   partitionsBetween,
   type Partition,
 } from '../../src/ledger/partitions.js';
+import type { Replay } from '../../src/replays/replay.js';
 import type { Replays } from '../../src/replays/replays.service.js';
 import { insertNotifications } from '../support/insert-deliveries.js';
 import type { TestLedger } from '../support/ledger.js';
@@ -97,10 +98,12 @@ describe.each(stacks)('a day that is away, on the $name stack', (stack) => {
     expect(await drop()).toEqual(['ledger.day-dropped']);
   });
 
-  it('is kept for no replay that has come past it, is paused, or has ended', async () => {
+  it('is kept for no replay that has not begun, is paused, or has come past it', async () => {
     const id = await newSubscription();
     await oldDay(42, id);
     const replay = await create({ subscriptions: [id] }, { kind: 'replay' });
+    expect(await drop()).toEqual(['ledger.day-dropped']);
+    await oldDay(42, id);
     await sql("UPDATE replay SET state = 'running', started_at = now()");
     expect(await drop()).toEqual(['ledger.day-kept-unfinished']);
     await replays.pause(replay.id);
@@ -108,6 +111,27 @@ describe.each(stacks)('a day that is away, on the $name stack', (stack) => {
     await oldDay(42, id);
     await replays.resume(replay.id);
     await sql('UPDATE replay SET after_notification = $1', [lowestIdAt((await test.now()) - dayMs)]);
+    expect(await drop()).toEqual(['ledger.day-dropped']);
+  });
+
+  it.each([
+    ['cancelled', 43, ({ id }: Replay) => replays.cancel(id)],
+    [
+      'stopped',
+      44,
+      async () => {
+        await sql("UPDATE replay SET stop_at = now() - interval '1 second', next_step_at = now()");
+        await run();
+      },
+    ],
+  ] as const)('is kept for no replay that was %s before it came to it', async (state, daysAgo, end) => {
+    const id = await newSubscription();
+    await oldDay(daysAgo, id);
+    const replay = await create({ subscriptions: [id] });
+    await sql("UPDATE replay SET state = 'running', started_at = now()");
+    expect(await drop()).toEqual(['ledger.day-kept-unfinished']);
+    await end(replay);
+    expect(await now(replay)).toMatchObject({ state, done: 0 });
     expect(await drop()).toEqual(['ledger.day-dropped']);
   });
 });
