@@ -272,13 +272,18 @@ describe.each(stacks)('deliveries on the $name stack', (stack) => {
       for (const id of missed) await becomes(id, 'delivered');
       const ofIt = receiver.notifications.slice(before).filter(({ headers }) => headers['webhook-id'] === missed[0]);
       expect(ofIt.length).toBeGreaterThanOrEqual(1);
-      expect((await admin.get('/admin/v1/replays?limit=1')).json).toMatchObject({ replays: [{ id: json.id }] });
+      const page = async (query: string) => (await admin.get(`/admin/v1/replays?limit=1&${query}`)).json;
+      expect(await page('')).toMatchObject({ replays: [{ id: json.id }] });
 
       const cancelled = await admin.post('/admin/v1/deliveries/cancel', { selection: { subscriptions: [other] } });
       expect(cancelled.json).toMatchObject({ kind: 'cancel', ratePerSecond: null });
       await done(cancelled.json.id);
       const closed = await admin.post('/admin/v1/deliveries/close', { selection, note: 'they have them' });
       expect(await done(closed.json.id)).toMatchObject({ kind: 'close', done: 0, note: 'they have them' });
+      const first = await page('');
+      expect(first.replays).toMatchObject([{ id: closed.json.id }]);
+      expect((await page(`cursor=${first.nextCursor}`)).replays).toMatchObject([{ id: cancelled.json.id }]);
+      expect((await page('kind=replay')).replays).toMatchObject([{ id: json.id }]);
       const { deliveries } = await list({ replay: json.id });
       expect(deliveries.map((each) => each.notificationId)).toEqual([...missed].reverse());
     });

@@ -412,6 +412,22 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
     const listed = await replays.list({}, 10);
     expect(listed.map((each) => each.id)).toEqual([open.id, recent.id].sort().reverse());
     expect(await replays.list({ state: 'cancelled' }, 10)).toMatchObject([{ id: recent.id }]);
-    expect(await replays.list({ before: recent.id, kind: 'cancel' }, 10)).toEqual([]);
+  });
+
+  it('is listed from the newest on, after the one with which a page ended, and by its kind', async () => {
+    const id = await newSubscription();
+    const [sent, cancelling] = [
+      await create({ subscriptions: [id] }),
+      await create({ subscriptions: [id] }, { kind: 'cancel' }),
+    ];
+    const listed = async (...asked: Parameters<Replays['list']>) =>
+      (await replays.list(...asked)).map((each) => each.id);
+    // Two of one millisecond may have their ids in either order.
+    const [newer, older] = [sent.id, cancelling.id].sort().reverse();
+    expect(await listed({}, 1)).toEqual([newer]);
+    expect(await listed({ before: newer }, 10)).toEqual([older]);
+    expect(await listed({ before: older }, 10)).toEqual([]);
+    expect(await listed({ kind: 'replay' }, 10)).toEqual([sent.id]);
+    expect(await listed({ kind: 'cancel' }, 10)).toEqual([cancelling.id]);
   });
 });
