@@ -165,14 +165,21 @@ describe('the compatibility checklist', () => {
   });
 
   it.each(['object_type', 'objectType'])(
-    '10. filter object_type, notification objectType, abonnement %s: delivered, as objectType',
+    '10. filter object_type, notification objectType, abonnement %s: delivered as objectType, and no other value is',
     async (spelling) => {
       const { naam } = await newChannel('object_type');
       await subscribe({ kanalen: [{ naam, filters: { [spelling]: 'a' } }] });
+      const others = [{ objectType: 'b' }, { object_type: 'b' }];
+      const missed = await Promise.all(others.map((kenmerken) => publish(naam, { kenmerken })));
       const hit = await publish(naam, { kenmerken: { objectType: 'a' } });
       expect(kenmerkenOf(await received(hit.headers.get('notification-id')))).toEqual({ objectType: 'a' });
       const snake = await publish(naam, { kenmerken: { object_type: 'a' } });
       expect(kenmerkenOf(await received(snake.headers.get('notification-id')))).toEqual({ objectType: 'a' });
+      for (const { headers } of missed) {
+        const id = headers.get('notification-id');
+        const { json } = await api.get(`${api.origin}/admin/v1/deliveries?notification=${id}`);
+        expect(json.deliveries).toEqual([]);
+      }
     },
   );
 
