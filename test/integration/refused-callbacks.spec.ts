@@ -91,10 +91,15 @@ describe('the warning of subscriptions that are refused now', () => {
     let waiting = 0;
     const lookUp = () => void waiting++; // the answer never comes
     const examining = examine(['http://private.test/'], {}, { lookUp });
+    const warn = vi.spyOn(examining, 'warn');
+    // Those that keep the process. Between the two counts no timer of anybody else is made: no turn of the loop ends.
+    const timers = () => process.getActiveResourcesInfo().filter((type) => type === 'Timeout').length;
+    const before = timers();
     examining.onApplicationBootstrap();
-    await new Promise(setImmediate);
-    expect(waiting).toBe(1);
+    for (let step = 0; step < 1000 && waiting === 0; step++) await Promise.resolve();
+    expect([waiting, timers()]).toEqual([1, before]);
     examining.onModuleDestroy();
+    await expect(warn.mock.results[0]!.value).rejects.toMatchObject({ name: 'AbortError' });
     await new Promise(setImmediate);
     expect(warned.mock.calls).toEqual([]);
   });
