@@ -47,6 +47,21 @@ describe('a package that is loaded late', () => {
   });
 });
 
+describe('OpenTelemetry', () => {
+  it('is imported by its adapter alone, which is loaded only where it is asked for', () => {
+    const files = readdirSync(join(project, 'src'), { recursive: true, encoding: 'utf8' });
+    const imports = files
+      .filter((name) => name.endsWith('.ts') && !name.endsWith('.opentelemetry.ts'))
+      .flatMap((name) => {
+        const found = readFileSync(join(project, 'src', name), 'utf8').matchAll(
+          /(\bimport\(|\bimport |\bfrom )'(?:@opentelemetry\/[^']*|[^']*\.opentelemetry\.js)'/g,
+        );
+        return [...found].map(([text]) => `${name}: ${text}`);
+      });
+    expect(imports).toEqual(["telemetry/start-tracing.ts: import('./otlp-tracer.opentelemetry.js'"]);
+  });
+});
+
 describe('lint', () => {
   let copy: string;
 

@@ -264,7 +264,7 @@ describe('a trace', () => {
 });
 
 describe('the exporter', () => {
-  it('is not even loaded without an endpoint', async () => {
+  it('is not there without an endpoint', async () => {
     expect(await startTracing(readSettings({}), silent)).toBeUndefined();
   });
 
