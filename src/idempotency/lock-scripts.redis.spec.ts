@@ -17,6 +17,19 @@ describe('the trial of Redis', () => {
     }
   });
 
+  it('fails where a lock would be given to a second process, since the keys of the first are not where scripts look', async () => {
+    const { redis: server, stop } = await startPrivateRedis();
+    const redis = withScripts(new Redis(server.url, { keyPrefix: 'other:' }));
+    try {
+      // Also a second time: the first leaves nothing behind that would be in the way of a trial.
+      for (const _ of [1, 2]) await expect(tryLocking(redis, 'process')).rejects.toThrow('does not keep locks');
+      expect(await redis.keys('*i9y:*')).toEqual([]);
+    } finally {
+      redis.disconnect();
+      await stop();
+    }
+  });
+
   it('fails with a cluster, even with one that has all slots on one server, as a batch of two locks would', async () => {
     const { redis: server, stop } = await startPrivateRedis({ isCluster: true });
     const redis = withScripts(new Redis(server.url));

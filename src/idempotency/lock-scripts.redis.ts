@@ -91,18 +91,22 @@ export const livenessOf = (process: string): string => `w:${process}`;
  * refuse scripts, or what they call, to this user. One request finds a lock and asks for its holder, as one does that
  * may take a lock over. The keys are two, as in a batch: a cluster refuses them, even one whose slots are all on one
  * server (CROSSSLOT).
- * @throws what Redis refuses
+ * @throws what Redis refuses, and where it answers otherwise than to a lock that is held and one that is asked for in
+ *   vain: every holder would count as dead, and its delivery be sent a second time
  */
 export async function tryLocking(redis: WithScripts, process: string): Promise<void> {
   const [key, otherKey] = [`i9y:trial:${process}:1`, `i9y:trial:${process}:2`];
   const [first, second] = [`${process}/first`, `${process}/second`];
   const acquire = (token: string, mayTakeOver: '0' | '1') => [token, livenessTtlMs, '', mayTakeOver];
   const extend = [first, 'extend', livenessTtlMs, ''];
-  const release = [first, 'release', 0, ''];
+  const release = (token: string) => [token, 'release', 0, ''];
   // In this order on the connection, and none waits for an answer: a beat takes one round trip.
-  await Promise.all([
+  const [, acquired, changed] = await Promise.all([
     redis.set(livenessOf(process), '1', 'PX', livenessTtlMs),
     redis.acquireKeys(3, key, otherKey, key, ...acquire(first, '0'), ...acquire(first, '0'), ...acquire(second, '1')),
-    redis.changeKeys(3, key, key, otherKey, ...extend, ...release, ...release),
+    // Of the second one, so that the next trial finds no lock of its own kind where this one fails.
+    redis.changeKeys(4, key, key, otherKey, key, ...extend, ...release(first), ...release(first), ...release(second)),
   ]);
+  const answers = [...acquired, ...changed].join(', ');
+  if (answers !== `A, A, =L${first} , 1, 1, 1, 0`) throw new Error(`Redis does not keep locks: it answers ${answers}`);
 }
