@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { amqpUrl, commaSeparated, databaseUrl, url, wholeNumber } from './setting-types.js';
+import { amqpUrl, commaSeparated, databaseUrl, redisUrl, url, wholeNumber } from './setting-types.js';
 
 export const roles = ['api', 'worker', 'dispatcher'] as const;
 export type Role = (typeof roles)[number];
@@ -55,8 +55,8 @@ export const serverSettings = {
   AMQP_URL: amqpUrl.describe(
     'RabbitMQ, which moves the work. Not set: an in-process queue. `?heartbeat=` behind it: seconds, in place of 10; RabbitMQ takes the chunks of a process from which nothing has come for two to three times as long. `cacertfile`, `certfile` and `keyfile` there: files of TLS (`amqps://`), as PEM.',
   ),
-  REDIS_URL: url('redis:', 'rediss:').describe(
-    'Redis, which keeps locks and seals, and what a delivery does at this moment (`live`). Not set: locks and seals are in Postgres, and `live` is known only to the process that sends the delivery, so that another one answers `null`.',
+  REDIS_URL: redisUrl.describe(
+    'Redis, which keeps locks and seals, and what a delivery does at this moment (`live`); with a number behind it, `/3`, that database of it. Not set: locks and seals are in Postgres, and `live` is known only to the process that sends the delivery, so that another one answers `null`.',
   ),
   DATA_DIR: z.string().default('./data').describe('Directory of the embedded database. Unused with `DATABASE_URL`.'),
   DATABASE_POOL_SIZE: wholeNumber(2, 200)

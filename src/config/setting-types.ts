@@ -67,6 +67,27 @@ function hasSecondsAsHeartbeat(value: string): boolean {
   return heartbeat === null || (/^\d+$/.test(heartbeat) && Number(heartbeat) <= 65_535);
 }
 
+/**
+ * The driver takes each parameter for an option of its own that counts more than Heraut's: `keyPrefix` changes the keys
+ * that locks are looked up by, but not those of the scripts. And it takes whatever follows the host for a number, and a
+ * scheme in capitals for a connection without TLS.
+ */
+export const redisUrl = asUrl(
+  z
+    .string()
+    .overwrite((value) => value.replace(/^rediss?:/i, (scheme) => scheme.toLowerCase()))
+    .refine((value) => !URL.canParse(value) || [...new URL(value).searchParams].every(isFamily), {
+      error: 'must have no parameters but `family=4` or `family=6`',
+    })
+    .refine((value) => !URL.canParse(value) || /^(\/\d*)?$/.test(new URL(value).pathname), {
+      error:
+        'must end with the host and its port, or with `/` and the number of a database: Redis has no names for them',
+    }),
+  ['redis:', 'rediss:'],
+);
+
+const isFamily = ([name, value]: [string, string]): boolean => name === 'family' && /^[46]$/.test(value);
+
 /** Whether user and password of a URL can be decoded. */
 export function isPercentEncoded(value: string | undefined): boolean {
   if (value === undefined || !URL.canParse(value)) return true;

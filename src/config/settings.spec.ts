@@ -151,6 +151,11 @@ describe('settings', () => {
     ['DATABASE_URL', 'mysql://db'],
     ['DATABASE_URL', 'db.example:5432'],
     ['REDIS_URL', 'unix:///run/redis'],
+    ['REDIS_URL', 'redis://redis.example/heraut'],
+    ['REDIS_URL', 'redis://redis.example/3/4'],
+    ['REDIS_URL', 'redis://redis.example?keyPrefix=heraut:'],
+    ['REDIS_URL', 'redis://redis.example/3?family=6&commandTimeout=1'],
+    ['REDIS_URL', 'redis://redis.example?family=5'],
     ['ROLES', ','],
     ['PROCESSES', '0'],
     ['PROCESSES', '1.5'],
@@ -236,6 +241,15 @@ describe('settings', () => {
     const message = refusal({ DATABASE_URL: `postgres://heraut:s3cret@db.example/heraut?${parameters}` });
     expect(message).toMatch(/^ {2}DATABASE_URL: must not set application_name, .*DATABASE_TIMEOUT says how long/m);
     expect(message).not.toContain('s3cret');
+  });
+
+  it('say of a REDIS_URL how it has to end, and take its scheme in capitals for what it means', () => {
+    expect(refusal({ REDIS_URL: 'redis://h/heraut' })).toMatch(/REDIS_URL: must end with .* the number of a database/);
+    expect(refusal({ REDIS_URL: 'redis://h?keyPrefix=a' })).toMatch(
+      /REDIS_URL: must have no parameters but `family=4`/,
+    );
+    for (const rest of ['h', 'h/', ':s3cret@h:6380/3', '[::1]/3?family=6'])
+      expect(readSettings({ REDIS_URL: `REDISS://${rest}` }).REDIS_URL).toBe(`rediss://${rest}`);
   });
 
   it('never repeat a value in the refusal, which goes to a log: it may be a password', () => {
