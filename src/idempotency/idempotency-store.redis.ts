@@ -39,7 +39,6 @@ export class RedisIdempotencyStore extends IdempotencyStore {
   /** Why the last sign of life failed. */
   failure: unknown;
   private answeredAt = -Infinity;
-  private connectedAnewAt = -Infinity;
 
   constructor(
     redis: Redis,
@@ -85,19 +84,7 @@ export class RedisIdempotencyStore extends IdempotencyStore {
       this.failure = error;
       if (error instanceof ReplyError) this.answeredAt = performance.now();
       this.logger.debug({ event: 'redis.liveness-failed', error });
-      this.replaceSilentConnection();
     }
-  }
-
-  /**
-   * The system gives up a connection beyond which packets vanish after a quarter of an hour. A new one may work now.
-   */
-  private replaceSilentConnection(): void {
-    const now = performance.now();
-    const isOld = now - this.connectedAnewAt >= this.times.silentAfter;
-    if (this.answers || !isOld || this.redis.status !== 'ready') return;
-    this.connectedAnewAt = now;
-    this.redis.disconnect(true);
   }
 
   acquire(request: LockRequest): Promise<LockAnswer> {

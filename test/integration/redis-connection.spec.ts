@@ -1,10 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import dns from 'node:dns';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:tls';
 import { startPrivateRedis } from '../../scripts/private-servers.mjs';
 import { openRedis } from '../../src/infra/redis/redis-connection.js';
+import { makeCertificate } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
+import { TcpProxy } from '../support/tcp-proxy.js';
 
 describe('the connection to Redis', () => {
   let redis: Redis;
@@ -12,6 +17,7 @@ describe('the connection to Redis', () => {
 
   beforeEach(() => {
     const spies = (['log', 'warn'] as const).map((level) => vi.spyOn(Logger.prototype, level).mockReturnValue());
+    vi.spyOn(Logger.prototype, 'debug').mockReturnValue();
     const lines = spies.map(({ mock }) => mock);
     logged = () =>
       lines
@@ -70,5 +76,105 @@ describe('the connection to Redis', () => {
     redis.on('close', () => (tries += 1));
     await eventually(() => tries >= 3, 'further tries');
     expect(events()).toEqual(['redis.failed']);
+  });
+
+  /** So many tries to connect that fail. */
+  const failedTries = async (count: number) => {
+    let tries = 0;
+    redis.on('close', () => (tries += 1));
+    await eventually(() => tries >= count, 'further tries');
+  };
+
+  it('cannot be used, rather than lead to database 0, where the server refuses its database', async () => {
+    const server = await startPrivateRedis();
+    const admin = new Redis(server.redis.url);
+    try {
+      redis = openRedis(`${server.redis.url}/99999`);
+      let ready = 0;
+      redis.on('ready', () => (ready += 1));
+      const writes: Promise<unknown>[] = [];
+      redis.on('connect', () =>
+        writes.push(
+          write().then(
+            () => 'written',
+            () => 'refused',
+          ),
+        ),
+      );
+      await failedTries(3);
+      expect([ready, new Set(await Promise.all(writes)), await admin.dbsize()]).toEqual([0, new Set(['refused']), 0]);
+      expect(events()).toEqual(['redis.failed']);
+      expect(logged()[0]!.error!.message).toMatch(/DB index is out of range/);
+    } finally {
+      admin.disconnect();
+      await server.stop();
+    }
+  });
+
+  it('tells why once where the server has no room for one more, and once when it has', async () => {
+    const server = await startPrivateRedis();
+    const admin = new Redis(server.redis.url);
+    try {
+      await admin.config('SET', 'maxclients', '1');
+      redis = openRedis(server.redis.url);
+      await failedTries(3);
+      expect(events()).toEqual(['redis.failed']);
+      expect(logged()[0]!.error!.message).toMatch(/max number of clients/);
+      await admin.config('SET', 'maxclients', '10');
+      await writesAgain();
+      expect(events()).toEqual(['redis.failed', 'redis.connected']);
+    } finally {
+      admin.disconnect();
+      await server.stop();
+    }
+  });
+
+  it('tells once that it is closed by a port that expects TLS', async () => {
+    const { key, certificate: cert } = makeCertificate('redis.example');
+    const server = createServer({ key, cert }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      redis = openRedis(`redis://127.0.0.1:${(server.address() as AddressInfo).port}`);
+      await failedTries(5);
+      expect(events()).toEqual(['redis.failed']);
+      expect(logged()[0]!.error!.message).toMatch(/ECONNRESET|EPIPE|closed/);
+    } finally {
+      redis.disconnect();
+      server.close();
+    }
+  });
+
+  it('tells that the server has closed it, and that it is there again', async () => {
+    const server = await startPrivateRedis();
+    const admin = new Redis(server.redis.url);
+    try {
+      redis = openRedis(server.redis.url);
+      await writesAgain();
+      await admin.client('KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      await eventually(() => events().length >= 3, 'the next connection');
+      expect(events()).toEqual(['redis.connected', 'redis.failed', 'redis.connected']);
+    } finally {
+      admin.disconnect();
+      await server.stop();
+    }
+  });
+
+  it('is replaced where no answer comes any more, in a process that gives no locks too', async () => {
+    const server = await startPrivateRedis();
+    const proxy = await TcpProxy.start(server.redis.url);
+    try {
+      redis = openRedis(proxy.url, { pingEvery: 20, silentAfter: 100 });
+      await writesAgain();
+      let isSilent = false;
+      proxy.holdUpFrom((bytes) => !isSilent && bytes.includes('ping') && (isSilent = true)); // one connection alone
+      await eventually(() => events().length >= 3, 'the next connection');
+      expect(events().slice(0, 3)).toEqual(['redis.connected', 'redis.failed', 'redis.connected']);
+      expect(logged()[1]!.error!.message).toMatch(/^no answer for \d+ s/);
+      await writesAgain();
+    } finally {
+      redis.disconnect();
+      await proxy.cut();
+      await server.stop();
+    }
   });
 });

@@ -1,15 +1,29 @@
 import { Logger } from '@nestjs/common';
-import { Redis } from 'ioredis';
-import { reasonOf } from '../cannot-connect.js';
+import { Redis, ReplyError } from 'ioredis';
+import type { Duplex } from 'node:stream';
+import { RepeatedFailures } from '../logging/repeated-failures.js';
 
 const logger = new Logger('Redis');
 const betweenReconnectsMs = 1000;
+
+/** Milliseconds. `silentAfter`: longer than an answer may take. */
+const pingTimes = { pingEvery: 1500, silentAfter: 5000 };
+
+/** The driver says so of each command that it cannot write any more, its own among them: not why. */
+const isNoReason = (error: Error): boolean => error.message.includes("Stream isn't writeable");
+
+/** Of the number behind REDIS_URL: what follows would go to database 0. */
+export const isRefusedDatabase = (error: unknown): boolean =>
+  error instanceof ReplyError && (error as { command?: { name: string } }).command?.name === 'select';
 
 /**
  * A connection that is re-established for ever. A command fails at once while it is down, rather than wait in a queue
  * of unknown length: the caller decides how to wait.
  */
-export function openRedis(url: string): Redis {
+export function openRedis(url: string, times = pingTimes): Redis {
+  const tries = new RepeatedFailures(logger, { failed: { event: 'redis.failed' } });
+  /** Why this connection, or this try to make one, fails: the first error of it, as others follow from that. */
+  let reason: Error | undefined;
   let reconnectedAt = -Infinity;
   // The server we talk to is a replica now: the master may be elsewhere behind this address. While it is not, a
   // connection for each refused write would fail all that is under way on the one before, reads included.
@@ -18,13 +32,6 @@ export function openRedis(url: string): Redis {
     if (now - reconnectedAt < betweenReconnectsMs) return false;
     reconnectedAt = now;
     return true;
-  };
-  let lastReason: string | undefined;
-  // One line per distinct trouble is enough.
-  const failed = (error: Error) => {
-    const reason = reasonOf(error); // an error of several addresses has no message, only a code
-    if (reason !== lastReason) logger.warn({ event: 'redis.failed', error });
-    lastReason = reason;
   };
   let isReplica = false;
   const redis = new Redis(url, {
@@ -37,19 +44,35 @@ export function openRedis(url: string): Redis {
     reconnectOnError: (error) => {
       if (!error.message.startsWith('READONLY')) return false;
       isReplica = true;
-      failed(error);
+      tries.failed(error);
       return mayReconnect();
     },
   });
   const works = () => {
     isReplica = false;
-    lastReason = undefined;
+    tries.worked();
     logger.log({ event: 'redis.connected' });
   };
   let trying: NodeJS.Timeout | undefined;
+  redis.on('connecting', () => (reason = undefined));
+  // A server without room for one more says so and closes the connection; the driver takes that for the answer to its
+  // first command, of which it reports no error.
+  redis.on('connect', () => {
+    const { stream } = redis as unknown as { stream: Duplex };
+    stream.once('data', (bytes: Buffer) => {
+      const [full] = /ERR max number of clients[^\r]*/.exec(bytes.toString('latin1')) ?? [];
+      if (full) reason ??= new Error(full);
+    });
+  });
   // Without a listener each failed reconnect would be printed raw.
-  redis.on('error', failed);
-  redis.on('close', () => clearInterval(trying));
+  redis.on('error', (error: Error) => {
+    if (!isNoReason(error)) reason ??= error;
+    if (isRefusedDatabase(error)) redis.disconnect(true); // before the driver takes it for ready
+  });
+  redis.on('close', () => {
+    clearInterval(trying);
+    if (redis.status !== 'end') tries.failed(reason ?? new Error('the server closed the connection'));
+  });
   redis.on('ready', () => {
     clearInterval(trying);
     if (!isReplica) return works();
@@ -64,5 +87,27 @@ export function openRedis(url: string): Redis {
       );
     }, betweenReconnectsMs).unref();
   });
+  replaceSilent(redis, times, (error) => (reason ??= error));
   return redis;
+}
+
+/**
+ * The system gives up a connection beyond which packets vanish after a quarter of an hour. A new one may work now. In
+ * every process: one that gives no locks asks Redis as well. And a server that closes idle connections finds none.
+ */
+function replaceSilent(redis: Redis, { pingEvery, silentAfter }: typeof pingTimes, onSilent: (error: Error) => void) {
+  let answeredAt = 0;
+  const answered = () => (answeredAt = performance.now());
+  redis.on('ready', answered);
+  const pinging = setInterval(() => {
+    if (redis.status !== 'ready') return;
+    redis.ping().then(answered, (error: unknown) => {
+      if (error instanceof ReplyError) return answered();
+      const silentMs = performance.now() - answeredAt;
+      if (silentMs < silentAfter || redis.status !== 'ready') return;
+      onSilent(new Error(`no answer for ${Math.round(silentMs / 1000)} s`));
+      redis.disconnect(true);
+    });
+  }, pingEvery).unref();
+  redis.on('end', () => clearInterval(pinging));
 }
