@@ -3,6 +3,8 @@ import { randomUUID } from 'node:crypto';
 import type { Settings } from '../config/settings.js';
 import { livenessOf, tryLocking, withScripts } from '../idempotency/lock-scripts.redis.js';
 import { reasonOf } from '../infra/cannot-connect.js';
+import { isTlsError } from '../infra/postgres/postgres-errors.js';
+import { isRefusedDatabase } from '../infra/redis/redis-connection.js';
 import { inMegabytes } from './here.js';
 import { failed, ok, skipped, warning, type Finding } from './finding.js';
 
@@ -23,6 +25,7 @@ export async function examineRedis({ REDIS_URL }: Settings): Promise<Finding[]> 
   redis.on('error', (error: unknown) => (said = error));
   try {
     await redis.connect();
+    if (said) throw said; // a database that was refused: what follows would go to database 0
     const text = await redis.info();
     const info = new Map([...text.matchAll(/^(\w+):(.*?)\r?$/gm)].map(([, name, value]) => [name!, value!]));
     const findings = examineInfo(info);
@@ -40,10 +43,19 @@ export async function examineRedis({ REDIS_URL }: Settings): Promise<Finding[]> 
 function adviceFor(error: unknown): string {
   const { message } = error as Error;
   if (/NOAUTH|WRONGPASS/.test(message)) return 'The user or the password in REDIS_URL is wrong, or missing.';
-  return isNotAllowed.test(message)
-    ? howToAllow
-    : 'Is Redis running, and is this its address? Check REDIS_URL. Meanwhile deliveries are locked in Postgres.';
+  if (isNotAllowed.test(message)) return howToAllow;
+  if (isRefusedDatabase(error))
+    return 'It has no database of the number at the end of REDIS_URL: the setting `databases` of Redis says how many there are. Meanwhile deliveries are locked in Postgres.';
+  if (isTlsError(error)) return howToTrust;
+  const mayBeTls = wasNotReached.test(reasonOf(error))
+    ? ''
+    : ', and whether it begins as its port expects, rediss:// with TLS and redis:// without';
+  return `Is Redis running, and is this its address? Check REDIS_URL${mayBeTls}. Meanwhile deliveries are locked in Postgres.`;
 }
+
+const wasNotReached = /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH/;
+const howToTrust =
+  'TLS fails: NODE_EXTRA_CA_CERTS names the certificate of the authority that signed that of Redis, which has to be for the host in REDIS_URL (docs/running.md, TLS); and rediss:// needs a port for TLS. Meanwhile deliveries are locked in Postgres.';
 
 /** From within a script, Redis 7.0 says it in other words; a command that was renamed is unknown. */
 const isNotAllowed = /NOPERM|user executing the script can't|unknown (redis )?command/i;
@@ -68,12 +80,20 @@ async function locking(redis: Redis, server: Finding): Promise<Finding> {
 
 /** @param info the answer of INFO, by name */
 export function examineInfo(info: ReadonlyMap<string, string>): [server: Finding, memory: Finding] {
-  return [server(info), memory(info)];
+  const isSentinel = info.get('redis_mode') === 'sentinel';
+  return [server(info), isSentinel ? skipped('redis-memory', 'a Sentinel keeps no locks') : memory(info)];
 }
 
 function server(info: ReadonlyMap<string, string>): Finding {
   const version = info.get('redis_version') ?? 'unknown';
   const found = `Redis ${version}`;
+  if (info.get('redis_mode') === 'sentinel') {
+    return failed(
+      'redis',
+      `${found}, a Sentinel`,
+      'Point REDIS_URL at an address that always leads to the primary: Heraut asks no Sentinel where it is.',
+    );
+  }
   if (info.get('cluster_enabled') === '1') {
     return failed(
       'redis',

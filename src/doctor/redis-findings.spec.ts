@@ -1,13 +1,18 @@
 import { describe, expect, it } from 'vitest';
 import { Redis } from 'ioredis';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:tls';
 import { startPrivateRedis } from '../../scripts/private-servers.mjs';
+import { makeCertificate } from '../../test/support/certificates.js';
 import { readSettings } from '../config/settings.js';
 import { examineInfo, examineRedis } from './redis-findings.ioredis.js';
 
 const well = {
   redis_version: '7.2.4',
   role: 'master',
+  redis_mode: 'standalone',
   cluster_enabled: '0',
   loading: '0',
   used_memory: '1000000',
@@ -27,6 +32,8 @@ describe('Redis', () => {
     [{ redis_version: '6.2.1' }, 'redis failed'],
     [{ role: 'slave' }, 'redis failed'],
     [{ cluster_enabled: '1' }, 'redis failed'],
+    [{ redis_mode: 'sentinel' }, 'redis failed'],
+    [{ redis_mode: 'sentinel' }, 'redis-memory skipped'],
     [{ loading: '1' }, 'redis warning'],
     [{ maxmemory_policy: 'allkeys-lru' }, 'redis-memory failed'],
     [{ maxmemory: '0' }, 'redis-memory warning'],
@@ -59,6 +66,41 @@ describe('a Redis that lets nobody in', () => {
       });
     } finally {
       await stop();
+    }
+  });
+});
+
+describe('a Redis that cannot be used as REDIS_URL says', () => {
+  const look = async (url: string) => (await examineRedis(readSettings({ REDIS_URL: url })))[0];
+
+  it('has no database of that number: database 0 is not looked at in its place', async () => {
+    const { redis, stop } = await startPrivateRedis();
+    try {
+      expect(await look(`${redis.url}/15`)).toMatchObject({ verdict: 'ok' });
+      expect(await look(`${redis.url}/99999`)).toMatchObject({
+        verdict: 'failed',
+        found: expect.stringContaining('DB index is out of range'),
+        advice: expect.stringContaining('no database of the number at the end of REDIS_URL'),
+      });
+    } finally {
+      await stop();
+    }
+  });
+
+  it('has a certificate that is not trusted, or a port that expects TLS', async () => {
+    const { key, certificate: cert } = makeCertificate('redis.example', { hosts: ['127.0.0.1'] });
+    const server = createServer({ key, cert }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    try {
+      expect(await look(`rediss://127.0.0.1:${port}`)).toMatchObject({
+        found: expect.stringContaining('SELF_SIGNED_CERT'),
+        advice: expect.stringContaining('NODE_EXTRA_CA_CERTS'),
+      });
+      const advice = expect.stringContaining('rediss:// with TLS');
+      expect(await look(`redis://127.0.0.1:${port}`)).toMatchObject({ verdict: 'failed', advice });
+    } finally {
+      server.close();
     }
   });
 });
