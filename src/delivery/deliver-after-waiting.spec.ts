@@ -270,18 +270,22 @@ describe('a delivery that waited in line', () => {
     expect([open, calls.length, left]).toEqual([0, 1, [1]]);
   });
 
-  it.each<[string, () => void, { sent: string[]; held: HeldReason[]; ended: string[] }]>([
-    ['is sent where nothing changed', () => {}, { sent: ['http://old/'], held: [], ended: ['delivered'] }],
-    ['is left alone where it was cancelled', () => (isStillQueued = false), { sent: [], held: [], ended: [] }],
+  it.each<[string, () => void, { sent: string[]; held: HeldReason[]; ended: string[]; asked: number }]>([
+    ['is sent where nothing changed', () => {}, { sent: ['http://old/'], held: [], ended: ['delivered'], asked: 1 }],
+    [
+      'is left alone where it was cancelled',
+      () => (isStillQueued = false),
+      { sent: [], held: [], ended: [], asked: 1 },
+    ],
     [
       'goes to the new callback URL',
-      () => (subscription = { ...subscription!, callbackUrl: 'http://new/' }),
-      { sent: ['http://new/'], held: [], ended: ['delivered'] },
+      () => (subscription = { ...subscription!, callbackUrl: 'http://new/', version: 2 }),
+      { sent: ['http://new/'], held: [], ended: ['delivered'], asked: 3 },
     ],
     [
       'is held where its subscription was paused',
-      () => (subscription = { ...subscription!, pausedAt: new Date() }),
-      { sent: [], held: ['paused'], ended: [] },
+      () => (subscription = { ...subscription!, pausedAt: new Date(), version: 2 }),
+      { sent: [], held: ['paused'], ended: [], asked: 1 },
     ],
   ])('for its lock, for more than a second, %s meanwhile', async (_, change, expected) => {
     let times = 0;
@@ -295,8 +299,8 @@ describe('a delivery that waited in line', () => {
       for (const { answer } of calls) answer();
       await settled();
     }
-    expect({ sent: calls.map(({ callbackUrl }) => callbackUrl), held, ended }).toEqual(expected);
-    expect([open, asked]).toEqual([0, expected.held.length > 0 ? [] : ['1']]);
+    expect({ sent: calls.map(({ callbackUrl }) => callbackUrl), held, ended, asked: asked.length }).toEqual(expected);
+    expect(open).toBe(0);
     expect(steps.filter((step) => step === 'released')).toHaveLength(times);
   });
 
@@ -417,8 +421,28 @@ describe('a delivery that waited in line', () => {
     );
   });
 
-  it('for its lock is not sent where it expired in a second wait for it', async () => {
+  it('for its lock is sent from its place, without another wait for a lock, where it is still wanted', async () => {
+    let locks = 0;
+    onLock = () => ([locks, waitedMs] = [locks + 1, waitedMs + 1200]);
+    for (let nr = 0; nr < window + 3; nr++) void begin(nr);
+    for (let rounds = 0; rounds < 10; rounds++) await settled();
+    expect([calls.length, locks, asked.length]).toEqual([window, window, window]);
+    for (let rounds = 0; rounds < 20 && open > 0; rounds++) {
+      for (const { answer } of calls) answer();
+      await settled();
+    }
+    expect([open, calls.length, locks]).toEqual([0, window + 3, window + 3]);
+  });
+
+  it('for its lock is not sent where it expired meanwhile', async () => {
     onLock = () => (waitedMs += minuteMs);
+    await run(begin(1, 0, 1, clock.now() + minuteMs / 2));
+    expect([calls, ended]).toEqual([[], ['expired']]);
+  });
+
+  it('for its lock, and then for the answer of the ledger, is not sent where it expired in that second wait', async () => {
+    onLock = () => (waitedMs += minuteMs);
+    onAsk = () => (waitedMs += minuteMs);
     await run(begin(1, 0, 1, clock.now() + 1.5 * minuteMs));
     expect([calls, ended]).toEqual([[], ['expired']]);
   });

@@ -91,11 +91,10 @@ export class DeliverService {
   /**
    * end, hold, or place → send as its guarantee says. Resolves when the ledger has the outcome of the delivery, holds
    * it, has left it to the worker that is sending it, or says that it is not to be sent any more.
-   * @param longestLockMs after a longer wait for its lock, what was known of it before is looked up again
    * @throws {Stopping} when the process stops before that
    * @throws an error of a value that cannot be stored
    */
-  async deliver(delivery: HandedOut, surroundings: Surroundings, longestLockMs = freshMs): Promise<void> {
+  async deliver(delivery: HandedOut, surroundings: Surroundings): Promise<void> {
     const { bodies, onBegun, stopping, isHandedOver, isRedelivered, since } = surroundings;
     const fate = await this.entry.admit(delivery, isHandedOver);
     if (fate.kind === 'ends') return this.end(delivery, fate.outcome, stopping);
@@ -129,28 +128,32 @@ export class DeliverService {
       else if (guaranteeOf(subscription, this.atLeastOnceCustomers) === 'at-most-once')
         await (isRedelivered || delivery.generation > 1 ? this.atMostOnceAgain(task) : this.atMostOnce(task));
       else if (isHandedOver && this.lateLocks.mayWait) await this.underLease(task);
-      else isStale = (await this.atLeastOnce(task, longestLockMs)) === 'stale';
+      else isStale = (await this.atLeastOnce(task)) === 'stale';
     } finally {
       borrowed?.giveBack();
       this.admission.giveBack(place);
     }
-    // From the beginning: it is asked for again. Once, however long the lock takes then, unless it has changed again.
-    if (isStale) await this.deliver(delivery, { ...surroundings, onBegun: () => {}, since: -Infinity }, Infinity);
+    // From the beginning: it is asked for again.
+    if (isStale) await this.deliver(delivery, { ...surroundings, onBegun: () => {}, since: -Infinity });
   }
 
   /**
    * lock → send → leave → decide → seal → settle. A later message that finds the seal is not sent. While locks move to
-   * another store (docs/decisions/0022), locking takes seconds; meanwhile an operator may have cancelled the
-   * delivery or changed its subscription.
+   * another store (docs/decisions/0022), or a server is slow, locking takes seconds; meanwhile an operator may have
+   * cancelled the delivery or changed its subscription. Where neither is so, it keeps lock and place: at the end of the
+   * line of its endpoint again, it would be sent only when all before it have had their slow locks.
    */
-  private async atLeastOnce(task: Task, longestMs: number): Promise<'stale' | void> {
+  private async atLeastOnce(task: Task): Promise<'stale' | void> {
     const { delivery, subscription, place, stopping } = task;
     const key = await this.lock(delivery, stopping);
     if (key.kind !== 'acquired') return await this.yieldTo(key, delivery, stopping, place);
     let onReleased: (() => void) | undefined;
     try {
       stopping.throwIfAborted();
-      if (this.clock.now() - task.since > longestMs || this.hasChanged(task)) return 'stale';
+      if (this.clock.now() - task.since > freshMs) {
+        if (!(await this.records.isStillQueued(delivery, stopping))) return;
+        if (!this.isAsBefore(task)) return 'stale';
+      }
       const outcome = await this.call(task, 'at-least-once');
       if (isSealed(outcome)) await key.lock.seal(toSeal(outcome), this.sealMs(subscription));
       if (outcome.state === 'waiting') onReleased = this.toRelease.add(delivery);

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A way to a server that a test can cut, hold up, or put its own bytes into. */
 export class TcpProxy {
@@ -10,6 +11,9 @@ export class TcpProxy {
   private port = 0;
   /** Gets the bytes of a client before they go on to the server, and the socket that they go on through. */
   onClientData: ((bytes: Buffer, server: Socket) => void) | undefined;
+
+  /** From now on the answers of the server come so much later. */
+  answersAfterMs = 0;
 
   private constructor(private readonly target: URL) {}
 
@@ -94,7 +98,15 @@ export class TcpProxy {
       this.onClientData?.(bytes, server);
       server.write(bytes);
     });
-    server.on('data', (bytes) => client.write(bytes));
+    let last: Promise<void> | undefined; // of those that are held back
+    server.on('data', (bytes) => {
+      if (this.answersAfterMs === 0 && !last) return void client.write(bytes);
+      const passing = Promise.all([last, sleep(this.answersAfterMs)]).then(() => {
+        client.write(bytes);
+        if (last === passing) last = undefined;
+      });
+      last = passing;
+    });
     if (this.isHeldUp) client.pause();
     for (const [one, other] of [
       [client, server],
