@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { amqpUrl, commaSeparated, databaseUrl, redisUrl, url, wholeNumber } from './setting-types.js';
+import { amqpUrl, commaSeparated, databaseUrl, redisUrl, wholeNumber } from './setting-types.js';
 
 export const roles = ['api', 'worker', 'dispatcher'] as const;
 export type Role = (typeof roles)[number];
