@@ -61,7 +61,7 @@ export function openRedis(url: string, times = pingTimes): Redis {
     const { stream } = redis as unknown as { stream: Duplex };
     stream.once('data', (bytes: Buffer) => {
       const [full] = /ERR max number of clients[^\r]*/.exec(bytes.toString('latin1')) ?? [];
-      if (full) reason ??= new Error(full);
+      if (full) reason = new Error(full); // any error before it is of a command that could not be written any more
     });
   });
   // Without a listener each failed reconnect would be printed raw.
