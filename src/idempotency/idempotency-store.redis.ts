@@ -21,10 +21,8 @@ interface LockChange {
 
 /**
  * Milliseconds. `silentAfter`: longer than an answer may take, and than a connection that broke needs to be replaced.
- * `slowAfter`: with such answers Postgres is the faster one. A Redis that was slow, or failed, works again with an
- * answer in half that time: one around it would move the locks again and again.
  */
-const livenessTimes = { beatEvery: 1500, silentAfter: 5000, slowAfter: 1000 };
+const livenessTimes = { beatEvery: 1500, silentAfter: 5000 };
 const batching = { ...keysBounds, maxItems: 256, lingerMs: 1, concurrency: 2 };
 
 export class RedisIdempotencyStore extends IdempotencyStore {
@@ -35,11 +33,10 @@ export class RedisIdempotencyStore extends IdempotencyStore {
   private readonly reading = new Batcher<string, Sealed | undefined>((keys) => this.readTogether(keys), batching);
   private timer: NodeJS.Timeout | undefined;
   /**
-   * By `performance.now()`: the start of the first sign of life that failed, or the end of one that was slow, and was
-   * followed by none that succeeded.
+   * By `performance.now()`: the start of the first sign of life that failed and was followed by none that succeeded.
    */
   failingSince: number | undefined;
-  /** Why the last sign of life failed, or that it was slow. */
+  /** Why the last sign of life failed. */
   failure: unknown;
   private answeredAt = -Infinity;
 
@@ -80,15 +77,8 @@ export class RedisIdempotencyStore extends IdempotencyStore {
     const began = performance.now();
     try {
       await tryLocking(this.redis, this.processId);
-      const now = performance.now();
-      this.answeredAt = now;
-      if (now - began < this.times.slowAfter * (this.failingSince === undefined ? 1 : 0.5)) {
-        this.failingSince = undefined;
-        return;
-      }
-      // Not since its start: it may be this process that stood still, and then the next one is quick.
-      this.failingSince ??= now;
-      this.failure = new Error(`an answer took ${Math.round(now - began)} ms`);
+      this.failingSince = undefined;
+      this.answeredAt = performance.now();
     } catch (error) {
       this.failingSince ??= began;
       this.failure = error;

@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A way to a server that a test can cut, hold up, or put its own bytes into. */
 export class TcpProxy {
@@ -11,9 +10,6 @@ export class TcpProxy {
   private port = 0;
   /** Gets the bytes of a client before they go on to the server, and the socket that they go on through. */
   onClientData: ((bytes: Buffer, server: Socket) => void) | undefined;
-
-  /** From now on the answers of the server come so much later. */
-  answersAfterMs = 0;
 
   private constructor(private readonly target: URL) {}
 
@@ -98,15 +94,7 @@ export class TcpProxy {
       this.onClientData?.(bytes, server);
       server.write(bytes);
     });
-    let last: Promise<void> | undefined; // of those that are held back
-    server.on('data', (bytes) => {
-      if (this.answersAfterMs === 0 && !last) return void client.write(bytes);
-      const passing = Promise.all([last, sleep(this.answersAfterMs)]).then(() => {
-        client.write(bytes);
-        if (last === passing) last = undefined;
-      });
-      last = passing;
-    });
+    server.on('data', (bytes) => client.write(bytes));
     if (this.isHeldUp) client.pause();
     for (const [one, other] of [
       [client, server],
