@@ -174,6 +174,24 @@ describe('the connection to Redis', () => {
     }
   });
 
+  it('is given up once where no answer comes any more, however many pings fail until it has ended', async () => {
+    const server = await startPrivateRedis();
+    const proxy = await TcpProxy.start(server.redis.url);
+    try {
+      redis = openRedis(proxy.url, { pingEvery: 20, silentAfter: 3000 });
+      await writesAgain();
+      const givenUp = vi.spyOn(redis, 'disconnect');
+      let isSilent = false;
+      proxy.holdUpFrom((bytes) => !isSilent && bytes.includes('ping') && (isSilent = true)); // one connection alone
+      await eventually(() => events().includes('redis.failed'), 'its end');
+      expect(givenUp).toHaveBeenCalledTimes(1);
+    } finally {
+      redis.disconnect();
+      await proxy.cut();
+      await server.stop();
+    }
+  });
+
   it('is replaced where no answer comes any more, in a process that gives no locks too', async () => {
     const server = await startPrivateRedis();
     const proxy = await TcpProxy.start(server.redis.url);

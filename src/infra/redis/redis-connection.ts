@@ -106,6 +106,7 @@ function replaceSilent(redis: Redis, { pingEvery, silentAfter }: typeof pingTime
       const silentMs = performance.now() - answeredAt;
       if (silentMs < silentAfter || redis.status !== 'ready') return;
       onSilent(new Error(`no answer for ${Math.round(silentMs / 1000)} s`));
+      answered(); // given up once: the driver waits up to 2 s for its end, and further pings fail meanwhile
       redis.disconnect(true);
     });
   }, pingEvery).unref();
