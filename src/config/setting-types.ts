@@ -76,6 +76,10 @@ export const redisUrl = asUrl(
   z
     .string()
     .overwrite((value) => value.replace(/^rediss?:/i, (scheme) => scheme.toLowerCase()))
+    .refine((value) => /^rediss?:\/\//.test(value), {
+      error: 'must be a URL that starts with redis:// or rediss://',
+      abort: true,
+    })
     .refine((value) => !URL.canParse(value) || [...new URL(value).searchParams].every(isFamily), {
       error: 'must have no parameters but `family=4` or `family=6`',
     })
@@ -84,7 +88,7 @@ export const redisUrl = asUrl(
         'must end with the host and its port, or with `/` and the number of a database: Redis has no names for them',
     }),
   ['redis:', 'rediss:'],
-);
+).refine(isPercentEncoded, { error: 'has a user or password that is not percent-encoded' });
 
 const isFamily = ([name, value]: [string, string]): boolean => name === 'family' && /^[46]$/.test(value);
 

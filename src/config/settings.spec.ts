@@ -151,6 +151,8 @@ describe('settings', () => {
     ['DATABASE_URL', 'mysql://db'],
     ['DATABASE_URL', 'db.example:5432'],
     ['REDIS_URL', 'unix:///run/redis'],
+    ['REDIS_URL', 'redis:'],
+    ['REDIS_URL', 'redis:/3'],
     ['REDIS_URL', 'redis://redis.example/heraut'],
     ['REDIS_URL', 'redis://redis.example/3/4'],
     ['REDIS_URL', 'redis://redis.example?keyPrefix=heraut:'],
@@ -243,12 +245,14 @@ describe('settings', () => {
     expect(message).not.toContain('s3cret');
   });
 
-  it('say of a REDIS_URL how it has to end, and take its scheme in capitals for what it means', () => {
+  it('say of a REDIS_URL how it has to be written, and take its scheme in capitals for what it means', () => {
     expect(refusal({ REDIS_URL: 'redis://h/heraut' })).toMatch(/REDIS_URL: must end with .* the number of a database/);
     expect(refusal({ REDIS_URL: 'redis://h?keyPrefix=a' })).toMatch(
       /REDIS_URL: must have no parameters but `family=4`/,
     );
-    for (const rest of ['h', 'h/', ':s3cret@h:6380/3', '[::1]/3?family=6'])
+    expect(refusal({ REDIS_URL: 'redis:/3' })).toMatch(/REDIS_URL: must be a URL that starts with redis:\/\/ or/);
+    expect(refusal({ REDIS_URL: 'redis://:100%@h/3' })).toMatch(/REDIS_URL: has a .* that is not percent-encoded/);
+    for (const rest of ['h', 'h/', ':100%25@h', ':s3cret@h:6380/3', '[::1]/3?family=6'])
       expect(readSettings({ REDIS_URL: `REDISS://${rest}` }).REDIS_URL).toBe(`rediss://${rest}`);
   });
 
