@@ -4,7 +4,6 @@ import type { Settings } from '../config/settings.js';
 import { livenessOf, tryLocking, withScripts } from '../idempotency/lock-scripts.redis.js';
 import { reasonOf } from '../infra/cannot-connect.js';
 import { isTlsError } from '../infra/postgres/postgres-errors.js';
-import { isRefusedDatabase } from '../infra/redis/redis-connection.js';
 import { inMegabytes } from './here.js';
 import { failed, ok, skipped, warning, type Finding } from './finding.js';
 
@@ -25,12 +24,14 @@ export async function examineRedis({ REDIS_URL }: Settings): Promise<Finding[]> 
   redis.on('error', (error: unknown) => (said = error));
   try {
     await redis.connect();
-    if (said) throw said; // a database that was refused: what follows would go to database 0
     const text = await redis.info();
     const info = new Map([...text.matchAll(/^(\w+):(.*?)\r?$/gm)].map(([, name, value]) => [name!, value!]));
     const findings = examineInfo(info);
     // A server that is of no use says more about itself than its refusal would.
-    if (findings[0].verdict === 'ok') findings[0] = await locking(redis, findings[0]);
+    if (findings[0].verdict === 'ok') {
+      if (said) throw said; // a database that was refused: what follows would go to database 0
+      findings[0] = await locking(redis, findings[0]);
+    }
     return findings;
   } catch (failure) {
     const error = said ?? failure;
@@ -44,7 +45,9 @@ function adviceFor(error: unknown): string {
   const { message } = error as Error;
   if (/NOAUTH|WRONGPASS/.test(message)) return 'The user or the password in REDIS_URL is wrong, or missing.';
   if (isNotAllowed.test(message)) return howToAllow;
-  if (isRefusedDatabase(error))
+  if (/max number of clients/.test(message))
+    return 'Redis takes no more connections: raise its setting `maxclients`, or close some. Meanwhile deliveries are locked in Postgres.';
+  if (/DB index is out of range/.test(message))
     return 'It has no database of the number at the end of REDIS_URL: the setting `databases` of Redis says how many there are. Meanwhile deliveries are locked in Postgres.';
   if (isTlsError(error)) return howToTrust;
   const mayBeTls = wasNotReached.test(reasonOf(error))

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { Redis } from 'ioredis';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
+import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { createServer } from 'node:tls';
 import { startPrivateRedis } from '../../scripts/private-servers.mjs';
 import { makeCertificate } from '../../test/support/certificates.js';
@@ -84,6 +84,52 @@ describe('a Redis that cannot be used as REDIS_URL says', () => {
       });
     } finally {
       await stop();
+    }
+  });
+
+  it('is a cluster, which has no databases to choose from: the number is not to blame', async () => {
+    const { redis, stop } = await startPrivateRedis({ isCluster: true });
+    try {
+      expect(await look(`${redis.url}/3`)).toMatchObject({
+        verdict: 'failed',
+        found: expect.stringContaining('a cluster'),
+        advice: expect.stringContaining('needs one server'),
+      });
+    } finally {
+      await stop();
+    }
+  });
+
+  it.each([
+    [
+      'is a Sentinel, which knows no SELECT',
+      (command: string) =>
+        command === 'info' ? '$20\r\nredis_mode:sentinel\n\r\n' : `-ERR unknown command '${command}'\r\n`,
+      { found: expect.stringContaining('a Sentinel'), advice: expect.stringContaining('asks no Sentinel') },
+    ],
+    [
+      'has no room for one more connection',
+      () => undefined,
+      { found: 'ERR max number of clients reached', advice: expect.stringContaining('maxclients') },
+    ],
+  ])('%s: the number is not to blame', async (_, answerTo: (command: string) => string | undefined, expected) => {
+    const server = createTcpServer((socket) =>
+      socket
+        .on('error', () => {})
+        .on('data', (bytes) => {
+          const commands = [...bytes.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g)].map(([, name]) =>
+            answerTo(name!),
+          );
+          if (commands.includes(undefined)) socket.end('-ERR max number of clients reached\r\n');
+          else socket.write(commands.join(''));
+        }),
+    ).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      const url = `redis://127.0.0.1:${(server.address() as AddressInfo).port}/3`;
+      expect(await look(url)).toMatchObject({ verdict: 'failed', ...expected });
+    } finally {
+      server.close();
     }
   });
 

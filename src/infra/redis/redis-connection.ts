@@ -13,7 +13,7 @@ const pingTimes = { pingEvery: 1500, silentAfter: 5000 };
 const isNoReason = (error: Error): boolean => error.message.includes("Stream isn't writeable");
 
 /** Of the number behind REDIS_URL: what follows would go to database 0. */
-export const isRefusedDatabase = (error: unknown): boolean =>
+const isRefusedDatabase = (error: unknown): boolean =>
   error instanceof ReplyError && (error as { command?: { name: string } }).command?.name === 'select';
 
 /**
