@@ -128,16 +128,19 @@ describe('the connection to Redis', () => {
     }
   });
 
-  it('tells why where the server says before it closes that it has no room', async () => {
+  it.each([
+    ['it has no room', 'ERR max number of clients reached', ''],
+    ['it is in protected mode', 'DENIED Redis is running in protected mode', '. In this mode connections are …'],
+  ])('tells why where the server says before it closes that %s', async (_, why, more) => {
     // A real one closes at once: where that comes before the first command is written, nothing can be read any more.
     const server = createTcpServer((socket) =>
-      socket.on('error', () => {}).once('data', () => socket.end('-ERR max number of clients reached\r\n')),
+      socket.on('error', () => {}).once('data', () => socket.end(`-${why}${more}\r\n`)),
     ).listen(0, '127.0.0.1');
     await once(server, 'listening');
     try {
       redis = openRedis(`redis://127.0.0.1:${(server.address() as AddressInfo).port}`);
       await failedTries(2);
-      expect(logged().map(({ error }) => error!.message)).toEqual(['ERR max number of clients reached']);
+      expect(logged().map(({ error }) => error!.message)).toEqual([why]);
     } finally {
       redis.disconnect();
       server.close();

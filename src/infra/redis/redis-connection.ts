@@ -55,13 +55,13 @@ export function openRedis(url: string, times = pingTimes): Redis {
   };
   let trying: NodeJS.Timeout | undefined;
   redis.on('connecting', () => (reason = undefined));
-  // A server without room for one more says so and closes the connection; the driver takes that for the answer to its
-  // first command, of which it reports no error.
+  // A server that takes no connection (it has no room for one more, or is in protected mode) says so and closes it; the
+  // driver takes that for the answer to its first command, of which it reports no error.
   redis.on('connect', () => {
     const { stream } = redis as unknown as { stream: Duplex };
     stream.once('data', (bytes: Buffer) => {
-      const [full] = /ERR max number of clients[^\r]*/.exec(bytes.toString('latin1')) ?? [];
-      if (full) reason = new Error(full); // any error before it is of a command that could not be written any more
+      const [, refusal] = /^-((ERR max number of clients|DENIED)[^\r.]*)/.exec(bytes.toString('latin1')) ?? [];
+      if (refusal) reason = new Error(refusal); // any error before it is of a command that could not be written any more
     });
   });
   // Without a listener each failed reconnect would be printed raw.
