@@ -260,8 +260,8 @@ export class DeliverService {
   }
 
   /**
-   * After a wait for its text, the ledger's answer or its lock, for as long as Postgres is away. Where it has not, it
-   * counts as looked at now.
+   * After a wait for its text or the ledger's answer, for as long as Postgres is away. Where it has not, it counts as
+   * looked at now.
    */
   private hasChanged(task: Task): boolean {
     const now = this.clock.now();
