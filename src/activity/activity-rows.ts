@@ -51,9 +51,9 @@ const untilNow = 'at <= now()';
 
 export const findSeries = statement(
   'activity-series',
-  `SELECT (extract(epoch FROM at) * 1000)::float8 AS at_ms, ${columns.map((column) => `${column}::float8`).join(', ')}
+  `SELECT kind, (extract(epoch FROM at) * 1000)::float8 AS at_ms, ${columns.map((column) => `${column}::float8`).join(', ')}
    FROM activity
-   WHERE bucket_seconds = $seconds AND kind = $kind AND id = $id AND at >= to_timestamp($from_ms::float8 / 1000) AND ${untilNow}`,
+   WHERE bucket_seconds = $seconds AND kind = ANY ($kinds::text[]) AND id = $id AND at >= to_timestamp($from_ms::float8 / 1000) AND ${untilNow}`,
 );
 
 interface CountRow {
@@ -87,9 +87,21 @@ export async function readSeries(
   seconds: number,
   from: number,
 ): Promise<ReadonlyMap<number, Counts>> {
-  const values = { seconds, kind, id, from_ms: from };
-  const rows = await postgres.queryAside<CountRow & { at_ms: number }>(findSeries, values);
-  return new Map(rows.map((row) => [row.at_ms, countsOf(row)]));
+  const [series] = await readSeriesTogether(postgres, [kind], id, seconds, from);
+  return series!;
+}
+
+/** Of each of these kinds, as they were at one moment: they may be compared. */
+export async function readSeriesTogether(
+  postgres: Postgres,
+  kinds: readonly TallyKind[],
+  id: string,
+  seconds: number,
+  from: number,
+): Promise<ReadonlyMap<number, Counts>[]> {
+  const values = { seconds, kinds, id, from_ms: from };
+  const rows = await postgres.queryAside<CountRow & { kind: TallyKind; at_ms: number }>(findSeries, values);
+  return kinds.map((of) => new Map(rows.filter(({ kind }) => kind === of).map((row) => [row.at_ms, countsOf(row)])));
 }
 
 /** In the order of the key, so that a page ends where it is full. */

@@ -22,13 +22,14 @@ describe('what a process counts', () => {
 
   const counted = [
     { kind: 'all', id: '', counts: { accepted: 2, duplicates: 1, delivered: 6, failedAttempts: 1, gaveUp: 5 } },
+    // Beside all, so that one transaction writes both.
+    { kind: 'fetched', id: '', counts: { ...noCounts(), delivered: 3 } },
     { kind: 'channel', id: 'cases', counts: { ...noCounts(), accepted: 2, duplicates: 1 } },
     { kind: 'application', id: 'publisher', counts: { ...noCounts(), accepted: 1, duplicates: 1 } },
     { kind: 'application', id: 'other', counts: { ...noCounts(), accepted: 1 } },
     { kind: 'subscription', id: 's1', counts: { ...noCounts(), delivered: 4 }, fetched: 1 },
     { kind: 'subscription', id: 's2', counts: { ...noCounts(), failedAttempts: 1, gaveUp: 3 } },
     { kind: 'subscription', id: 's3', counts: { ...noCounts(), delivered: 2 }, fetched: 2 },
-    { kind: 'fetched', id: '', counts: { ...noCounts(), delivered: 3 } },
     { kind: 'took', id: '0', counts: { ...noCounts(), delivered: 1 } },
     { kind: 'took', id: '13', counts: { ...noCounts(), delivered: 1 } },
   ];

@@ -102,6 +102,10 @@ export class Tally {
     const tallied: Tallied[] = [];
     if (Object.values(this.all).some((count) => count > 0)) tallied.push({ kind: 'all', id: '', counts: this.all });
     this.all = noCounts();
+    // Beside all, of which it is a part: what is written comes to the table in the same transaction.
+    const ofAll = { ...noCounts(), delivered: this.allFetched };
+    if (this.allFetched > 0) tallied.push({ kind: 'fetched', id: '', counts: ofAll });
+    this.allFetched = 0;
     for (const kind of ['channel', 'application', 'subscription'] as const) {
       for (const [id, counts] of this.byKind[kind]) {
         const fetched = kind === 'subscription' ? this.fetchedOf.get(id) : undefined;
@@ -110,9 +114,6 @@ export class Tally {
       this.byKind[kind].clear();
     }
     this.fetchedOf.clear();
-    const ofAll = { ...noCounts(), delivered: this.allFetched };
-    if (this.allFetched > 0) tallied.push({ kind: 'fetched', id: '', counts: ofAll });
-    this.allFetched = 0;
     this.took.forEach((delivered, step) => {
       if (delivered > 0) tallied.push({ kind: 'took', id: String(step), counts: { ...noCounts(), delivered } });
     });

@@ -1,4 +1,4 @@
-import { minutes, readSeries, readTotals, tens } from '../activity/activity-rows.js';
+import { minutes, readSeries, readSeriesTogether, readTotals, tens } from '../activity/activity-rows.js';
 import { quantileOf } from '../activity/steps.js';
 import type { Counts } from '../activity/tally.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
@@ -6,7 +6,6 @@ import type { OverviewAnswer } from './overview-io.js';
 import { beginOf, bucketsFrom, countedUntil, sumOf } from './spans.js';
 
 const all = { kind: 'all', id: '' } as const;
-const fetched = { kind: 'fetched', id: '' } as const;
 const lastMinute = { bucketSeconds: tens.seconds, buckets: 6 };
 /** Whole minutes, and the one that is not over. */
 const lastMinutes = { bucketSeconds: minutes.seconds, buckets: 5 };
@@ -24,16 +23,16 @@ export async function readRecentActivity(
   const minuteAgo = until - 60_000;
   const hourAgo = thisMinute - (lastHour.buckets - 1) * 60_000;
   const minutesAgo = thisMinute - (lastMinutes.buckets - 1) * 60_000;
-  const [byTens, byMinutes, took, byFetching] = await Promise.all([
+  const [byTens, [byMinutes, byFetching], took] = await Promise.all([
     readSeries(postgres, all, tens.seconds, minuteAgo),
-    readSeries(postgres, all, minutes.seconds, hourAgo),
+    readSeriesTogether(postgres, ['all', 'fetched'], all.id, minutes.seconds, hourAgo),
     readTotals(postgres, 'took', minutes.seconds, minutesAgo, '', mostSteps),
-    readSeries(postgres, fetched, minutes.seconds, minutesAgo),
   ]);
   const within = (counted: ReadonlyMap<number, Counts>, from: number, to: number) =>
     sumOf([...counted].filter(([at]) => at >= from && at < to).map(([, counts]) => counts));
-  const recent = within(byMinutes, minutesAgo, Infinity);
-  const byCalls = recent.delivered - within(byFetching, minutesAgo, Infinity).delivered;
+  const recent = within(byMinutes!, minutesAgo, Infinity);
+  // Counts are estimates: whatever was lost or counted twice, the share is one.
+  const byCalls = Math.max(0, recent.delivered - within(byFetching!, minutesAgo, Infinity).delivered);
   const calls = byCalls + recent.failedAttempts;
   const steps = new Map(took.map(({ id, counts }) => [Number(id), counts.delivered]));
   return {
@@ -46,6 +45,6 @@ export async function readRecentActivity(
       deliveryP50Ms: quantileOf(steps, 0.5) ?? null,
       deliveryP95Ms: quantileOf(steps, 0.95) ?? null,
     },
-    lastHour: bucketsFrom(hourAgo, lastHour, byMinutes),
+    lastHour: bucketsFrom(hourAgo, lastHour, byMinutes!),
   };
 }

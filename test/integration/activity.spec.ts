@@ -13,6 +13,7 @@ import { noCounts, Tally, type Counts } from '../../src/activity/tally.js';
 import { TallyWriter } from '../../src/activity/tally-writer.service.js';
 import type { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
+import { readRecentActivity } from '../../src/overview/recent-activity.js';
 import { TestLedger } from '../support/ledger.js';
 import { stacks } from '../support/stacks.js';
 
@@ -73,6 +74,41 @@ describe.each(stacks)('what processes have counted, on the $name stack', (stack)
       { id: 'fetches', delivered: 1, was_called: false },
     ]);
     expect(await sums({ kind: 'fetched', id: '' }, minutes)).toEqual({ ...noCounts(), delivered: 3 });
+  });
+
+  it('is compared as of one moment: what is fetched meanwhile is no call, neither failed nor made', async () => {
+    const now = await test.now();
+    const count = (all: object, fetched: number) =>
+      addActivity(
+        (statement, values) => test.postgres.query(statement, values),
+        [
+          { kind: 'all', id: '', counts: { ...noCounts(), ...all } },
+          { kind: 'fetched', id: '', counts: { ...noCounts(), delivered: fetched } },
+        ],
+        now - 60_000,
+      );
+    await count({ delivered: 110, failedAttempts: 100 }, 10);
+    // After each statement, more is fetched than there were calls.
+    let before: Promise<unknown> = Promise.resolve();
+    const busy = Object.assign(Object.create(test.postgres) as typeof test.postgres, {
+      queryAside: (...asked: Parameters<typeof test.postgres.queryAside>) => {
+        const rows = before.then(() => test.postgres.queryAside(...asked));
+        before = rows.then(() => count({ delivered: 1000 }, 1000));
+        return rows;
+      },
+    });
+    expect((await readRecentActivity(busy, now)).lastMinutes.successRate).toBe(0.5);
+    await before;
+  });
+
+  it('never makes less than no calls, whatever was counted twice', async () => {
+    const now = await test.now();
+    const items = [
+      { ...all, counts: { ...noCounts(), delivered: 10, failedAttempts: 5 } },
+      { kind: 'fetched', id: '', counts: { ...noCounts(), delivered: 20 } },
+    ] as const;
+    await addActivity((statement, values) => test.postgres.query(statement, values), items, now - 60_000);
+    expect((await readRecentActivity(test.postgres, now)).lastMinutes.successRate).toBe(0);
   });
 
   it('is in the bucket of the time at which it happened', async () => {

@@ -365,7 +365,8 @@ describe('with much in every state, the cost of a statement is that of its own w
     const of = { seconds: 60, kind: 'subscription', from_ms: Date.now() - dayMs };
     const statements: [Statement, Values][] = [
       [addActivity, { ...tallied, tallied_kind: '{subscription}', tallied_id: '{s7}', at_ms: Date.now() }],
-      [findSeries, { ...of, id: 's7' }],
+      [findSeries, { seconds: 60, kinds: ['subscription'], id: 's7', from_ms: of.from_ms }],
+      [findSeries, { seconds: 60, kinds: ['all', 'fetched'], id: '', from_ms: of.from_ms }],
       [listProcesses, { limit: 10 }],
     ];
     for (const [statement, values] of statements) {
