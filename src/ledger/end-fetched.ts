@@ -30,19 +30,26 @@ export const endFetchedItems = perDay(
 /**
  * Ends deliveries whose notification their subscriber has: they are delivered, dead letters too. A call that is being
  * made is not taken back. The next in line about the same object goes then.
+ * @param ended told how many of a day have ended, also where it fails for others, or afterwards: they are written, and
+ *   the next time they have ended before
  * @returns those that had not ended as delivered or cancelled before
  */
-export async function endFetched(postgres: Postgres, deliveries: readonly DeliveryKey[]): Promise<DeliveryKey[]> {
+export async function endFetched(
+  postgres: Postgres,
+  deliveries: readonly DeliveryKey[],
+  ended: (count: number) => void = () => {},
+): Promise<DeliveryKey[]> {
   const rows: KeyRow[] = [];
   const wanted = byDay(deliveries, notificationIdOf);
   // A client may name a day in each id: days that there are not cost nothing, and the others one connection.
   for (const { day } of await readDays(postgres)) {
     const items = wanted.get(day);
     if (!items) continue;
-    const ended = postgres.query<KeyRow>(endFetchedItems(day), namedDeliveries.bind(items));
-    rows.push(...(await onDay(ended, [])));
+    const changed = await onDay(postgres.query<KeyRow>(endFetchedItems(day), namedDeliveries.bind(items)), []);
+    rows.push(...changed);
+    fetchedCounted.inc(changed.length);
+    ended(changed.length);
   }
-  fetchedCounted.inc(rows.length);
   const keys = rows.map(keyOf);
   await passTurns(postgres, keys, { state: 'waiting', delayMs: 0 });
   return keys;

@@ -112,8 +112,7 @@ export class PullController {
     const { ids } = checkInput(acknowledgementInput, body);
     const { id: subscriptionId } = await this.subscriptions.getOwn(uuid, application);
     const deliveries = [...new Set(ids)].map((notificationId) => ({ notificationId, subscriptionId }));
-    const ended = await endFetched(this.postgres, deliveries);
-    this.tally.fetched(subscriptionId, ended.length);
+    const ended = await endFetched(this.postgres, deliveries, (count) => this.tally.fetched(subscriptionId, count));
     return { ended: ended.map(({ notificationId }) => notificationId) };
   }
 }

@@ -292,6 +292,21 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
     expect(await endFetched(test.postgres, keys)).toEqual([]);
   });
 
+  it('counts those that it has ended also where it fails afterwards: the next time they have ended before', async () => {
+    const counts: number[] = [];
+    const count = (ended: number) => counts.push(ended);
+    const insertQueued = (notifications: number) =>
+      insertDeliveries(test.sql.bind(test), { notifications, subscriptionIds: [subscriptionId], state: 'queued' });
+    const keys = (await insertQueued(3)).map((notificationId) => ({ notificationId, subscriptionId }));
+    const failing = Object.assign(Object.create(test.postgres) as typeof test.postgres, {
+      query: (...asked: Parameters<typeof test.postgres.query>) =>
+        asked[0].name === 'end-turns' ? Promise.reject(new Error('connection lost')) : test.postgres.query(...asked),
+    });
+    await expect(endFetched(failing, keys, count)).rejects.toThrow('connection lost');
+    expect(await endFetched(test.postgres, keys, count)).toEqual([]);
+    expect(counts.reduce((sum, ended) => sum + ended, 0)).toBe(3);
+  });
+
   it('asks only of the days that there are, whatever days are in the ids it says it has', async () => {
     const days = Array.from({ length: 50 }, (_, nr) => Date.now() - nr * 86_400_000);
     const keys = days.map((msecs) => ({ notificationId: uuidv7({ msecs }), subscriptionId }));
