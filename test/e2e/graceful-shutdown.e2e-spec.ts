@@ -3,11 +3,8 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { accepts } from '../../scripts/private-servers/private-server.mjs';
-import { aliveNow } from '../../src/liveness/heartbeat.service.js';
-import { queryOnce } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { Installation } from '../support/installation.js';
-import { notificatie } from '../support/notificatie.js';
 import { answer, arrival, Receiver } from '../support/receiver.js';
 import { superuser, type HerautProcess } from '../support/spawn-heraut.js';
 import { real, stacks, type PreparedStack } from '../support/stacks.js';
@@ -97,38 +94,6 @@ describe('a request that is under way at SIGTERM', () => {
     await eventually(() => patient.text.startsWith('HTTP/1.1 201 '), 'the answer');
     await ended;
     expect(silent.text).toBe('');
-  });
-
-  it('is counted, and told to those who listen, where it publishes', async () => {
-    const sql = <Row extends object>(text: string) => queryOnce<Row>(prepared.settings['DATABASE_URL'], text);
-    const seen = async (channel: string) => {
-      const [row] = await sql<{ counted: number; told: number }>(
-        `SELECT (SELECT coalesce(sum(accepted), 0)::int FROM activity
-             WHERE bucket_seconds = 3600 AND kind = 'channel' AND id = '${channel}') AS counted,
-           (SELECT count(*)::int FROM live_event WHERE event LIKE '%accepted%${channel}%') AS told`,
-      );
-      return row!;
-    };
-    const [channel, another] = [await heraut.createChannel(), await heraut.createChannel()];
-    await sql(`UPDATE live_listener SET expires_at = 'infinity'`);
-    await eventually(async () => {
-      await heraut.publish(another);
-      return (await seen(another)).told > 0;
-    }, 'the process to know that somebody listens');
-    const caller = await RawCaller.connect(heraut.api.url);
-    const { half, rest } = inTwo(heraut.api.url, '/api/v1/notificaties', notificatie(channel));
-    caller.send(half);
-    await heraut.createChannel(); // by then it has got that far
-    const ended = expectAnOrderlyEnd(heraut.api);
-    // Nothing but its last answer is left then.
-    await eventually(
-      async () => (await sql(`SELECT FROM process WHERE ${aliveNow}`)).length === 0,
-      'its last heartbeat',
-    );
-    caller.send(rest);
-    await ended;
-    expect(caller.text).toMatch(/^HTTP\/1.1 201 /);
-    expect(await seen(channel)).toEqual({ counted: 1, told: 1 });
   });
 });
 
