@@ -63,6 +63,15 @@ test('the verdict says what is wrong, of Heraut and of receivers, the worst firs
   expect(
     verdict({ activity: { ...fine.activity!, lastMinutes: { ...busy, delivered: 9, failedAttempts: 1 } } }),
   ).toEqual(['fine']);
+  const fetched = { ...busy, delivered: 500, failedAttempts: 1, successRate: 0 };
+  expect(verdict({ activity: { ...fine.activity!, lastMinutes: fetched } }), 'one call, and much was fetched').toEqual([
+    'fine',
+  ]);
+  const few = { ...busy, delivered: 18, failedAttempts: 2, successRate: 18 / 20 };
+  expect(verdict({ activity: { ...fine.activity!, lastMinutes: few } }), 'as few calls as prove something').toEqual([
+    'warn',
+    'receivers failing',
+  ]);
   expect(verdict({ backlog: { ...fine.backlog!, due: exactly(9), oldestDueAt: since } })).toEqual([
     'bad',
     'heraut late',

@@ -116,8 +116,10 @@ function ofReceivers({ activity, endpoints, subscriptions, deadLetters }: Overvi
   // Dead letters that were sent again or closed since need nobody any more.
   const unmended = dead === null ? recent : Math.min(recent, dead);
   if (unmended > 0) add({ key: 'gaveUp', severity: 'bad', count: unmended, to: '/dead-letters' });
-  const { delivered = 0, failedAttempts = 0, successRate = null } = activity?.lastMinutes ?? {};
-  if (successRate !== null && successRate < lowestSuccess && delivered + failedAttempts >= fewestCalls)
+  const { failedAttempts = 0, successRate = null } = activity?.lastMinutes ?? {};
+  // Not those that are delivered and those that failed: what its subscriber has fetched is delivered without a call.
+  const calls = successRate === null ? 0 : Math.round(failedAttempts / (1 - successRate));
+  if (successRate !== null && successRate < lowestSuccess && calls >= fewestCalls)
     add({ key: 'failing', severity: 'warn', count: failedAttempts, share: 1 - successRate, to: '/subscriptions' });
   const { disabled, paused } = subscriptions;
   if (disabled.count > 0)
