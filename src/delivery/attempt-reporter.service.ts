@@ -117,10 +117,10 @@ export class AttemptReporter implements OnModuleDestroy {
     if (state !== 'delivered') return this.tally.failedAttempt(delivery.subscriptionId);
     // The clock of a process is corrected by each heartbeat: the time of acceptance may seem to lie ahead.
     const tookMs = Math.max(0, this.ledgerClock.now() - timeOfId(delivery.notificationId));
-    const lane = laneTaken(delivery);
-    deliveredSeconds.observe({ lane }, tookMs / 1000);
-    // Not the age of one that was scheduled, or that an operator sends again: that would hide what is sent at once.
-    const isTimed = lane !== 'due' && delivery.replays === 0;
+    deliveredSeconds.observe({ lane: laneTaken(delivery) }, tookMs / 1000);
+    // Not the age of one that an operator sends again, or whose first attempt waited in the ledger, scheduled or held:
+    // that would hide what is sent at once.
+    const isTimed = delivery.replays === 0 && (delivery.generation === 1 || delivery.failures > 0);
     this.tally.delivered(delivery.subscriptionId, isTimed ? tookMs : null);
   }
 

@@ -44,7 +44,7 @@ const activityOutput = z.strictObject({
         .number()
         .nullable()
         .describe(
-          'From acceptance to delivery, retries and waiting included: half of the deliveries took no longer; right to a fifth. Without those that were replayed, and first attempts that waited in the ledger, such as scheduled ones. null: there were none.',
+          'From acceptance to delivery, retries and waiting included: half of the deliveries took no longer; right to a fifth. Without those that were replayed, and first attempts that waited in the ledger, such as scheduled and held ones. null: there were none.',
         ),
       deliveryP95Ms: z.number().nullable().describe('Nineteen of twenty took no longer.'),
     })

@@ -123,7 +123,7 @@ test('failures alone are not taken for no calls', async ({ open, page }) => {
   const failing: Overview = { ...fine, activity: { ...fine.activity!, lastMinutes } };
   await page.route('**/admin/v1/overview', (route) => route.fulfill({ json: failing }));
   await open('overview?welcome=no');
-  await expect(page.getByText('Nothing delivered in five minutes')).toBeVisible();
+  await expect(page.getByText('Nothing sent at once was delivered in five minutes')).toBeVisible();
   await expect(page.getByText('No calls in five minutes')).toHaveCount(0);
 });
 
