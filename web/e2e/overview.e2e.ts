@@ -118,6 +118,16 @@ test('what could not be read is not said to be well', async ({ open, page }) => 
     await expect(page.getByRole('region', { name })).toContainText('Not known');
 });
 
+test('beside an api of the version before, the stopped subscriptions are still counted', async ({ open, page }) => {
+  const { haltedCount: _, ...known } = fine.subscriptions;
+  const since = '2026-11-22T11:00:00.000Z';
+  const halted = (count: number) => ({ count, latest: [{ id: 'a', receiver: 'https://a', since }] });
+  const before = { ...fine, subscriptions: { ...known, paused: halted(2), disabled: halted(1) } };
+  await page.route('**/admin/v1/overview', (route) => route.fulfill({ json: before }));
+  await open('overview?welcome=no');
+  await expect(page.getByRole('link', { name: 'Stopped subscriptions: 3 of 3 subscriptions' })).toBeVisible();
+});
+
 test('failures alone are not taken for no calls', async ({ open, page }) => {
   const lastMinutes = { ...fine.activity!.lastMinutes, failedAttempts: 300, successRate: 0 };
   const failing: Overview = { ...fine, activity: { ...fine.activity!, lastMinutes } };

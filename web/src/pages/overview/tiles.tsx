@@ -158,6 +158,8 @@ export function Waiting({ overview }: { overview: Overview }) {
   const t = useOverviewTexts();
   const format = useFormat();
   const { backlog, deadLetters, endpoints, subscriptions } = overview;
+  // An api process of the version before, beside which this console may run for a moment, does not say it.
+  const { haltedCount }: { haltedCount?: number } = subscriptions;
   const counted = ({ count, isEstimate }: { count: number; isEstimate: boolean }) =>
     `${isEstimate ? '≈ ' : ''}${format.short(count)}`;
   const hint = ({ count, isEstimate }: { count: number; isEstimate: boolean }) =>
@@ -229,7 +231,7 @@ export function Waiting({ overview }: { overview: Overview }) {
         </Tile>
         <Tile
           title={t('haltedTile')}
-          value={format.number(subscriptions.haltedCount)}
+          value={format.number(haltedCount ?? subscriptions.paused.count + subscriptions.disabled.count)}
           unit={t('ofSubscriptions', { count: subscriptions.count, shown: format.number(subscriptions.count) })}
           to="/subscriptions"
         >
