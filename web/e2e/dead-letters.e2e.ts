@@ -89,6 +89,22 @@ test('dead letters stand by receiver and error, open to the single ones, and one
   }
 });
 
+test('where not all could be looked at, subscriptions are at least so many as well', async ({ open, heraut }) => {
+  const failing = await broken(heraut, 1);
+  const page = await open('overview');
+  let changes: object = { count: 5000, subscriptions: 40, isComplete: false };
+  await page.route('**/admin/v1/dead-letters?*', async (route) => {
+    const response = await route.fetch();
+    const found = (await response.json()) as object;
+    await route.fulfill({ response, json: { ...found, ...changes } });
+  });
+  await page.goto(page.url().replace('overview', `dead-letters?subscription=${failing.subscriptionId}`));
+  await expect(page.getByText(/^at least 5,000 dead letters for at least 40 subscriptions, as of/)).toBeVisible();
+  changes = { count: 5000, subscriptions: undefined }; // an api of the version before
+  await page.reload();
+  await expect(page.getByText(/^5,000 dead letters, as of/)).toBeVisible();
+});
+
 test('of several letters that are sent again each tells in its own place what became of it, and none moves', async ({
   open,
   heraut,

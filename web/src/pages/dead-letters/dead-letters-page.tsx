@@ -111,12 +111,16 @@ export function DeadLettersPage() {
 function Totals({ found }: { found: DeadLetters }) {
   const t = useDeadLettersTexts();
   const format = useFormat();
-  const { count, isComplete, subscriptions, asOf } = found;
-  const number = format.number(count);
-  const shown = isComplete ? number : t('atLeast', { shown: number });
+  const { count, isComplete, asOf } = found;
+  // An api process of the version before, beside which this console may run for a moment, does not say how many.
+  const { subscriptions }: { subscriptions?: number } = found;
+  const shown = (number: number) =>
+    isComplete ? format.number(number) : t('atLeast', { shown: format.number(number) });
   return (
     <>
-      {t('count', { count, shown })} {t('ofReceivers', { count: subscriptions, shown: format.number(subscriptions) })},{' '}
+      {t('count', { count, shown: shown(count) })}
+      {subscriptions !== undefined &&
+        ` ${t('ofReceivers', { count: subscriptions, shown: shown(subscriptions) })}`},{' '}
       {t('asOf', { at: format.clock(asOf) })}
     </>
   );
