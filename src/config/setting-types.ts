@@ -13,10 +13,10 @@ const asUrl = (text: z.ZodString, protocols: readonly string[]) =>
 export const url = (...protocols: string[]) => asUrl(z.string(), protocols);
 
 /**
- * As libpq knows them: in the place of the host, and in the parameter of that name. Not in a password, in which a comma
- * may be.
+ * As libpq knows them: in the place of the host, and in the parameter of that name. Not in a user or password, in which
+ * a comma may be.
  */
-const hostsInPlace = /^\w+:\/\/([^/?#]*@)?(\[[^\]]*\]|[^/?#@:,]*)(:\d*)?,/i;
+const hostsInPlace = /^\w+:\/\/([^/?#]*@|(?![^/?#]*@))(\[[^\]]*\]|[^/?#@:,]*)(:\d*)?,/i;
 const hostsInParameter = /[?&]host=[^&#]*(,|%2c)/i;
 
 /**

@@ -204,6 +204,9 @@ describe('settings', () => {
 
   it.each([
     'postgres://heraut:p,w@db.example:5432/heraut',
+    'postgres://her,aut:p@db.example/heraut',
+    'postgres://heraut:12,34@db.example/heraut',
+    'postgres://heraut:,w@db.example/heraut',
     'postgres://heraut@db.example/heraut,too?sslmode=require&options=-c%20search_path=a,b',
     'postgres:///heraut?host=/run/postgresql',
   ])('take DATABASE_URL=%s for that of one host', (DATABASE_URL) => {
@@ -225,12 +228,16 @@ describe('settings', () => {
     expect(message).not.toContain('must be a URL');
   });
 
-  it.each(['amqp://app:p,w@h1:5672/a,b', 'amqps://h1/v?heartbeat=0', 'amqp://h1?heartbeat=60'])(
-    'take AMQP_URL=%s as it is',
-    (AMQP_URL) => {
-      expect(readSettings({ AMQP_URL })).toMatchObject({ AMQP_URL });
-    },
-  );
+  it.each([
+    'amqp://app:p,w@h1:5672/a,b',
+    'amqp://app:12,34@h1/v',
+    'amqp://app:,x@h1/v',
+    'amqp://a,b:x@h1/v',
+    'amqps://h1/v?heartbeat=0',
+    'amqp://h1?heartbeat=60',
+  ])('take AMQP_URL=%s as it is', (AMQP_URL) => {
+    expect(readSettings({ AMQP_URL })).toMatchObject({ AMQP_URL });
+  });
 
   it.each([
     'application_name=heraut-api-1',
