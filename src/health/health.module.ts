@@ -12,7 +12,7 @@ import {
   alertsAreSent,
   migrationsHaveRun,
   postgresWorks,
-  queueHasRoom,
+  queueTakesAll,
   rabbitMqWorks,
   redisIsInUse,
   roleIsAlive,
@@ -32,7 +32,7 @@ export class HealthModule {
     checks.register(migrationsHaveRun(postgres));
     if (settings.AMQP_URL) {
       checks.register(rabbitMqWorks(queue));
-      checks.register(queueHasRoom(queue));
+      checks.register(queueTakesAll(queue));
     }
     if (redis) checks.register(redisIsInUse(redis, postgres));
     if (settings.ALERT_WEBHOOK_URL || settings.EMAIL_HOST) checks.register(alertsAreSent(postgres));

@@ -64,15 +64,17 @@ export function rabbitMqWorks(queue: DeliveryQueue): HealthCheck {
 }
 
 /** It stops nobody: the rest waits in the ledger, and workers that are added meanwhile must count as ready. */
-export function queueHasRoom(queue: DeliveryQueue): HealthCheck {
+export function queueTakesAll(queue: DeliveryQueue): HealthCheck {
   return {
     name: 'queue',
     stops: [],
-    check: () => {
+    check: async () => {
+      const { refusal } = queue;
+      if (refusal !== undefined)
+        throw new PartDown(refusalOf(refusal)?.reason ?? 'it refuses a message', { cause: refusal });
       const [lane] = queue.fullLanes;
-      return lane === undefined
-        ? Promise.resolve()
-        : Promise.reject(new PartDown(`the queue of the lane ${lane} is full: what does not fit waits in the ledger`));
+      if (lane === undefined) return;
+      throw new PartDown(`the queue of the lane ${lane} is full: what does not fit waits in the ledger`);
     },
   };
 }

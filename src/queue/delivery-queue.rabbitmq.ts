@@ -80,7 +80,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   private readonly foreignReaders: ForeignReaders;
   private isBlocked = false;
   /** The last of a message, on a connection that was ready and has others confirmed. */
-  private refusal: { error: unknown; at: number } | undefined;
+  private lastRefused: { error: unknown; at: number } | undefined;
 
   constructor(
     url: string,
@@ -122,13 +122,19 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
   }
 
   override get trouble(): unknown {
+    const { trouble } = this.publishing;
     return (
-      this.publishing.trouble ??
+      // Without the connection that a message has ended, for the moment in which it is made anew: all else goes on.
+      (trouble === this.lastRefused?.error ? undefined : trouble) ??
       this.consuming.trouble ??
       (this.isBlocked ? new Error('blocked by an alarm') : undefined) ??
-      lanes.filter((lane) => this.unconfirmed[lane].isTrouble).map((lane) => new LaneSilent(lane))[0] ??
-      (this.refusal && this.now() - this.refusal.at < refusedForMs ? this.refusal.error : undefined)
+      lanes.filter((lane) => this.unconfirmed[lane].isTrouble).map((lane) => new LaneSilent(lane))[0]
     );
+  }
+
+  override get refusal(): unknown {
+    const { lastRefused } = this;
+    return lastRefused && this.now() - lastRefused.at < refusedForMs ? lastRefused.error : undefined;
   }
 
   override get brokerVersion(): string | undefined {
@@ -278,7 +284,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     // Without the channel the connection is of no use; the next one opens all.
     channel.on('error', (error: unknown) => {
       this.publishing.channelFailed(error);
-      if (this.publishing.isReady && refusalOf(error)) this.refusal = { error, at: this.now() };
+      if (this.publishing.isReady && refusalOf(error)) this.lastRefused = { error, at: this.now() };
       this.publishing.abandon(model, error);
     });
     return channel;

@@ -69,6 +69,11 @@ export abstract class DeliveryQueue {
     return [];
   }
 
+  /** The error with which a broker that takes others has refused a message of late; undefined: it has refused none. */
+  get refusal(): unknown {
+    return undefined;
+  }
+
   /** Of the broker; undefined where there is none, or no connection to it. */
   get brokerVersion(): string | undefined {
     return undefined;

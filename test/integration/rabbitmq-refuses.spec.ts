@@ -3,7 +3,8 @@ import { Logger } from '@nestjs/common';
 import { startPrivateServers, type PrivateServers } from '../../scripts/private-servers.mjs';
 import { readSettings } from '../../src/config/settings.js';
 import { examineRabbitMq } from '../../src/doctor/rabbitmq-findings.amqplib.js';
-import { queueHasRoom, rabbitMqWorks } from '../../src/health/part-checks.js';
+import type { HealthCheck } from '../../src/health/check-health.js';
+import { queueTakesAll, rabbitMqWorks } from '../../src/health/part-checks.js';
 import { lanes } from '../../src/queue/delivery-queue.js';
 import { RabbitMqDeliveryQueue } from '../../src/queue/delivery-queue.rabbitmq.js';
 import { eventually } from '../support/eventually.js';
@@ -57,13 +58,12 @@ describe('RabbitMQ that is reached, and refuses', () => {
 
   const permit = (configure: string, write: string, read: string) =>
     servers.rabbitmqctl('set_permissions', '-p', 'open', 'app', configure, write, read);
-  const unhealthy = () =>
-    rabbitMqWorks(queue)
-      .check()
-      .then(
-        () => undefined,
-        (error: Error) => error.message,
-      );
+  const reasonOf = (check: HealthCheck) =>
+    check.check().then(
+      () => undefined,
+      (error: Error) => error.message,
+    );
+  const unhealthy = () => reasonOf(rabbitMqWorks(queue));
   const doctor = (workers?: number) =>
     examineRabbitMq(readSettings({ AMQP_URL: url, QUEUE_PREFIX: prefix }), Promise.resolve(workers ?? 0));
   const roundTrip = () =>
@@ -200,7 +200,7 @@ describe('RabbitMQ that is reached, and refuses', () => {
     });
   });
 
-  it('because a message is too large for it, says how large they may be', async () => {
+  it('because a message is too large for it, says how large they may be, and goes on with the others', async () => {
     // Before 4.0 it is read from the first, since then from the second.
     const limit = (bytes: string) =>
       servers.rabbitmqctl(
@@ -212,7 +212,11 @@ describe('RabbitMQ that is reached, and refuses', () => {
     queue = new RabbitMqDeliveryQueue(url, prefix, 1000, { now: () => nowMs, everySecond: () => () => {} });
     try {
       await queue.open();
+      expect(await reasonOf(queueTakesAll(queue))).toBeUndefined();
       expect(await queue.publish('due', chunk)).toBe('refused');
+      // With the connection gone, and when the next one is there.
+      expect([queue.accepts('due'), await unhealthy()]).toEqual([false, undefined]);
+      expect(await reasonOf(queueTakesAll(queue))).toBe('it refuses messages of this size');
       await eventually(async () => {
         await queue.publish('due', chunk);
         return logged().some(({ retryInMs }) => retryInMs === 800);
@@ -222,7 +226,8 @@ describe('RabbitMQ that is reached, and refuses', () => {
       expect(reported('rabbitmq.connected').filter(({ purpose }) => purpose === 'publishing')).toHaveLength(1);
       nowMs += 1000;
       await eventually(() => queue.accepts('due'), 'the next connection');
-      expect(await unhealthy()).toBe('it refuses messages of this size');
+      expect([await unhealthy(), queueTakesAll(queue).stops]).toEqual([undefined, []]);
+      expect(await reasonOf(queueTakesAll(queue))).toBe('it refuses messages of this size');
       expect(logged().find(({ event }) => event === 'rabbitmq.channel-failed')).toMatchObject({
         error: { code: 406 },
         advice: expect.stringContaining('max_message_size'),
@@ -232,13 +237,13 @@ describe('RabbitMQ that is reached, and refuses', () => {
     }
     await roundTrip();
     nowMs += 60_000;
-    expect(await unhealthy()).toBeUndefined();
+    expect(await reasonOf(queueTakesAll(queue))).toBeUndefined();
   });
 
   it('because a policy allows fewer messages than it was made for, is said to be full', async () => {
     await servers.rabbitmqctl('set_policy', '-p', 'open', 'short', `^${prefix}\\.due$`, '{"max-length":3}');
     await queue.open();
-    const room = () => queueHasRoom(queue).check();
+    const room = () => queueTakesAll(queue).check();
     await room();
     await eventually(async () => (await queue.publish('due', chunk)) === 'refused', 'the queue to be full');
     await expect(room()).rejects.toThrow('the queue of the lane due is full');
