@@ -3,7 +3,7 @@ import type { ChannelModel, ConfirmChannel } from 'amqplib';
 import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import { answered } from '../infra/rabbitmq/answered.js';
 import { close, stoppingMs } from '../infra/rabbitmq/close.js';
-import { refusalOf } from '../infra/rabbitmq/connection-advice.js';
+import { isTooLarge } from '../infra/rabbitmq/connection-advice.js';
 import { RabbitMqConnection } from '../infra/rabbitmq/rabbitmq-connection.js';
 import { requireTlsFiles } from '../infra/rabbitmq/tls-files.js';
 import { tryPublishing } from '../infra/rabbitmq/try-publishing.js';
@@ -284,7 +284,7 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     // Without the channel the connection is of no use; the next one opens all.
     channel.on('error', (error: unknown) => {
       this.publishing.channelFailed(error);
-      if (this.publishing.isReady && refusalOf(error)) this.lastRefused = { error, at: this.now() };
+      if (this.publishing.isReady && isTooLarge(error)) this.lastRefused = { error, at: this.now() };
       this.publishing.abandon(model, error);
     });
     return channel;

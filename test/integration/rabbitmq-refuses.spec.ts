@@ -240,6 +240,16 @@ describe('RabbitMQ that is reached, and refuses', () => {
     expect(await reasonOf(queueTakesAll(queue))).toBeUndefined();
   });
 
+  it('because its user may not publish any more, says so until it may again', async () => {
+    await queue.open();
+    await permit(ours, nothing, ours);
+    await eventually(async () => (await queue.publish('due', chunk)) === 'refused', 'it to be refused');
+    await eventually(async () => (await unhealthy()) === 'its user has no write permission', 'the reason');
+    await permit(ours, exchange, ours);
+    await roundTrip();
+    expect([await unhealthy(), await reasonOf(queueTakesAll(queue))]).toEqual([undefined, undefined]);
+  });
+
   it('because a policy allows fewer messages than it was made for, is said to be full', async () => {
     await servers.rabbitmqctl('set_policy', '-p', 'open', 'short', `^${prefix}\\.due$`, '{"max-length":3}');
     await queue.open();

@@ -19,6 +19,12 @@ const permissions: Record<string, string> = {
   '60.40': 'write', // basic.publish
 };
 
+/** One message: others go on. */
+export function isTooLarge(error: unknown): boolean {
+  const { code, classId, methodId } = error as { code?: unknown; classId?: number; methodId?: number };
+  return code === 406 && classId === 60 && methodId === 40;
+}
+
 /** @returns undefined: it is another error */
 export function refusalOf(error: unknown): Refusal | undefined {
   if (error instanceof VirtualHostRefused) {
@@ -37,7 +43,7 @@ export function refusalOf(error: unknown): Refusal | undefined {
   if (message?.startsWith('Handshake terminated by server: 403')) {
     return { reason: 'it refuses the user or the password', advice: 'The user or the password in AMQP_URL is wrong.' };
   }
-  if (code === 406 && classId === 60 && methodId === 40) {
+  if (isTooLarge(error)) {
     return {
       reason: 'it refuses messages of this size',
       advice:
