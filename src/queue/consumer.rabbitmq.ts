@@ -32,7 +32,7 @@ export class RabbitMqConsumer implements Consumption {
   /** @param connection of which another one is made when the channel fails, on which this is started again */
   constructor(
     private readonly consumed: Consumed,
-    private readonly connection: Pick<RabbitMqConnection, 'abandon' | 'channelFailed'>,
+    private readonly connection: Pick<RabbitMqConnection, 'abandon'>,
   ) {}
 
   async start(model: ChannelModel): Promise<void> {
@@ -40,7 +40,6 @@ export class RabbitMqConsumer implements Consumption {
     const { lane, name, prefetch } = this.consumed;
     const channel = await model.createChannel();
     channel.on('error', (error: unknown) => {
-      this.connection.channelFailed(error);
       if (this.channel === channel) this.connection.abandon(model, error);
     });
     await channel.prefetch(prefetch);

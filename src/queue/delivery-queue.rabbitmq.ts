@@ -283,7 +283,6 @@ export class RabbitMqDeliveryQueue extends DeliveryQueue {
     channel.on('drain', () => (this.unconfirmed[lane].isBufferFull = false));
     // Without the channel the connection is of no use; the next one opens all.
     channel.on('error', (error: unknown) => {
-      this.publishing.channelFailed(error);
       if (this.publishing.isReady && isTooLarge(error)) this.lastRefused = { error, at: this.now() };
       this.publishing.abandon(model, error);
     });

@@ -76,13 +76,9 @@ describe('RabbitMQ that is reached, and refuses', () => {
     expect(queue.isAccepting).toBe(false);
     expect(await unhealthy()).toBe('its user has no write permission');
     await eventually(() => logged().some(({ retryInMs }) => retryInMs === 800), 'the fourth try');
-    expect(logged().find(({ event }) => event === 'rabbitmq.disconnected')).toMatchObject({
-      purpose: 'publishing',
-      error: { code: 403 },
-    });
     expect(logged()).not.toContainEqual({ event: 'rabbitmq.connected', purpose: 'publishing' });
-    expect(reported('rabbitmq.channel-failed')).toMatchObject([
-      { purpose: 'publishing', failures: 1, advice: expect.stringContaining('set_permissions') },
+    expect(reported('rabbitmq.disconnected')).toMatchObject([
+      { purpose: 'publishing', failures: 1, error: { code: 403 }, advice: expect.stringContaining('set_permissions') },
     ]);
     expect(await unhealthy()).toBe('its user has no write permission');
     expect(await doctor()).toMatchObject([
@@ -221,17 +217,14 @@ describe('RabbitMQ that is reached, and refuses', () => {
         await queue.publish('due', chunk);
         return logged().some(({ retryInMs }) => retryInMs === 800);
       }, 'the fourth connection to be lost');
-      for (const event of ['rabbitmq.channel-failed', 'rabbitmq.disconnected'])
-        expect(reported(event)).toMatchObject([{ failures: 1 }]);
+      expect(reported('rabbitmq.disconnected')).toMatchObject([
+        { failures: 1, error: { code: 406 }, advice: expect.stringContaining('max_message_size') },
+      ]);
       expect(reported('rabbitmq.connected').filter(({ purpose }) => purpose === 'publishing')).toHaveLength(1);
       nowMs += 1000;
       await eventually(() => queue.accepts('due'), 'the next connection');
       expect([await unhealthy(), queueTakesAll(queue).stops]).toEqual([undefined, []]);
       expect(await reasonOf(queueTakesAll(queue))).toBe('it refuses messages of this size');
-      expect(logged().find(({ event }) => event === 'rabbitmq.channel-failed')).toMatchObject({
-        error: { code: 406 },
-        advice: expect.stringContaining('max_message_size'),
-      });
     } finally {
       await limit('134217728');
     }
@@ -290,20 +283,21 @@ describe('RabbitMQ that is reached, and refuses', () => {
   });
 
   it.each([
-    ['make queues', 'configure', [nothing, '.*', '.*']],
-    ['read them', 'read', ['.*', '.*', nothing]],
+    ['make queues', 'configure', [nothing, '.*', '.*'], ['consuming', 'publishing']],
+    ['read them', 'read', ['.*', '.*', nothing], ['consuming']],
   ] as const)(
     'because its user may not %s, says so, and not with each try',
-    async (_, permission, [configure, write, read]) => {
+    async (_, permission, [configure, write, read], connections) => {
       await permit(configure, write, read);
       await queue.open();
       await queue.consume('due', 1, () => Promise.resolve());
       const reason = `its user has no ${permission} permission`;
       await eventually(async () => (await unhealthy()) === reason, 'the reason');
       await eventually(() => logged().some(({ retryInMs }) => retryInMs === 800), 'the fourth try');
-      for (const { failures, advice } of reported('rabbitmq.channel-failed')) {
+      const lines = reported('rabbitmq.disconnected');
+      expect(lines.map(({ purpose }) => purpose).toSorted()).toEqual(connections);
+      for (const { failures, advice } of lines)
         expect([failures, advice]).toEqual([1, expect.stringContaining('set_permissions')]);
-      }
       await permit(ours, exchange, ours);
       await roundTrip();
     },

@@ -28,7 +28,6 @@ export class RabbitMqConnection {
   private readonly logger: Logger;
   /** Losses, and tries to connect, since it last worked. */
   private readonly tries: RepeatedFailures;
-  private readonly channels: RepeatedFailures;
   private model: ChannelModel | undefined;
   private closing = false;
   private delayMs = firstDelayMs;
@@ -50,7 +49,6 @@ export class RabbitMqConnection {
   ) {
     this.logger = new Logger(`RabbitMQ ${purpose}`);
     this.tries = new RepeatedFailures(this.logger, { failed: { event: 'rabbitmq.disconnected' } });
-    this.channels = new RepeatedFailures(this.logger, { failed: { event: 'rabbitmq.channel-failed' } });
   }
 
   get isReady(): boolean {
@@ -78,7 +76,6 @@ export class RabbitMqConnection {
     this.readySince = undefined;
     this.delayMs = firstDelayMs;
     this.tries.worked();
-    this.channels.worked();
     if (this.isUnsteady) this.sayConnected();
     this.isUnsteady = false;
   }
@@ -93,11 +90,6 @@ export class RabbitMqConnection {
     const model = this.model;
     this.lose();
     if (model) await close(model, stoppingMs);
-  }
-
-  /** Says so, with advice where RabbitMQ refused something; it would again on the next connection. */
-  channelFailed(error: unknown): void {
-    this.channels.failed(error, { purpose: this.purpose, advice: refusalOf(error)?.advice });
   }
 
   /**
@@ -157,7 +149,8 @@ export class RabbitMqConnection {
 
   private again(): void {
     if (this.closing) return;
-    this.tries.failed(this.lastError, { purpose: this.purpose, retryInMs: this.delayMs });
+    const advice = refusalOf(this.lastError)?.advice; // it would be refused again on the next connection
+    this.tries.failed(this.lastError, { purpose: this.purpose, retryInMs: this.delayMs, advice });
     this.timer = setTimeout(() => {
       this.trying = this.connect();
     }, this.delayMs);
