@@ -48,7 +48,7 @@ export class RabbitMqConnection {
     private readonly now: () => number,
   ) {
     this.logger = new Logger(`RabbitMQ ${purpose}`);
-    this.tries = new RepeatedFailures(this.logger, { failed: { event: 'rabbitmq.disconnected' } });
+    this.tries = new RepeatedFailures(this.logger, { failed: { event: 'rabbitmq.disconnected' } }, this.now);
   }
 
   get isReady(): boolean {
