@@ -40,6 +40,15 @@ describe('the readers of a queue', () => {
     expect(said).toEqual([]);
   });
 
+  it('are counted anew after a gap in which nobody could look', () => {
+    measure(200, 3, 2);
+    nowMs += 120_000;
+    measure(300, 3, 2);
+    expect(said).toEqual([]);
+    measure(10, 3, 2);
+    expect(said).toHaveLength(1);
+  });
+
   it('are fewer than the workers while some connect, or have given back', () => {
     measure(3600, 1, 2);
     expect(said).toEqual([]);
