@@ -64,10 +64,10 @@ function tlsAdvice(error: unknown): string | undefined {
   const { code, syscall, message } = error as { code?: unknown; syscall?: unknown; message?: string };
   if (syscall === 'open') return filesAdvice;
   if (isTlsError.test(String(code)))
-    return 'Name the file of the authority that has signed its certificate (cacertfile in AMQP_URL, or NODE_EXTRA_CA_CERTS), and the host as the certificate does; where it wants a certificate of the client, certfile and keyfile; and the port that speaks TLS (5671): docs/running.md#tls.';
+    return 'Name the file of the authority that has signed its certificate (cacertfile in AMQP_URL, or NODE_EXTRA_CA_CERTS), and the host as the certificate does; where it wants a certificate of the client, certfile and keyfile; see that none of them has ended; and name the port that speaks TLS (5671): docs/running.md#tls.';
   // In place of an answer to the first bytes, which were not those of TLS; or to a certificate that was not there.
   if (code === 'ECONNRESET' || message?.startsWith('Socket closed abruptly'))
-    return 'It ended the connection before anything was said. Does its port want TLS (amqps:// in AMQP_URL), or a certificate of the client (certfile and keyfile in AMQP_URL): docs/running.md#tls?';
+    return 'Is RabbitMQ running behind this address? The connection ended before anything was said. Does its port want TLS (amqps:// in AMQP_URL), or a certificate of the client (certfile and keyfile in AMQP_URL): docs/running.md#tls?';
   return undefined;
 }
 
