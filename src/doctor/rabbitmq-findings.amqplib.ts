@@ -124,7 +124,7 @@ async function queues(
     if (workers > 0 && found.consumerCount > workers)
       return failed(
         name,
-        `${declared.name} has ${found.consumerCount} readers, and ${workers} workers are alive, each of which is one`,
+        `${declared.name} has ${found.consumerCount} readers, more than workers are alive (${workers}), each of which is one`,
         'Another installation uses this virtual host with the same QUEUE_PREFIX: give each its own, or a virtual host. Or a worker was killed, or is starting: look again in a minute, or after three times the `heartbeat` in AMQP_URL (with 0, RabbitMQ may not notice for hours that a machine is gone).',
       );
   }

@@ -17,7 +17,7 @@ const longestGapMs = 30_000;
 class ReadByOthers extends Error {
   constructor(queue: string, readers: number, workers: number) {
     super(
-      `${queue} has ${readers} readers, and this installation ${workers} workers, each of which is one: does another installation use this virtual host with the same QUEUE_PREFIX?`,
+      `${queue} has ${readers} readers, more than this installation has workers (${workers}), each of which is one: does another installation use this virtual host with the same QUEUE_PREFIX?`,
     );
   }
 }
