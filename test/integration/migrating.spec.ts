@@ -57,6 +57,18 @@ describe('a process that migrates', () => {
     expect(warned).toHaveBeenCalledTimes(2);
   });
 
+  it('does not repeat a migration that another one has run meanwhile', async () => {
+    const name = 'FindOwned1763625600046';
+    await other.query('DELETE FROM migrations WHERE name = $1', [name]);
+    vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
+    const run = vi.spyOn(postgres.upkeep, 'transaction').mockImplementationOnce(async () => {
+      await other.query('INSERT INTO migrations (timestamp, name) VALUES (1763625600046, $1)', [name]);
+      throw Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' });
+    });
+    expect(await postgres.migrate()).toEqual([]);
+    expect(run).toHaveBeenCalledTimes(1);
+  });
+
   it('fails with what Postgres said, where its connections are ended while it migrates', async () => {
     await other.query('BEGIN; LOCK TABLE migrations IN ACCESS EXCLUSIVE MODE');
     const failure = postgres.migrate().catch(String);
