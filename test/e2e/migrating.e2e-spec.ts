@@ -80,12 +80,4 @@ describe('a program that finds a migration to run', () => {
     expect(logged()).toMatchObject([{ event: 'dispatch.skipped', level: 'warn', because: 'another process migrates' }]);
     expect(errors).toBe('');
   });
-
-  it('does its work beside one that only looks whether there is something to migrate (dispatch-once.js)', async () => {
-    expect(await start('dispatch-once.js')).toEqual([0, null]); // migrates
-    output = '';
-    await other.query('SELECT pg_advisory_lock(727272)');
-    expect(await start('dispatch-once.js')).toEqual([0, null]);
-    expect(logged().at(-1)).toMatchObject({ event: 'dispatch.done', failedTasks: [] });
-  });
 });

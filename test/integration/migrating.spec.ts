@@ -57,6 +57,18 @@ describe('a process that migrates', () => {
     expect(warned).toHaveBeenCalledTimes(2);
   });
 
+  it('waits its turn for a moment, or leaves the work to its next run, also where nothing is to be migrated', async () => {
+    await other.query('SELECT pg_advisory_lock(727272)');
+    expect(await postgres.migrateUnlessAnotherDoes(undefined, 1)).toBe(false);
+    const migrated = postgres.migrateUnlessAnotherDoes(undefined, 600_000);
+    await eventually(() => isWaiting('advisory'), 'it to wait');
+    await other.query('SELECT pg_advisory_unlock(727272)');
+    expect(await migrated).toBe(true);
+    // On the same connections: it has let go of the turn, and its limit for a lock is the ordinary one again.
+    expect(await other.query('SELECT pg_try_advisory_lock(727272) AS free')).toMatchObject({ rows: [{ free: true }] });
+    expect(await postgres.upkeep.query('SHOW lock_timeout')).toEqual([{ lock_timeout: '1h' }]);
+  });
+
   it('does not repeat a migration that another one has run meanwhile', async () => {
     const name = 'FindOwned1763625600046';
     await other.query('DELETE FROM migrations WHERE name = $1', [name]);

@@ -1,6 +1,8 @@
 import { Logger } from '@nestjs/common';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { advisoryLocks } from './advisory-locks.js';
+import { isLockTimeout } from './postgres-errors.js';
+import { triedAgain } from './timed-out.js';
 
 /** A migration of a large table may take an hour: an operator must see what the others wait for. */
 const tellEveryMs = 10_000;
@@ -18,13 +20,26 @@ export async function inMigrationTurn<T>(upkeep: DataSource, work: () => Promise
   });
 }
 
-/** As `inMigrationTurn`, but does not wait. @returns false, without `work`, while another process does */
-export async function inFreeMigrationTurn(upkeep: DataSource, work: () => Promise<unknown>): Promise<boolean> {
+/** As `inMigrationTurn`, but waits no longer than this. @returns false, without `work`, where the turn did not come */
+export async function inMigrationTurnWithin(
+  longestMs: number,
+  upkeep: DataSource,
+  work: () => Promise<unknown>,
+): Promise<boolean> {
   return onConnection(upkeep, async (runner) => {
-    const tried = `SELECT pg_try_advisory_lock(${advisoryLocks.migrations}) AS is_ours`;
-    const [{ is_ours }] = (await runner.query(tried)) as [{ is_ours: boolean }];
-    if (is_ours) await inTurn(runner, work);
-    return is_ours;
+    Object.assign(runner.data, triedAgain);
+    await runner.startTransaction();
+    try {
+      await runner.query(`SET LOCAL lock_timeout = ${longestMs}`);
+      await runner.query(`SELECT pg_advisory_lock(${advisoryLocks.migrations})`); // stays after the transaction
+      await runner.commitTransaction();
+    } catch (error) {
+      await runner.rollbackTransaction().catch(() => undefined); // fails on a connection that has broken
+      if (!isLockTimeout(error)) throw error;
+      return false;
+    }
+    await inTurn(runner, work);
+    return true;
   });
 }
 

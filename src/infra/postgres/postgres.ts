@@ -7,13 +7,13 @@ import { markCommit } from './commit-in-doubt.js';
 import { orSayWhyNot } from './connection-advice.js';
 import { connectionTurns } from './connection-turns.js';
 import { migrationNames } from './migration-names.js';
-import { inFreeMigrationTurn, inMigrationTurn } from './migration-turn.js';
+import { inMigrationTurn, inMigrationTurnWithin } from './migration-turn.js';
 import { poolOf, type OpenDatabase } from './open-database.js';
 import { openEmbedded } from './open-embedded.js';
 import { openServer } from './open-server.js';
 import { isDiskFull } from './postgres-errors.js';
 import { retryDeadlocks } from './retry-deadlocks.js';
-import { isMigrationPending, runMigrations } from './run-migrations.js';
+import { runMigrations } from './run-migrations.js';
 import { valuesOf, type Statement, type Values } from './statement.js';
 import { asOnHotPath } from './session-settings.js';
 import { limitsOf, type TimeLimits } from './time-limits.js';
@@ -96,19 +96,17 @@ export class Postgres {
     return orSayWhyNot(inMigrationTurn(this.upkeep, () => this.migrateServer(logger)));
   }
 
-  /** As `migrate`, for a program that is soon run again. @returns false while another process runs migrations */
-  async migrateUnlessAnotherDoes(logger: Pick<LoggerService, 'log'>): Promise<boolean> {
-    if (this.isEmbedded) {
-      await runMigrations(this.upkeep, logger);
-      return true;
+  /**
+   * As `migrate`, for a program that is soon run again.
+   * @param longestMs it waits so long: every process that starts has the turn for a moment
+   * @returns false while another process has the turn: one that migrates, or that moves everything to this database
+   */
+  async migrateUnlessAnotherDoes(logger?: Pick<LoggerService, 'log'>, longestMs = 2000): Promise<boolean> {
+    if (!this.isEmbedded) {
+      return orSayWhyNot(inMigrationTurnWithin(longestMs, this.upkeep, () => this.migrateServer(logger)));
     }
-    const migrated = async () => {
-      const run = () => this.migrateServer(logger);
-      if (await isMigrationPending(this.upkeep)) return inFreeMigrationTurn(this.upkeep, run);
-      await run(); // without the turn, which every process that starts takes for a moment
-      return true;
-    };
-    return orSayWhyNot(migrated());
+    await runMigrations(this.upkeep, logger);
+    return true;
   }
 
   private async migrateServer(logger?: Pick<LoggerService, 'log'>): Promise<string[]> {

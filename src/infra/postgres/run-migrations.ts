@@ -13,9 +13,6 @@ const longestPauseMs = 60_000;
  */
 export const pauseAfter = (failures: number): number => Math.min(1000 * 2 ** (failures - 1), longestPauseMs);
 
-export const isMigrationPending = async (upkeep: DataSource): Promise<boolean> =>
-  (await pendingIn(upkeep)).length > 0;
-
 /**
  * Runs the migrations that have not run yet, each in a transaction of its own. One that does not get a lock soon, behind
  * a backup for example, is undone and tried again: others wait behind it. So is one that Postgres ends because it and
