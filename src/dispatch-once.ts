@@ -48,6 +48,9 @@ class DispatchOnceModule {
   }
 }
 
+/** Of a run that has done nothing, by no fault: EX_TEMPFAIL of sysexits.h. */
+const skippedStatus = 75;
+
 /** A terminal and npm both pass one on: what comes so soon is the same one. */
 const sameSignalMs = 3000;
 
@@ -68,6 +71,7 @@ async function main(): Promise<void> {
   endAfterCrash(postgres, logger);
   if (!(await postgres.migrateUnlessAnotherDoes(logger))) {
     // Runs of cron would pile up behind it, for up to an hour.
+    process.exitCode = skippedStatus;
     logger.warn({ event: 'dispatch.skipped', because: 'another process migrates' });
     await postgres.close();
     return logger.flush();

@@ -74,9 +74,9 @@ describe('a program that finds a migration to run', () => {
     },
   );
 
-  it('leaves the work to its next run, with status 0, while another process migrates (dispatch-once.js)', async () => {
+  it('leaves the work to its next run, with status 75, while another process migrates (dispatch-once.js)', async () => {
     await other.query('SELECT pg_advisory_lock(727272)');
-    expect(await start('dispatch-once.js')).toEqual([0, null]);
+    expect(await start('dispatch-once.js')).toEqual([75, null]);
     expect(logged()).toMatchObject([{ event: 'dispatch.skipped', level: 'warn', because: 'another process migrates' }]);
     expect(errors).toBe('');
   });
