@@ -111,6 +111,12 @@ describe('a process that migrates', () => {
     await runner.release();
   });
 
+  it('is asked after by Postgres within a minute, where its machine may have vanished', async () => {
+    const shown = `SELECT current_setting('tcp_keepalives_idle') AS idle, current_setting('tcp_keepalives_interval') AS
+                   interval, current_setting('tcp_keepalives_count') AS count`;
+    expect(await postgres.upkeep.query(shown)).toEqual([{ idle: '30', interval: '10', count: '3' }]);
+  });
+
   it('gives each table a primary key: without one Postgres changes no row of a table that is published', async () => {
     await other.query('CREATE PUBLICATION everything FOR ALL TABLES');
     const { rows } = await other.query<{ relname: string }>(

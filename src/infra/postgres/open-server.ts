@@ -27,6 +27,12 @@ const endChecksSoon = 'SET statement_timeout = 2000; SET lock_timeout = 1000';
 const endWithProcess = `DO $$ BEGIN SET client_connection_check_interval = 2000;
   EXCEPTION WHEN invalid_parameter_value THEN NULL; END $$`;
 
+/**
+ * The other way round, of upkeep: a machine that vanishes closes nothing, and would keep the turn to migrate until the
+ * operating system of Postgres asks after it, for two hours. Over a Unix socket Postgres ignores it.
+ */
+const askAfterMachine = 'SET tcp_keepalives_idle = 30; SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3';
+
 /** A connection is not silent for so long that a firewall forgets it: idle, or while a statement takes minutes. */
 const keptAlive = { keepAlive: true, keepAliveInitialDelayMillis: 60_000 };
 /** A connection that is opened once (docs/decisions/0066). */
@@ -63,7 +69,8 @@ export async function openServer(
   pool.on('error', () => {});
   // Under a name of its own: a transaction of an hour, in which no notification is written.
   const upkeepOwn = { application_name: 'heraut-upkeep', ...keptAlive };
-  const upkeep = dataSourceWith(upkeepLimits, upkeepConnections, upkeepOwn, common.entities, endWithProcess);
+  const whileThere = `${endWithProcess}; ${askAfterMachine}`;
+  const upkeep = dataSourceWith(upkeepLimits, upkeepConnections, upkeepOwn, common.entities, whileThere);
   const dataSource = dataSourceWith(limits, max);
   const checks = dataSourceWith(limits, 1, stayingOpen, [], limits.statement > 2000 ? endChecksSoon : '');
   const all = [dataSource, upkeep, checks];
