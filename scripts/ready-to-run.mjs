@@ -2,8 +2,8 @@ import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath, pathToFileURL } from 'node:url';
+import { locked } from './project-lock.mjs';
 
 export const projectDirectory = fileURLToPath(new URL('..', import.meta.url));
 const inProject = (/** @type {string} */ path) => join(projectDirectory, path);
@@ -70,7 +70,7 @@ export function requireNode() {
  */
 export async function installWhenNeeded(log) {
   if (isInstalled('all')) return;
-  await locked(async () => {
+  await locked(lock, log, async () => {
     if (isInstalled('all')) return;
     log(`installing packages (${install}) …`);
     run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']);
@@ -124,7 +124,7 @@ function textOf(path) {
  */
 export async function buildWhenNeeded(log) {
   if (isBuilt()) return;
-  await locked(async () => {
+  await locked(lock, log, async () => {
     if (isBuilt()) return;
     log('building …');
     await build();
@@ -134,7 +134,7 @@ export async function buildWhenNeeded(log) {
 /** Also where nothing has changed: `npm run build`. */
 export async function buildAnew() {
   try {
-    await locked(build);
+    await locked(lock, console.error, build);
   } catch (error) {
     if (isInstalled('all')) throw error;
     // The step that failed names the first package that it misses: npm leaves many out where NODE_ENV is `production`.
@@ -193,40 +193,6 @@ function filesBelow(path) {
   return readdirSync(inProject(path))
     .toSorted()
     .flatMap((name) => filesBelow(`${path}/${name}`));
-}
-
-/** @param {() => Promise<void>} work */
-async function locked(work) {
-  await takeLock();
-  try {
-    await work();
-  } finally {
-    rmSync(lock, { force: true });
-  }
-}
-
-async function takeLock() {
-  for (;;) {
-    try {
-      writeFileSync(lock, String(process.pid), { flag: 'wx' });
-      return;
-    } catch (error) {
-      if (/** @type {NodeJS.ErrnoException} */ (error).code !== 'EEXIST') throw error;
-    }
-    // The process that wrote it may have been killed meanwhile; an empty one is just being written.
-    const holder = textOf(lock);
-    if (holder && !isRunning(Number(holder))) rmSync(lock, { force: true });
-    await sleep(200);
-  }
-}
-
-/** @param {number} pid */
-function isRunning(pid) {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return /** @type {NodeJS.ErrnoException} */ (error).code === 'EPERM';
-  }
 }
 
 /**

@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import {
   chmodSync,
   cpSync,
@@ -9,11 +10,13 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { eventually } from './support/eventually.js';
 
 const project = fileURLToPath(new URL('..', import.meta.url));
 const runtime = { 'node_modules/runtime': { version: '1.0.0' } };
@@ -84,6 +87,44 @@ describe('scripts that make themselves ready', () => {
     expect(existsSync(join(tree, '.heraut-lock'))).toBe(false);
   });
 
+  it.each([
+    ['empty, as on a disk that was full', '', 60],
+    ['of a process that is gone', '4194304', 0],
+    ['of a process that does something else by now', String(process.pid), 2 * 3600],
+  ])('take a lock that was left behind: %s', async (_, holder, seconds) => {
+    const tree = freshClone();
+    leaveLock(tree, holder, seconds);
+    const runs = [1, 2, 3].map(() => run(tree, 'scripts/run-program.mjs', 'program.js'));
+    expect((await Promise.all(runs)).map(({ stdout }) => stdout)).toEqual(['first\n', 'first\n', 'first\n']);
+    expect(callsOfNpm(tree)).toHaveLength(1);
+    expect(readdirSync(tree).filter((name) => name.startsWith('.heraut-lock'))).toEqual([]);
+  });
+
+  it('take a lock that has their own number, in a container where numbers come again', async () => {
+    const tree = freshClone();
+    write(
+      tree,
+      'main.mjs',
+      `import fs from 'node:fs'; fs.writeFileSync('.heraut-lock', String(process.pid));
+      await import('./scripts/build.mjs');`,
+    );
+    write(tree, 'node_modules/typescript/bin/tsc', '');
+    write(tree, 'node_modules/.package-lock.json', JSON.stringify({ packages: { ...runtime, ...builder } }));
+    expect(await run(tree, 'main.mjs')).toMatchObject({ status: 0 });
+  });
+
+  it('say for which process they wait, and which file to delete', async () => {
+    const tree = freshClone();
+    leaveLock(tree, String(process.pid), 0);
+    const waiting = spawn(process.execPath, ['scripts/build.mjs'], { cwd: tree });
+    let said = '';
+    waiting.stderr.on('data', (text: Buffer) => (said += text.toString()));
+    await eventually(() => said.includes('\n'), 'it to say so');
+    waiting.kill();
+    await once(waiting, 'close');
+    expect(said).toMatch(new RegExp(`^waiting for process ${process.pid}, .* delete .*/\\.heraut-lock …\n$`));
+  });
+
   it('leave the program and the console that were built before where a build fails', async () => {
     const tree = freshClone();
     await run(tree, 'scripts/run-program.mjs', 'program.js');
@@ -113,7 +154,7 @@ describe('scripts that make themselves ready', () => {
   function freshClone(): string {
     const tree = mkdtempSync(join(tmpdir(), 'heraut-ready-'));
     trees.push(tree);
-    for (const name of ['ready-to-run.mjs', 'run-program.mjs', 'spawn-in-front.mjs', 'build.mjs'])
+    for (const name of ['ready-to-run.mjs', 'project-lock.mjs', 'run-program.mjs', 'spawn-in-front.mjs', 'build.mjs'])
       cpSync(join(project, 'scripts', name), join(tree, 'scripts', name));
     write(tree, 'package.json', JSON.stringify({ type: 'module' }));
     const packages = { '': { dependencies: { runtime: '1.0.0' } }, ...runtime, ...builder };
@@ -144,6 +185,12 @@ describe('scripts that make themselves ready', () => {
 function write(tree: string, path: string, text: string): void {
   mkdirSync(dirname(join(tree, path)), { recursive: true });
   writeFileSync(join(tree, path), text);
+}
+
+function leaveLock(tree: string, holder: string, secondsAgo: number): void {
+  write(tree, '.heraut-lock', holder);
+  const then = Date.now() / 1000 - secondsAgo;
+  utimesSync(join(tree, '.heraut-lock'), then, then);
 }
 
 function callsOfNpm(tree: string): string[] {
