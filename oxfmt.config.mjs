@@ -8,7 +8,7 @@ export default defineConfig({
   // Made by programs.
   ignorePatterns: [
     'dist/',
-    'dist.new/',
+    'dist.new*/',
     'dist.old/',
     'data/',
     'coverage/',

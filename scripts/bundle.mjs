@@ -43,7 +43,7 @@ await esbuild.build({
       // delivery's CPU.
       name: 'class-names',
       setup: (build) => {
-        build.onLoad({ filter: /\/dist(\.new)?\/(src|migrations)\/.*\.js$/ }, ({ path }) => ({
+        build.onLoad({ filter: /\/dist(\.new\.\d+)?\/(src|migrations)\/.*\.js$/ }, ({ path }) => ({
           contents: readFileSync(path, 'utf8').replace(
             classes,
             (begin, /** @type {string} */ name) =>

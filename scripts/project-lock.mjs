@@ -17,9 +17,16 @@ export async function locked(file, log, work) {
   try {
     await work();
   } finally {
-    // After so long a time that another one has taken it, it is that one's.
-    if (readLock(file)?.holder === String(process.pid)) rmSync(file, { force: true });
+    unlock(file);
   }
+}
+
+/**
+ * After so long a time that another one has taken it, it is that one's.
+ * @param {string} file
+ */
+export function unlock(file) {
+  if (readLock(file)?.holder === String(process.pid)) rmSync(file, { force: true });
 }
 
 /**

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { locked } from './project-lock.mjs';
+import { locked, unlock } from './project-lock.mjs';
 
 export const projectDirectory = fileURLToPath(new URL('..', import.meta.url));
 const inProject = (/** @type {string} */ path) => join(projectDirectory, path);
@@ -30,10 +30,14 @@ const sources = [
 const stamp = '.built-from';
 const buildStamp = inProject(`dist/${stamp}`);
 const builtPage = inProject('web/dist/index.html');
-/** Beside `dist` and `web/dist` until all is built: a build that fails leaves the program that works. */
-const newDirectory = 'dist.new';
+/**
+ * Beside `dist` and `web/dist` until all is built: a build that fails leaves the program that works. One for each
+ * process: the children of one that was killed may go on writing.
+ */
+const newDirectory = `dist.new.${process.pid}`;
 /** Not in node_modules, which npm empties while it is held. */
 const lock = inProject('.heraut-lock');
+const signals = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']);
 const install = 'npm ci --include=dev';
 
 /**
@@ -127,14 +131,14 @@ export async function buildWhenNeeded(log) {
   await locked(lock, log, async () => {
     if (isBuilt()) return;
     log('building …');
-    await build();
+    await endedTogether(build);
   });
 }
 
 /** Also where nothing has changed: `npm run build`. */
 export async function buildAnew() {
   try {
-    await locked(lock, console.error, build);
+    await locked(lock, console.error, () => endedTogether(build));
   } catch (error) {
     if (isInstalled('all')) throw error;
     // The step that failed names the first package that it misses: npm leaves many out where NODE_ENV is `production`.
@@ -146,8 +150,10 @@ export async function buildAnew() {
 async function build() {
   // Sources that change meanwhile are not in it.
   const hash = hashOfSources();
-  // Files that are no longer in the sources would stay.
-  removeDirectory(newDirectory);
+  // Nobody else builds: they are of builds that have failed or were killed.
+  for (const parent of ['', 'web/'])
+    for (const name of readdirSync(inProject(parent || '.')))
+      if (/^dist\.new(\.|$)/.test(name)) removeDirectory(parent + name);
   await allEnd(
     runNode('node_modules/typescript/bin/tsc', '--project', 'tsconfig.build.json', '--outDir', newDirectory),
     runNode('web/build.mjs', '--page', newDirectory),
@@ -210,6 +216,32 @@ function run(program, words) {
   if (status !== 0) throw new Error(`${program} ${words.join(' ')} failed.`, { cause: error });
 }
 
+/** @type {Set<import('node:child_process').ChildProcess>} */
+const children = new Set();
+
+/**
+ * A signal that would end this process ends the children of `work` first, and then this process.
+ * @param {() => Promise<void>} work
+ */
+async function endedTogether(work) {
+  /** @type {NodeJS.Signals | undefined} */
+  let ended;
+  const end = (/** @type {NodeJS.Signals} */ signal) => {
+    ended = signal;
+    for (const child of children) child.kill(signal);
+  };
+  for (const signal of signals) process.on(signal, end);
+  try {
+    await work();
+  } finally {
+    for (const signal of signals) process.off(signal, end);
+    if (ended !== undefined) {
+      unlock(lock);
+      process.kill(process.pid, ended);
+    }
+  }
+}
+
 /**
  * Beside others, and beside what else this process does.
  * @param {string} script
@@ -219,8 +251,10 @@ function run(program, words) {
 function runNode(script, ...words) {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [inProject(script), ...words], options);
+    children.add(child);
     child.once('error', reject);
-    child.once('exit', (status) => {
+    child.once('close', (status) => {
+      children.delete(child);
       if (status === 0) resolve();
       else reject(new Error(`${script} ${words.join(' ')} failed.`));
     });

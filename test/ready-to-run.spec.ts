@@ -125,6 +125,26 @@ describe('scripts that make themselves ready', () => {
     expect(said).toMatch(new RegExp(`^waiting for process ${process.pid}, .* delete .*/\\.heraut-lock …\n$`));
   });
 
+  it('end the steps of their build where a signal ends them, and leave nothing in the way of the next one', async () => {
+    const tree = freshClone();
+    await run(tree, 'scripts/run-program.mjs', 'program.js');
+    write(tree, 'src/text', 'second');
+    write(tree, 'node_modules/typescript/bin/tsc', 'console.error(`step ${process.pid}`); setInterval(() => {}, 1000)');
+    mkdirSync(join(tree, 'dist.new.1'));
+    const building = spawn(process.execPath, ['scripts/build.mjs'], { cwd: tree });
+    let said = '';
+    building.stderr.on('data', (text: Buffer) => (said += text.toString()));
+    const ended = once(building, 'close'); // when the step has closed the standard error that they share
+    await eventually(() => said.includes('\n'), 'the step to begin');
+    building.kill('SIGTERM');
+    expect(await ended).toEqual([null, 'SIGTERM']);
+    expect(existsSync(join(tree, '.heraut-lock'))).toBe(false);
+    write(tree, 'node_modules/typescript/bin/tsc', '');
+    expect(await run(tree, 'scripts/run-program.mjs', 'program.js')).toMatchObject({ status: 0, stdout: 'second\n' });
+    const built = [tree, join(tree, 'web')].flatMap((directory) => readdirSync(directory));
+    expect(built.filter((name) => name.startsWith('dist'))).toEqual(['dist', 'dist']);
+  });
+
   it('leave the program and the console that were built before where a build fails', async () => {
     const tree = freshClone();
     await run(tree, 'scripts/run-program.mjs', 'program.js');
