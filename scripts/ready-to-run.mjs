@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { locked, unlock } from './project-lock.mjs';
@@ -27,8 +27,7 @@ const sources = [
   'licences',
   'scripts/unbundled-packages.mjs',
 ];
-const stamp = '.built-from';
-const buildStamp = inProject(`dist/${stamp}`);
+const buildStamp = inProject('dist/.built-from');
 const builtPage = inProject('web/dist/index.html');
 /**
  * Beside `dist` and `web/dist` until all is built: a build that fails leaves the program that works. One for each
@@ -159,15 +158,31 @@ async function build() {
     runNode('web/build.mjs', '--page', newDirectory),
   );
   await allEnd(runNode('scripts/bundle.mjs', newDirectory), runNode('web/build.mjs', '--types', newDirectory));
-  writeFileSync(inProject(`${newDirectory}/${stamp}`), hash);
-  // The one with the stamp last: a process that is killed in between has not built.
-  for (const parent of ['web/', '']) {
-    const [former, present, next] = [`${parent}dist.old`, `${parent}dist`, parent + newDirectory];
-    removeDirectory(former);
+  // A process that is killed in between, or fails, has not built.
+  rmSync(buildStamp, { force: true });
+  for (const parent of ['web/', '']) replaceDirectory(`${parent}dist`, parent + newDirectory);
+  writeFileSync(buildStamp, hash);
+}
+
+/**
+ * @param {string} present
+ * @param {string} next
+ */
+function replaceDirectory(present, next) {
+  const former = `${present}.old`;
+  removeDirectory(former);
+  try {
     if (existsSync(inProject(present))) renameSync(inProject(present), inProject(former));
     renameSync(inProject(next), inProject(present));
-    removeDirectory(former);
+  } catch (error) {
+    // A directory of a lower layer of overlayfs, or a mount: it has to stay.
+    if (!['EXDEV', 'EBUSY'].includes(/** @type {NodeJS.ErrnoException} */ (error).code ?? '')) throw error;
+    if (existsSync(inProject(present)))
+      for (const name of readdirSync(inProject(present))) removeDirectory(`${present}/${name}`);
+    cpSync(inProject(next), inProject(present), { recursive: true });
+    removeDirectory(next);
   }
+  removeDirectory(former);
 }
 
 /** @param {string} path */
@@ -176,7 +191,8 @@ function removeDirectory(path) {
 }
 
 function isBuilt() {
-  return existsSync(builtPage) && existsSync(buildStamp) && readFileSync(buildStamp, 'utf8') === hashOfSources();
+  const builtFrom = textOf(buildStamp);
+  return builtFrom !== undefined && existsSync(builtPage) && builtFrom === hashOfSources();
 }
 
 function hashOfSources() {

@@ -145,6 +145,31 @@ describe('scripts that make themselves ready', () => {
     expect(built.filter((name) => name.startsWith('dist'))).toEqual(['dist', 'dist']);
   });
 
+  it.each(['EXDEV', 'EBUSY'])('build into a directory that cannot be renamed (%s)', async (code) => {
+    const tree = freshClone();
+    await run(tree, 'scripts/run-program.mjs', 'program.js');
+    write(tree, 'src/text', 'second');
+    write(tree, 'dist/of-a-former-build', '');
+    write(
+      tree,
+      'no-rename.mjs',
+      `import fs from 'node:fs'; import { syncBuiltinESMExports } from 'node:module';
+      fs.renameSync = () => { throw Object.assign(new Error('cannot be renamed'), { code: '${code}' }); };
+      syncBuiltinESMExports();`,
+    );
+    expect(await run(tree, '--import', './no-rename.mjs', 'scripts/build.mjs')).toMatchObject({ status: 0 });
+    const before = callsOfNpm(tree);
+    expect(await run(tree, 'scripts/run-program.mjs', 'program.js')).toMatchObject({
+      status: 0,
+      stdout: 'second\n',
+      stderr: '',
+    });
+    expect(callsOfNpm(tree)).toEqual(before);
+    expect(readFileSync(join(tree, 'web/dist/index.html'), 'utf8')).toBe('second');
+    expect(readdirSync(join(tree, 'dist')).toSorted()).toEqual(['.built-from', 'program.js']);
+    expect(readdirSync(tree).filter((name) => name.startsWith('dist'))).toEqual(['dist']);
+  });
+
   it('leave the program and the console that were built before where a build fails', async () => {
     const tree = freshClone();
     await run(tree, 'scripts/run-program.mjs', 'program.js');
