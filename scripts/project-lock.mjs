@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A file is written in no time; one that is still empty by then was left by a full disk, or by a machine that failed. */
+/** A file is written in no time: one that is still empty by then was left by a full disk, or a machine that failed. */
 const longestEmptyMs = 10_000;
 /** No work takes so long. A process may have the number of one that was killed, above all in a container. */
 const longestHeldMs = 3_600_000;

@@ -14,9 +14,9 @@ const longestPauseMs = 60_000;
 export const pauseAfter = (failures: number): number => Math.min(1000 * 2 ** (failures - 1), longestPauseMs);
 
 /**
- * Runs the migrations that have not run yet, each in a transaction of its own. One that does not get a lock soon, behind
- * a backup for example, is undone and tried again: others wait behind it. So is one that Postgres ends because it and
- * others, which go on working meanwhile, wait for each other.
+ * Runs the migrations that have not run yet, each in a transaction of its own. One that does not get a lock soon,
+ * behind a backup for example, is undone and tried again: others wait behind it. So is one that Postgres ends because
+ * it and others, which go on working meanwhile, wait for each other.
  */
 export async function runMigrations(upkeep: DataSource, logger?: Pick<LoggerService, 'log'>): Promise<string[]> {
   const ran: string[] = [];
