@@ -142,6 +142,9 @@ describe('the room for large bodies', () => {
 
   const tooLarge = /^HTTP\/1\.1 413 [^]*"code":"payload_too_large"/;
 
+  const oldHead = (length: number) =>
+    `POST /echo HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
+
   /** As a client that reads nothing before it has written all. */
   async function writeThenRead(text: string): Promise<string> {
     const { socket, answer } = open();
@@ -158,19 +161,39 @@ describe('the room for large bodies', () => {
     expect(await writeThenRead(head('chunked') + piece(body) + piece(''))).toMatch(tooLarge);
   });
 
-  it('a body that has no end is not read for ever', async () => {
-    const { socket, answer } = open();
-    const written = piece('x'.repeat(mebibyte));
-    const write = () => void (socket.writable && socket.write(written, write));
-    socket.write(head('chunked'), write);
-    await eventually(() => socket.closed, 'the connection to be closed');
-    expect(answer()).toMatch(/^(HTTP\/1\.1 413 |$)/);
+  it('so does one that wants its connection closed, and it is closed when all is written', async () => {
+    const body = 'x'.repeat(20 * mebibyte);
+    for (const text of [head(body.length, '/echo', 'Connection: close\r\n') + body, `${oldHead(body.length)}${body}`]) {
+      expect(await writeThenRead(text)).toMatch(tooLarge);
+      await eventually(() => sockets.at(-1)!.closed, 'the connection to be closed');
+    }
   });
 
-  it('a body that is announced to be larger than anybody reads is refused at its head', async () => {
-    const { socket, answer } = open();
-    socket.write(head(40 * mebibyte));
-    await eventually(() => tooLarge.test(answer()), 'the answer');
+  it.each([
+    ['announced', 3 * mebibyte],
+    ['announced', 400 * mebibyte],
+    ['of unknown length', 'chunked'],
+  ] as const)(
+    'one that writes slowly sees at once that a body %s (%s) is too large, and may send another on its connection',
+    async (_how, length) => {
+      const { socket, answer } = open();
+      socket.write(head(length));
+      if (length === 'chunked') socket.write(piece('x'.repeat(mebibyte)) + piece('x'));
+      await eventually(() => tooLarge.test(answer()), 'the answer');
+      if (length === 400 * mebibyte) return;
+      socket.write(length === 'chunked' ? piece('rest') + piece('') : 'x'.repeat(length));
+      socket.write(head(5) + 'other');
+      await eventually(() => answer().includes('"text":"other"'), 'the second answer');
+    },
+  );
+
+  it('is given back with the refusal of a body that goes on', async () => {
+    for (let nr = 0; nr < 2 * ofAll; nr++) {
+      const { socket, answer } = open();
+      socket.write(head('chunked') + piece('x'.repeat(mebibyte)) + piece('x'));
+      await eventually(() => tooLarge.test(answer()), 'the answer');
+    }
+    expect(await sendLarge()).toMatch(/^HTTP\/1\.1 200 /);
   });
 
   const connections = () =>

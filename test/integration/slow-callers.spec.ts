@@ -100,6 +100,17 @@ describe('a slow caller', () => {
     await allGone();
   });
 
+  it('that goes on with a body that was refused is cut, without a second answer', async () => {
+    const { socket, answer } = open();
+    const written = 'x'.repeat(1024 * 1024);
+    const write = () => void (socket.writable && socket.write(written, write));
+    socket.write('POST /echo HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: 1000000000000\r\n\r\n');
+    await eventually(() => /^HTTP\/1\.1 413 [^]*"code":"payload_too_large"/.test(answer()), 'the answer');
+    write();
+    await allGone();
+    expect(answer().split('HTTP/1.1')).toHaveLength(2);
+  });
+
   it('that ignores the end of the connection is cut too', async () => {
     const { socket } = open({ allowHalfOpen: true });
     socket.write('POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n');

@@ -47,6 +47,8 @@ export class LatestAnswers {
   readonly refuseInTurn: Refuse = (error, socket) => {
     if (this.waiting.has(socket)) return;
     const answer = this.latest.get(socket);
+    // It was answered while its body was coming.
+    if (answer?.destroyed && !answer.req.complete) return socket.destroySoon();
     const event = answer && socket.writable ? awaited(answer) : undefined;
     if (!answer || !event || (!isTimeout(error) && isEndless(answer))) return this.refuse(error, socket);
     // Nothing more is read from the connection, as its caller learns here; but a request that stalls may still come.

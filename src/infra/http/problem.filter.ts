@@ -7,6 +7,7 @@ import { baseUrlOf } from './origin.js';
 import { UnavailableProblem, wholeInput, type InvalidParam, type ProblemError } from './problem.js';
 import { LogSamples } from '../logging/log-samples.js';
 import { toProblem } from './to-problem.js';
+import { readOn } from './unread-bodies.js';
 
 const maxLoggedPath = 200;
 
@@ -40,6 +41,7 @@ export class ProblemFilter implements ExceptionFilter {
     const path = request.url.split('?', 1)[0]!.slice(0, maxLoggedPath);
     const text = this.write(problem, baseUrlOf(request), { method: request.method, path, address: request.ip });
     if (reply.sent) return;
+    readOn(request, reply);
     void reply
       .status(problem.status)
       .headers(problem.extra.headers ?? {})

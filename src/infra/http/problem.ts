@@ -105,7 +105,7 @@ export class RequestTimeoutProblem extends ProblemError {
 
 export class PayloadTooLargeProblem extends ProblemError {
   constructor(detail: string) {
-    super('PayloadTooLarge', 413, 'payload_too_large', detail, { headers: { connection: 'close' } });
+    super('PayloadTooLarge', 413, 'payload_too_large', detail);
   }
 }
 
