@@ -24,7 +24,7 @@ export class ConfigurationController {
     summary:
       'The configuration, as a file would have it: applied by `heraut apply`, or by the operations of its text, it changes nothing.',
     description:
-      'In the place of each secret is a reference, `{"value_from": {"env": …, "required": false}}`, with a name for a variable. For `plan` and `apply` here, which know no references, leave those fields out: the secrets stay as they are. Fields that have their default are left out. docs/configuration-file.md.',
+      'In the place of each secret is a reference, `{"value_from": {"env": …, "required": false}}`, with a name for a variable. For `plan` and `apply` here, which know no references, leave those fields out, and give `null` for a header: the secrets stay as they are. Fields that have their default are left out. docs/configuration-file.md.',
     status: 200,
     answer: z.looseObject({}).meta({ id: 'ExportedConfiguration' }),
   })

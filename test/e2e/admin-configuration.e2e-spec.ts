@@ -230,6 +230,23 @@ describe('a configuration file', () => {
     expect((await plan(file(out), '--prune')).changes).toEqual([]);
   });
 
+  it('is exported as JSON too, which changes nothing without its references, and with null for those of headers', async () => {
+    await subscription({ headers: { 'x-one': 'of-header-one', 'x-two': 'of-header-two' } });
+    await subscription({ authorization: { kind: 'zgw', clientId: 'heraut', secret: `zgw-${randomUUID()}` } });
+    const { text: exported } = await admin.get('/admin/v1/configuration');
+    const isReference = (value: unknown) => typeof value === 'object' && value !== null && 'value_from' in value;
+    const as = (text: string) => JSON.parse(text) as object;
+    const withoutReferences = as(
+      JSON.stringify(as(exported), (name, value: unknown) => {
+        if (isReference(value)) return undefined;
+        if (name !== 'headers' || typeof value !== 'object' || value === null) return value;
+        return Object.fromEntries(Object.keys(value).map((header) => [header, null]));
+      }),
+    );
+    const { status, json } = await admin.post('/admin/v1/configuration/plan', withoutReferences);
+    expect([status, json.invalidParams, json.changes]).toEqual([200, undefined, []]);
+  });
+
   it('is exported for another installation too, where the owner of a subscription was removed', async () => {
     const clientId = randomUUID();
     const secret = `removed-${randomUUID()}`;
