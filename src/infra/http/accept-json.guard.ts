@@ -23,8 +23,8 @@ export function requireJsonAccepted({ headers }: FastifyRequest): void {
 }
 
 /**
- * RFC 9110 §12.5.1: the most specific range that fits decides, and `q=0` means no. `application/problem+json` alone is
- * what generated clients send to an operation whose document has a body for errors only, such as a DELETE.
+ * RFC 9110 §12.5.1: the most specific range that fits decides, and `q=0` means no. `application/problem+json` without
+ * JSON is what generated clients send to an operation whose document has a body for errors only, such as a DELETE.
  */
 export function acceptsJson(accept: string | undefined): boolean {
   if (accept === undefined || accept === '*/*' || accept === 'application/json') return true;
