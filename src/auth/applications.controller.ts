@@ -87,11 +87,14 @@ export class ApplicationsController {
     this.checkLength(input.secret);
     const hasSecret = input.secret !== undefined;
     const asked = { application: caller.clientId, operation: 'create-application', input, hasSecret } as const;
-    const done = await this.requests.carryOut({ request, reply }, asked, (reserve) =>
-      this.applications.create(input, reserve),
+    const done = await this.requests.carryOut(
+      { request, reply },
+      asked,
+      (reserve) => this.applications.create(input, reserve),
+      (id) => this.applications.getCreated(id),
     );
     if (done.kind === 'created') return withSecret(done.created, reply);
-    return applicationToShow(await this.applications.getCreated(done.id));
+    return applicationToShow(done.found);
   }
 
   @Get(':applicationId')

@@ -22,6 +22,11 @@ export async function createReplay(
   wanted: Wanted,
 ): Promise<z.output<typeof replayOutput>> {
   checkFits(wanted.kind, wanted.selection, wanted.onlyMissed);
-  const done = await requests.carryOut(exchange, asked, (reserve) => replays.create(wanted, reserve));
-  return replayToShow(done.kind === 'created' ? done.created : await replays.get(done.id));
+  const done = await requests.carryOut(
+    exchange,
+    asked,
+    (reserve) => replays.create(wanted, reserve),
+    (id) => replays.get(id),
+  );
+  return replayToShow(done.kind === 'created' ? done.created : done.found);
 }

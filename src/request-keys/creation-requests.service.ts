@@ -36,10 +36,10 @@ export type Reserve = (query: Query, id: string) => Promise<void>;
 /** Of a request without a key. */
 export const reserveNothing: Reserve = () => Promise.resolve();
 
-type Creation<T> =
-  | { kind: 'created'; created: T }
-  /** It was created before, by the same request, under this id. It may be gone since. */
-  | { kind: 'replayed'; id: string };
+type Created<T> = { kind: 'created'; created: T };
+
+/** It was created before, by the same request, under this id. It may be gone since. */
+type Before = { kind: 'replayed'; id: string };
 
 /**
  * Requests of the admin API that create something: once, however often they are repeated under their `Idempotency-Key`.
@@ -57,27 +57,31 @@ export class CreationRequests {
   /**
    * Carries the request out, unless it was carried out before under its key: then the answer is marked as replayed.
    * @param create where it fails, the key stays free
+   * @param find what was created before; where it fails, as it was deleted since, nothing is replayed
    * @throws {IdempotencyKeyInvalid}
    * @throws {IdempotencyKeyInFlight}
    * @throws {IdempotencyKeyReused}
    */
-  async carryOut<T>(
+  async carryOut<T, Found>(
     { request, reply }: Exchange,
     asked: CreationRequest,
     create: (reserve: Reserve) => Promise<T>,
-  ): Promise<Creation<T>> {
+    find: (id: string) => Promise<Found>,
+  ): Promise<Created<T> | { kind: 'replayed'; found: Found }> {
     const key = readIdempotencyKey(request);
     if (key === undefined) return { kind: 'created', created: await create(reserveNothing) };
     const done = await this.underKey(key, asked, create);
-    if (done.kind === 'replayed') void reply.header('idempotent-replayed', 'true');
-    return done;
+    if (done.kind === 'created') return done;
+    const found = await find(done.id);
+    void reply.header('idempotent-replayed', 'true');
+    return { kind: 'replayed', found };
   }
 
   private underKey<T>(
     key: string,
     asked: CreationRequest,
     create: (reserve: Reserve) => Promise<T>,
-  ): Promise<Creation<T>> {
+  ): Promise<Created<T> | Before> {
     const once = this.onceKey(key, asked);
     return this.underWay.run(once, async () => {
       const before = await this.find(once);
@@ -108,7 +112,7 @@ export class CreationRequests {
   }
 
   /** Where nothing can be found because Postgres is away, `failure` says more. */
-  private async findAfter(failure: unknown, once: OnceKey): Promise<{ kind: 'replayed'; id: string } | undefined> {
+  private async findAfter(failure: unknown, once: OnceKey): Promise<Before | undefined> {
     try {
       return await this.find(once);
     } catch (error) {
@@ -117,7 +121,7 @@ export class CreationRequests {
   }
 
   /** @throws {IdempotencyKeyReused} */
-  private async find(once: OnceKey): Promise<{ kind: 'replayed'; id: string } | undefined> {
+  private async find(once: OnceKey): Promise<Before | undefined> {
     const before = await findByKey(this.postgres, once);
     if (!before) return undefined;
     if (!this.cipher.isSame(before.requestHash ?? '', once.requestHash ?? '', hashPlace(once)))

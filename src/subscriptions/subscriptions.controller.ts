@@ -77,14 +77,17 @@ export class SubscriptionsController {
   ): Promise<z.output<typeof createdSubscriptionOutput>> {
     const input = checkInput(newSubscriptionInput, body);
     const asked = { application: caller.clientId, operation: 'create-subscription', input, hasSecret: true } as const;
-    const done = await this.requests.carryOut({ request, reply }, asked, (reserve) =>
-      this.make(input, caller, reserve),
+    const done = await this.requests.carryOut(
+      { request, reply },
+      asked,
+      (reserve) => this.make(input, caller, reserve),
+      (id) => this.subscriptions.getCreated(id),
     );
     if (done.kind === 'created') {
       const { subscription, secret = null } = done.created;
       return { ...this.answers.tagged(subscription, reply), signingSecret: secret };
     }
-    return this.answers.tagged(await this.subscriptions.getCreated(done.id), reply);
+    return this.answers.tagged(done.found, reply);
   }
 
   @Get(':subscriptionId')

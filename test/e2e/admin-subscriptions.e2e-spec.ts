@@ -254,6 +254,7 @@ describe('a subscription that an operator makes', () => {
     await admin.delete(`${path}/${first.json.id}`);
     const late = await admin.post(path, body, { headers });
     expect([late.status, late.json.code]).toEqual([409, 'deleted-meanwhile']);
+    expect(late.headers.get('idempotent-replayed')).toBeNull();
     expect(receiver.requests).toHaveLength(calls);
   });
 

@@ -42,6 +42,8 @@ describe('a request that creates something under a key', () => {
       return id;
     });
 
+  const find = (id: string) => Promise.resolve(id);
+
   it('is carried out once where two processes begin with it at once, and both name what was created', async () => {
     const request = requestUnder(randomUUID());
     let begun = 0;
@@ -51,25 +53,30 @@ describe('a request that creates something under a key', () => {
       return create(reserve);
     };
     const processes = [startProcess(), startProcess()];
-    const done = await Promise.all(processes.map((process) => process.carryOut(request, asked({}), slowly)));
+    const done = await Promise.all(processes.map((process) => process.carryOut(request, asked({}), slowly, find)));
     const [created] = done.flatMap((each) => (each.kind === 'created' ? [each.created] : []));
     expect(done.filter(({ kind }) => kind === 'created')).toHaveLength(1);
-    expect(done).toContainEqual({ kind: 'replayed', id: created });
+    expect(done).toContainEqual({ kind: 'replayed', found: created });
   });
 
   it('is the same with its members in another order, at any depth, and another one with another order of a list', async () => {
     const [request, process] = [requestUnder(randomUUID()), startProcess()];
     const channel = { channel: 'cases', filters: { kind: 'a', phase: 'b' } };
-    const first = await process.carryOut(request, asked({ rate: 5, channels: [channel, 'other'] }), create);
+    const first = await process.carryOut(request, asked({ rate: 5, channels: [channel, 'other'] }), create, find);
     expect(first.kind).toBe('created');
     const reordered = { filters: { phase: 'b', kind: 'a' }, channel: 'cases' };
-    const again = await startProcess().carryOut(request, asked({ channels: [reordered, 'other'], rate: 5 }), create);
+    const again = await startProcess().carryOut(
+      request,
+      asked({ channels: [reordered, 'other'], rate: 5 }),
+      create,
+      find,
+    );
     expect(again.kind).toBe('replayed');
     for (const other of [
       { rate: 5, channels: ['other', channel] },
       { rate: 5, channels: [{ ...channel, filters: { kind: 'b', phase: 'a' } }, 'other'] },
     ])
-      await expect(startProcess().carryOut(request, asked(other), create)).rejects.toMatchObject({
+      await expect(startProcess().carryOut(request, asked(other), create, find)).rejects.toMatchObject({
         code: 'idempotency-key-reused',
       });
   });
@@ -81,34 +88,34 @@ describe('a request that creates something under a key', () => {
         await reserve(query, randomUUID());
         throw new Error('the disk is full');
       });
-    await expect(process.carryOut(request, asked({}), failing)).rejects.toThrow('the disk is full');
-    expect(await process.carryOut(request, asked({ other: true }), create)).toMatchObject({ kind: 'created' });
+    await expect(process.carryOut(request, asked({}), failing, find)).rejects.toThrow('the disk is full');
+    expect(await process.carryOut(request, asked({ other: true }), create, find)).toMatchObject({ kind: 'created' });
   });
 
   it('is told of what another process created while it was refused here for what came of that', async () => {
     const request = requestUnder(randomUUID());
     const refused = async () => {
-      const { kind } = await startProcess().carryOut(request, asked({}), create);
+      const { kind } = await startProcess().carryOut(request, asked({}), create, find);
       expect(kind).toBe('created');
       throw new Error('not so many any more');
     };
-    expect(await startProcess().carryOut(request, asked({}), refused)).toMatchObject({ kind: 'replayed' });
+    expect(await startProcess().carryOut(request, asked({}), refused, find)).toMatchObject({ kind: 'replayed' });
   });
 
   it('is carried out anew when the time of its key is over', async () => {
     const [key, process] = [randomUUID(), startProcess()];
-    const first = await process.carryOut(requestUnder(key), asked({}), create);
+    const first = await process.carryOut(requestUnder(key), asked({}), create, find);
     await postgres.dataSource.query(`UPDATE once_key SET expires_at = now() WHERE key = $1`, [key]);
-    const second = await process.carryOut(requestUnder(key), asked({ other: true }), create);
+    const second = await process.carryOut(requestUnder(key), asked({ other: true }), create, find);
     expect([first.kind, second.kind]).toEqual(['created', 'created']);
-    expect(await process.carryOut(requestUnder(key), asked({ other: true }), create)).toMatchObject({
+    expect(await process.carryOut(requestUnder(key), asked({ other: true }), create, find)).toMatchObject({
       kind: 'replayed',
     });
   });
 
   it('is to be repeated where the key was reserved by another and cannot be found any more', async () => {
     const reserved = () => Promise.reject(new KeyReserved());
-    await expect(startProcess().carryOut(requestUnder(randomUUID()), asked({}), reserved)).rejects.toMatchObject({
+    await expect(startProcess().carryOut(requestUnder(randomUUID()), asked({}), reserved, find)).rejects.toMatchObject({
       code: 'idempotency-key-in-flight',
     });
   });
