@@ -210,6 +210,19 @@ describe('the documentation of the admin API', () => {
         }
     });
 
+    it('names no file as it was called while browsers were told to keep it for a year', async () => {
+      const text = await (await page('/console/')).text();
+      const addresses = [...text.matchAll(/"(assets\/(?:heraut\.svg|color-scheme\.js)[^"]*)"/g)].map(
+        ([, path]) => path,
+      );
+      expect(addresses).toEqual(['assets/heraut.svg?2', 'assets/color-scheme.js?2']);
+      for (const path of addresses) {
+        const answer = await page(`/console/${path}`);
+        await answer.body?.cancel();
+        expect([answer.status, answer.headers.get('cache-control')]).toEqual([200, 'no-cache']);
+      }
+    });
+
     it('answers no page in place of a file that is not there', async () => {
       expect((await page('/console/assets/gone.js')).status).toBe(404);
       expect((await page('/console/gone.js', { accept: 'text/javascript' })).status).toBe(404);

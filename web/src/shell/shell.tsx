@@ -81,7 +81,7 @@ export function Shell() {
             />
             <UnstyledButton renderRoot={(props) => <Link to="/overview" {...props} />}>
               <Group gap={8} wrap="nowrap">
-                <img src={new URL('assets/heraut.svg', consoleRoot).pathname} alt="" width={26} height={26} />
+                <img src={new URL('assets/heraut.svg?2', consoleRoot).href} alt="" width={26} height={26} />
                 <Text fw={600}>Heraut</Text>
               </Group>
             </UnstyledButton>

@@ -47,7 +47,7 @@ export function SignInPage() {
       <Paper withBorder shadow="sm" p="xl" w="100%" maw={400}>
         <Stack gap="md">
           <Group gap="xs" wrap="nowrap">
-            <img src={new URL('assets/heraut.svg', consoleRoot).pathname} alt="" width={30} height={30} />
+            <img src={new URL('assets/heraut.svg?2', consoleRoot).href} alt="" width={30} height={30} />
             <Title order={1}>{session && isDone ? t('done') : `Heraut`}</Title>
           </Group>
           {reason !== undefined && !session && (
