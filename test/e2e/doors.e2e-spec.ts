@@ -214,9 +214,9 @@ describe('with hosts, origins, a limit and a port for operators', () => {
           'access-control-allow-origin': origin,
           'access-control-allow-methods': 'OPTIONS, POST',
           'access-control-allow-headers':
-            'authorization, content-type, idempotency-key, deliver-after, if-match, if-none-match, last-event-id, traceparent, tracestate, baggage',
+            'authorization, content-type, idempotency-key, x-request-id, deliver-after, if-match, if-none-match, last-event-id, traceparent, tracestate, baggage',
           'access-control-expose-headers':
-            'location, api-version, notification-id, duplicate-of, idempotent-replayed, retry-after, etag, signing-secret',
+            'location, api-version, notification-id, duplicate-of, idempotent-replayed, retry-after, x-request-id, etag, signing-secret',
           'access-control-max-age': '7200',
           vary: 'Origin',
         },

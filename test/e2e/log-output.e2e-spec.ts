@@ -114,9 +114,12 @@ describe('the log, when its disk is full', () => {
 });
 
 describe('the stack trace of an error', () => {
-  it.each(['main.js', 'dispatch-once.js'])('names files and lines of src, not of the bundle (%s)', (name) => {
+  it.each([
+    ['main.js', []],
+    ['dispatch-once.js', ['--once']],
+  ])('names files and lines of src, not of the bundle (%s)', (name, words) => {
     // An error that nobody has expected: no system has so long a name.
-    const { stderr } = spawnSync(process.execPath, [join(dist, name), '--once'], {
+    const { stderr } = spawnSync(process.execPath, [join(dist, name), ...words], {
       env: { DATA_DIR: join('/', 'x'.repeat(5000)) },
       encoding: 'utf8',
     });
