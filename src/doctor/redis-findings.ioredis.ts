@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { Settings } from '../config/settings.js';
 import { livenessOf, tryLocking, withScripts } from '../idempotency/lock-scripts.redis.js';
 import { reasonOf } from '../infra/cannot-connect.js';
-import { isTlsError } from '../infra/postgres/postgres-errors.js';
+import { isTlsError } from '../infra/tls-errors.js';
 import { inMegabytes } from './here.js';
 import { failed, ok, skipped, warning, type Finding } from './finding.js';
 

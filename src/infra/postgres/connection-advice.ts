@@ -1,6 +1,6 @@
 import { CannotConnect } from '../cannot-connect.js';
 import { pooledByTransaction } from './pooled-by-transaction.js';
-import { isNotConnected, isTlsError, isUnavailable, sqlState } from './postgres-errors.js';
+import { failsOverTls, isNotConnected, isUnavailable, sqlState } from './postgres-errors.js';
 
 /** After a restore by another user. */
 const ownTables =
@@ -40,7 +40,7 @@ export function connectionAdvice(error: unknown): string | undefined {
   const { code, syscall } = (error ?? {}) as { code?: unknown; syscall?: unknown };
   const advice = advices[sqlState(error) ?? String(code)];
   if (advice) return advice;
-  if (isTlsError(error)) return tlsAdvice;
+  if (failsOverTls(error)) return tlsAdvice;
   if (code === 'ENOENT' && syscall === 'open')
     return 'A file that DATABASE_URL names (sslrootcert, sslcert or sslkey) is not there.';
   return isNotConnected(error) || isUnavailable(error) ? generalAdvice : undefined;

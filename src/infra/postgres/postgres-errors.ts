@@ -1,4 +1,4 @@
-import { tlsErrorPattern } from '../tls-errors.js';
+import { isTlsError } from '../tls-errors.js';
 
 /**
  * SQLSTATE of a Postgres error; undefined for anything else
@@ -53,16 +53,13 @@ export const isDiskFull = (error: unknown): boolean => sqlState(error) === '5310
 /** Of a standby, or where `default_transaction_read_only` is on: all is answered, and nothing is written. */
 export const isReadOnly = (error: unknown): boolean => sqlState(error) === '25006';
 
-const startsAsTls = new RegExp(`^${tlsErrorPattern}`);
 const withoutTls = 'The server does not support SSL connections';
 
 /**
  * Its certificate is not trusted, or one side does not speak TLS as the other one asks. pg has no code for the second.
  */
-export function isTlsError(error: unknown): boolean {
-  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
-  return (typeof code === 'string' && startsAsTls.test(code)) || message === withoutTls;
-}
+export const failsOverTls = (error: unknown): boolean =>
+  isTlsError(error) || (error as { message?: unknown } | undefined)?.message === withoutTls;
 
 /**
  * The database cannot be reached or written, lets nobody in, is starting, stopping or full, or was too slow: the same
@@ -75,7 +72,7 @@ export function isUnavailable(error: unknown): boolean {
   const state = sqlState(error);
   if (state) return /^(08|28|3D|53|57|25006|25P03|55P03|40P01)/.test(state);
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
-  if ((typeof code === 'string' && connectionCodes.has(code)) || isTlsError(error)) return true;
+  if ((typeof code === 'string' && connectionCodes.has(code)) || failsOverTls(error)) return true;
   // pg has no code for these.
   return (
     typeof message === 'string' &&

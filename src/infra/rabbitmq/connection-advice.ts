@@ -1,4 +1,4 @@
-import { tlsErrorPattern } from '../tls-errors.js';
+import { isTlsError } from '../tls-errors.js';
 import { VirtualHostRefused } from './connect.js';
 import { filesAdvice } from './tls-files.js';
 
@@ -58,12 +58,10 @@ export function refusalOf(error: unknown): Refusal | undefined {
   };
 }
 
-const isTlsError = new RegExp(`^${tlsErrorPattern}`);
-
 function tlsAdvice(error: unknown): string | undefined {
   const { code, syscall, message } = error as { code?: unknown; syscall?: unknown; message?: string };
   if (syscall === 'open') return filesAdvice;
-  if (isTlsError.test(String(code)))
+  if (isTlsError(error))
     return 'Name the file of the authority that has signed its certificate (cacertfile in AMQP_URL, or NODE_EXTRA_CA_CERTS), and the host as the certificate does; where it wants a certificate of the client, certfile and keyfile; see that none of them has ended; and name the port that speaks TLS (5671): docs/running.md#tls.';
   // In place of an answer to the first bytes, which were not those of TLS; or to a certificate that was not there.
   if (code === 'ECONNRESET' || message?.startsWith('Socket closed abruptly'))
