@@ -56,6 +56,8 @@ describe('a delivery that waited in line', () => {
   /** The outcome of each call. */
   let state: Outcome['state'];
   let steps: string[];
+  /** From when it is had; nothing extends it. */
+  let lockMs: number;
   /** The keys that this process has locked. */
   let locked: Set<string>;
   /** Deliveries that were left to the holder of their lock. */
@@ -85,7 +87,7 @@ describe('a delivery that waited in line', () => {
     [state, steps] = ['delivered', []];
     [onLock, onClaim, onLook, onOutcome, onAsk] = [() => {}, () => {}, () => {}, () => {}, () => {}];
     released = { isReleased: false };
-    [locked, left, mayLockLate] = [new Set(), [], false];
+    [locked, left, mayLockLate, lockMs] = [new Set(), [], false, Infinity];
     clock = {
       now: () => systemClock.now() + waitedMs,
       pause: (ms, signal) => systemClock.pause(ms, signal),
@@ -95,12 +97,19 @@ describe('a delivery that waited in line', () => {
     const done = () => Promise.resolve();
     const lock = (key: string) => {
       locked.add(key);
+      const heldUntil = clock.now() + lockMs;
       const release = async () => {
         await settled();
         locked.delete(key);
         steps.push('released');
       };
-      return { seal: done, release };
+      return {
+        seal: done,
+        release,
+        get isHeld() {
+          return clock.now() < heldUntil;
+        },
+      };
     };
     const ledgerClock = { now: () => clock.now() } as LedgerClock;
     const decider = new Decider({} as Catalogue, {} as RetryPolicies, ledgerClock, {} as AttemptReporter, config);
@@ -432,6 +441,27 @@ describe('a delivery that waited in line', () => {
       await settled();
     }
     expect([open, calls.length, locks]).toEqual([0, window + 3, window + 3]);
+  });
+
+  it('for its lock, and then for the answer of the ledger for longer than that lasts, is sent when it has it again', async () => {
+    lockMs = minuteMs;
+    let locks = 0;
+    onLock = () => ([locks, waitedMs] = [locks + 1, waitedMs + 1001]);
+    onAsk = () => ([onAsk, waitedMs] = [() => {}, waitedMs + minuteMs]);
+    await run(begin(1));
+    expect([locks, calls.length, ended]).toEqual([2, 1, ['delivered']]);
+    expect(steps).toEqual(['released', 'settled', 'released']);
+  });
+
+  it('for its token for longer than its lock lasts is not wanted any more: another process may have it', async () => {
+    lockMs = minuteMs;
+    void begin(1);
+    await settled();
+    waitedMs += minuteMs;
+    expect(await calls[0]!.caller.isStillWanted(new AbortController().signal)).toBe(false);
+    calls[0]!.answer();
+    for (let rounds = 0; rounds < 10 && open > 0; rounds++) await settled();
+    expect(open).toBe(0);
   });
 
   it('for its lock is not sent where it expired meanwhile', async () => {

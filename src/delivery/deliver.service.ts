@@ -3,6 +3,7 @@ import { Config } from '../config/config.module.js';
 import { Admission } from '../endpoints/admission.service.js';
 import type { Place } from '../endpoints/room.js';
 import { Idempotency, type Acquired, type IdempotentOperation } from '../idempotency/idempotency.service.js';
+import type { Lock } from '../idempotency/lock.js';
 import { Clock } from '../infra/clock.js';
 import { whileNeitherAborted } from '../infra/while-neither-aborted.js';
 import type { Delivery, HandedOut } from '../ledger/delivery.js';
@@ -56,6 +57,8 @@ interface Task {
   stopping: AbortSignal;
   /** When its subscription, and its expiry, were looked at. */
   since: number;
+  /** Once it has one. */
+  lock?: Lock;
 }
 
 /**
@@ -147,6 +150,7 @@ export class DeliverService {
     const { delivery, subscription, place, stopping } = task;
     const key = await this.lock(delivery, stopping);
     if (key.kind !== 'acquired') return await this.yieldTo(key, delivery, stopping, place);
+    task.lock = key.lock;
     let onReleased: (() => void) | undefined;
     try {
       stopping.throwIfAborted();
@@ -270,10 +274,14 @@ export class DeliverService {
     return !this.isAsBefore(task);
   }
 
-  /** Its subscription is the same, and it may still be called with this delivery. */
-  private isAsBefore({ delivery, subscription, place }: Task): boolean {
+  /**
+   * Its subscription is the same, it may still be called with this delivery, and no other process has had time to get
+   * the lock that this one had.
+   */
+  private isAsBefore({ delivery, subscription, place, lock }: Task): boolean {
     const known = this.subscriptions.find(delivery.subscriptionId);
     return (
+      lock?.isHeld !== false &&
       known?.version === subscription.version &&
       !this.decider.endingOf(delivery, known) &&
       this.admission.isStillFor(place, delivery, known)

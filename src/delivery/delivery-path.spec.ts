@@ -106,7 +106,7 @@ async function play(
     const settle = async ({ state, from }: Settlement) => {
       steps.push(`settle ${from} → ${state}`);
     };
-    const idempotency = new Idempotency(store, heartbeat);
+    const idempotency = new Idempotency(store, heartbeat, systemClock);
     const lateLocks = new LateLocks(idempotency, heartbeat, systemClock, config);
     const deliver = new DeliverService(
       config,

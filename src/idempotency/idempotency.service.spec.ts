@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
+import { systemClock } from '../infra/clock.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { IdempotencyStore } from './idempotency-store.js';
 import { Idempotency } from './idempotency.service.js';
@@ -12,7 +13,7 @@ describe('a process', () => {
   let noteEnd: (process: string) => Promise<void>;
   const heartbeat = { beforeNotedEnd: (forget: typeof noteEnd) => (noteEnd = forget) } as unknown as Heartbeat;
   const idempotencyOn = (fake: ReturnType<typeof store>) =>
-    new Idempotency(fake as unknown as IdempotencyStore, heartbeat);
+    new Idempotency(fake as unknown as IdempotencyStore, heartbeat, systemClock);
 
   it('counts as alive in the store of its locks from its start to its end', async () => {
     const fake = store();

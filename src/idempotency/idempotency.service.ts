@@ -1,4 +1,5 @@
 import { Injectable, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { Clock } from '../infra/clock.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
 import { idempotencyCounted } from './idempotency.counters.js';
 import { IdempotencyStore, type LockAnswer } from './idempotency-store.js';
@@ -67,8 +68,9 @@ export class IdempotentOperation<Outcome, Request = void> {
     private readonly store: IdempotencyStore,
     private readonly heartbeat: Heartbeat,
     private readonly options: OperationOptions<Request>,
+    private readonly clock: Clock,
   ) {
-    this.held = new OwnLocks(store, options.lockTtlMs);
+    this.held = new OwnLocks(store, options.lockTtlMs, clock);
   }
 
   /**
@@ -80,6 +82,7 @@ export class IdempotentOperation<Outcome, Request = void> {
     const token = this.unanswered.get(key) ?? `${this.heartbeat.processId}/${++calls}`;
     this.unanswered.delete(key);
     const requestHash = hashRequest?.(request) ?? null;
+    const askedAt = this.clock.now();
     let answer: LockAnswer;
     try {
       answer = await this.store.acquire({ key, token, ttlMs, requestHash, mayTakeOver });
@@ -91,7 +94,7 @@ export class IdempotentOperation<Outcome, Request = void> {
     }
     if (answer.kind === 'acquired') {
       idempotencyCounted.inc({ operation: name, result: answer.takenOver ? 'takeover' : 'miss' });
-      return { kind: 'acquired', lock: this.held.hold(key, token) };
+      return { kind: 'acquired', lock: this.held.hold(key, token, askedAt) };
     }
     if (answer.kind === 'locked') {
       idempotencyCounted.inc({ operation: name, result: 'in-flight' });
@@ -111,6 +114,7 @@ export class Idempotency implements OnApplicationBootstrap, OnApplicationShutdow
   constructor(
     private readonly store: IdempotencyStore,
     private readonly heartbeat: Heartbeat,
+    private readonly clock: Clock,
   ) {}
 
   /** A process without operations never has a lock, and has no say in where locks are. */
@@ -127,7 +131,7 @@ export class Idempotency implements OnApplicationBootstrap, OnApplicationShutdow
   /** For a path that locks and seals by itself. */
   operation<Outcome, Request = void>(options: OperationOptions<Request>): IdempotentOperation<Outcome, Request> {
     this.isUsed = true;
-    return new IdempotentOperation(this.store, this.heartbeat, options);
+    return new IdempotentOperation(this.store, this.heartbeat, options, this.clock);
   }
 
   /**

@@ -1,4 +1,5 @@
 import { Logger } from '@nestjs/common';
+import type { Clock } from '../infra/clock.js';
 import type { IdempotencyStore } from './idempotency-store.js';
 
 /**
@@ -24,10 +25,12 @@ export class OwnLocks {
   constructor(
     readonly store: IdempotencyStore,
     readonly ttlMs: number,
+    readonly clock: Clock,
   ) {}
 
-  hold(key: string, token: string): Lock {
-    const lock = new Lock(this, key, token);
+  /** @param askedAt when the store was asked for it */
+  hold(key: string, token: string, askedAt: number): Lock {
+    const lock = new Lock(this, key, token, askedAt);
     this.locks.add(lock);
     this.passing ??= setInterval(() => this.passTenth(), this.ttlMs / 10);
     return lock;
@@ -57,7 +60,14 @@ export class Lock {
     private readonly held: OwnLocks,
     private readonly key: string,
     private readonly token: string,
+    /** When the store was asked for it, or for its last extension: its answer may have come late. */
+    private askedAt: number,
   ) {}
+
+  /** False where this process, or the store, stood still for so long that another caller may have it by now. */
+  get isHeld(): boolean {
+    return this.held.clock.now() < this.askedAt + this.held.ttlMs;
+  }
 
   /** Remembers the outcome: every later caller gets it for `keepMs`. */
   async seal(outcome: unknown, keepMs: number): Promise<void> {
@@ -72,8 +82,10 @@ export class Lock {
   async passTenth(): Promise<void> {
     if (--this.tenthsLeft > 0) return;
     this.tenthsLeft = tenths.betweenExtensions;
+    const askedAt = this.held.clock.now();
     const isExtended = await this.write('extend', (store) => store.extend(this.key, this.token, this.held.ttlMs));
-    if (!isExtended) this.tenthsLeft = tenths.afterFailure;
+    if (isExtended) this.askedAt = askedAt;
+    else this.tenthsLeft = tenths.afterFailure;
   }
 
   /** @returns false: it was sealed or released before */

@@ -5,7 +5,9 @@ import { idempotencyCounted } from '../../src/idempotency/idempotency.counters.j
 import { Idempotency, type Acquired, type OperationOptions } from '../../src/idempotency/idempotency.service.js';
 import type { IdempotencyStore } from '../../src/idempotency/idempotency-store.js';
 import type { Lock } from '../../src/idempotency/lock.js';
+import type { Clock } from '../../src/infra/clock.js';
 import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import { eventually } from '../support/eventually.js';
 import { storeAdapters, type OpenStore } from '../support/idempotency-stores.js';
 
 interface Request {
@@ -21,6 +23,8 @@ describe.each(storeAdapters)('an idempotent operation with its state in $name', 
   let store: IdempotencyStore;
   let id: string;
   let warnings: () => unknown[];
+  let now: number;
+  const clock: Clock = { now: () => now, pause: () => Promise.resolve() };
 
   beforeAll(async () => {
     Logger.overrideLogger(false);
@@ -29,6 +33,7 @@ describe.each(storeAdapters)('an idempotent operation with its state in $name', 
   });
   beforeEach(() => {
     id = randomUUID();
+    now = 0;
     const warn = vi.spyOn(Logger.prototype, 'warn');
     warnings = () => warn.mock.calls.map(([message]) => (message as { event: unknown }).event);
   });
@@ -38,7 +43,7 @@ describe.each(storeAdapters)('an idempotent operation with its state in $name', 
   afterAll(() => opened.release());
 
   function operation(options: Partial<OperationOptions<Request>> = {}, processId = opened.living) {
-    const idempotency = new Idempotency(store, { processId } as Heartbeat);
+    const idempotency = new Idempotency(store, { processId } as Heartbeat, clock);
     return idempotency.operation<string, Request>({
       name: 'test',
       lockTtlMs: minute,
@@ -151,6 +156,30 @@ describe.each(storeAdapters)('an idempotent operation with its state in $name', 
       vi.advanceTimersByTime(extensionMs / 7); // a tenth of its life: well before it ends
       expect(await extend.mock.results[1]!.value).toBe(true);
       expect(warnings()).toEqual(['idempotency.extend-failed']);
+      await lock.release();
+    });
+
+    it('holds a lock as long as it lasts from the moment at which the store was asked for it, or to extend it', async () => {
+      const acquire = store.acquire.bind(store);
+      vi.spyOn(store, 'acquire').mockImplementationOnce(async (lockRequest) => {
+        const answer = await acquire(lockRequest);
+        now = minute / 2; // the answer was long on its way
+        return answer;
+      });
+      const lock = lockOf(await operation().acquire(id, request));
+      now = minute - 1;
+      expect(lock.isHeld).toBe(true);
+      const answers = extensions();
+      vi.spyOn(store, 'extend').mockRejectedValueOnce(new Error('store down'));
+      vi.advanceTimersByTime(extensionMs);
+      await expect(answers()).rejects.toThrow('store down');
+      await new Promise((resolve) => setImmediate(resolve));
+      now = minute;
+      expect(lock.isHeld).toBe(false);
+      vi.advanceTimersByTime(extensionMs / 7);
+      await eventually(() => expect(lock.isHeld).toBe(true));
+      now = 2 * minute;
+      expect(lock.isHeld).toBe(false);
       await lock.release();
     });
   });

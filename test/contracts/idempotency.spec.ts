@@ -3,6 +3,7 @@ import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import type { IdempotencyStore } from '../../src/idempotency/idempotency-store.js';
 import { Idempotency, type Handled, type HandlerOptions } from '../../src/idempotency/idempotency.service.js';
+import { systemClock } from '../../src/infra/clock.js';
 import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { eventually } from '../support/eventually.js';
 import { storeAdapters, type OpenStore } from '../support/idempotency-stores.js';
@@ -61,7 +62,7 @@ describe.each(storeAdapters)('an idempotent handler with its state in $name', (a
   afterAll(() => opened.release());
 
   function make(options: Partial<HandlerOptions<Request>> = {}, processId = opened.living, at = store) {
-    const idempotency = new Idempotency(at, { processId } as Heartbeat);
+    const idempotency = new Idempotency(at, { processId } as Heartbeat, systemClock);
     return idempotency.make(handler.handle, {
       name: 'test',
       lockTtlMs,

@@ -118,7 +118,11 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     } as unknown as OpenEndpoints;
     const decider = new Decider(nothing, policies, test.ledgerClock, nothing, test.config);
     vi.spyOn(decider, 'decide').mockImplementation(() => Promise.resolve(outcome));
-    const idempotency = new Idempotency(opened.stores[0], { processId: opened.living } as typeof test.heartbeat);
+    const idempotency = new Idempotency(
+      opened.stores[0],
+      { processId: opened.living } as typeof test.heartbeat,
+      systemClock,
+    );
     const heartbeat = {
       get isSteady() {
         return isSteady;
@@ -206,7 +210,11 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
   it('does not send what was erased while its message was on its way', async () => {
     await makeMonthsAhead(test.postgres);
     const [delivery] = await test.accept();
-    const idempotency = new Idempotency(opened.stores[1], { processId: opened.living } as typeof test.heartbeat);
+    const idempotency = new Idempotency(
+      opened.stores[1],
+      { processId: opened.living } as typeof test.heartbeat,
+      systemClock,
+    );
     const erasures = new ErasureWork(test.postgres, idempotency, new InProcessAttemptStates(), test.config);
     await new Erasures(test.postgres).ofNotification(delivery!.notificationId);
     await erasures.workOff(new AbortController().signal);

@@ -6,6 +6,7 @@ import { InProcessAttemptStates } from '../../src/delivery/attempt-states.in-pro
 import { deliveryKeys, keyIdOf } from '../../src/delivery/delivery-keys.js';
 import { Idempotency } from '../../src/idempotency/idempotency.service.js';
 import { PostgresIdempotencyStore } from '../../src/idempotency/idempotency-store.postgres.js';
+import { systemClock } from '../../src/infra/clock.js';
 import type { Query } from '../../src/infra/postgres/postgres.js';
 import type { Values } from '../../src/infra/postgres/statement.js';
 import { cancelNext, type CancelledByErasure } from '../../src/ledger/cancel-erased.js';
@@ -40,7 +41,7 @@ describe.each(stacks)('erasures on the $name stack', (stack) => {
     ({ test } = retention);
     const alive = await test.startProcess(); // the lock of one that is not could be taken over
     const heartbeat = { processId: alive.id } as typeof test.heartbeat;
-    idempotency = new Idempotency(new PostgresIdempotencyStore(test.postgres), heartbeat);
+    idempotency = new Idempotency(new PostgresIdempotencyStore(test.postgres), heartbeat, systemClock);
     keys = deliveryKeys(idempotency, test.config.settings);
     erasures = new Erasures(test.postgres);
     work = new ErasureWork(test.postgres, idempotency, new InProcessAttemptStates(), test.config);

@@ -126,7 +126,7 @@ export class ModelProcess {
     const holds = new Holds(postgres);
     const turns = new Turns(directory, postgres, enqueuer);
     const records = new DeliveryRecords(clock, settlements, holds, claims, inHand, subscriptions, turns, config);
-    const idempotency = new Idempotency(new PostgresIdempotencyStore(postgres), heartbeat);
+    const idempotency = new Idempotency(new PostgresIdempotencyStore(postgres), heartbeat, clock);
     this.lateLocks = new LateLocks(idempotency, heartbeat, clock, config);
     const deliver = new DeliverService(
       config,
