@@ -36,7 +36,7 @@ const failuresUntilParked = [5, 1, 1];
 /** For the run during which the patience ends. */
 const lastRunMs = 120_000;
 const seed = process.env.FAST_CHECK_SEED === undefined ? {} : { seed: Number(process.env.FAST_CHECK_SEED) };
-/** A path was asked for to see its story, and it is short already: looking for a shorter one would take its minutes again. */
+/** A path is asked for to see its story. To look for a shorter one would take many minutes, as it did the first time. */
 const path = process.env.FAST_CHECK_PATH === undefined ? {} : { path: process.env.FAST_CHECK_PATH, endOnFailure: true };
 
 /**
@@ -133,7 +133,7 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
         throw new Error(fc.defaultReportMessage(details), { cause: details.errorInstance });
       }
       const remedy = `the machine was too slow for it; FAST_CHECK_RUNS=${Math.max(1, runs)} asks for fewer`;
-      const demanded = process.env.FAST_CHECK_PATH === undefined ? numRuns : 1; // a path leads to one run, and its shrinks
+      const demanded = process.env.FAST_CHECK_PATH === undefined ? numRuns : 1; // a path leads to one run
       const missing = runs < demanded ? `${runs} of ${demanded} runs in ${patienceMs / 1000} s: ${remedy}` : 'none';
       expect(missing).toBe('none');
       // Stories in which nothing was accepted, called, delivered or shared would all pass.
