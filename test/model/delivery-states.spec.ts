@@ -36,7 +36,7 @@ const failuresUntilParked = [5, 1, 1];
 /** For the run during which the patience ends. */
 const lastRunMs = 120_000;
 const seed = process.env.FAST_CHECK_SEED === undefined ? {} : { seed: Number(process.env.FAST_CHECK_SEED) };
-/** A path is asked for to see its story. To look for a shorter one would take many minutes, as it did the first time. */
+/** A path is asked for to see its story. To look for a shorter one takes many minutes, as it did the first time. */
 const path = process.env.FAST_CHECK_PATH === undefined ? {} : { path: process.env.FAST_CHECK_PATH, endOnFailure: true };
 
 /**
