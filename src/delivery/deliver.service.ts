@@ -3,9 +3,7 @@ import { Config } from '../config/config.module.js';
 import { Admission } from '../endpoints/admission.service.js';
 import type { Place } from '../endpoints/room.js';
 import { Idempotency, type Acquired, type IdempotentOperation } from '../idempotency/idempotency.service.js';
-import type { Lock } from '../idempotency/lock.js';
 import { Clock } from '../infra/clock.js';
-import { whileNeitherAborted } from '../infra/while-neither-aborted.js';
 import type { Delivery, HandedOut } from '../ledger/delivery.js';
 import { bodyErased } from '../ledger/cancel-erased.js';
 import type { Outcome } from '../ledger/settle.service.js';
@@ -13,7 +11,6 @@ import { callTimeoutMs } from '../subscriptions/call-timeout.js';
 import { guaranteeOf } from '../subscriptions/delivery-guarantee.js';
 import type { DeliveryGuarantee } from '../subscriptions/subscription.js';
 import { SubscriptionDirectory, type ListedSubscription } from '../subscriptions/subscription-directory.service.js';
-import type { Caller } from './authorized-call.js';
 import { freshMs, type Loaded } from './chunk-loader.service.js';
 import { Decider } from './decider.service.js';
 import { filteredCounted } from './delivery.counters.js';
@@ -26,6 +23,7 @@ import { LocksToRelease } from './locks-to-release.js';
 import { sealMsOf } from './seal-lifetime.js';
 import { fromSeal, toSeal, type SealedOutcome } from './sealed-outcome.js';
 import { Sender } from './sender.service.js';
+import { StillWanted, type Task } from './still-wanted.js';
 import { untilItWorks } from './until-it-works.js';
 import { verdictOn } from './verdict-on.js';
 
@@ -49,18 +47,6 @@ export interface Surroundings {
   since: number;
 }
 
-/** A delivery that is to be sent, with its place. */
-interface Task {
-  delivery: Loaded;
-  subscription: ListedSubscription;
-  place: Place;
-  stopping: AbortSignal;
-  /** When its subscription, and its expiry, were looked at. */
-  since: number;
-  /** Once it has one. */
-  lock?: Lock;
-}
-
 /**
  * The second half of the hot path (docs/glossary.md), for one delivery; the worker takes it from the queue. Locking,
  * claiming and settling are repeated until they work. The call to the receiver never is.
@@ -72,6 +58,7 @@ export class DeliverService {
   private readonly atLeastOnceCustomers: ReadonlySet<string>;
   private readonly keys: IdempotentOperation<SealedOutcome>;
   private readonly entry: Entry;
+  private readonly stillWanted: StillWanted;
   private readonly toRelease = new LocksToRelease();
 
   constructor(
@@ -88,6 +75,7 @@ export class DeliverService {
     this.settings = settings;
     this.atLeastOnceCustomers = new Set(settings.AT_LEAST_ONCE_SENDING_CUSTOMERS);
     this.entry = new Entry(subscriptions, decider, admission);
+    this.stillWanted = new StillWanted(clock, subscriptions, decider, admission, records);
     this.keys = deliveryKeys(idempotency, settings);
   }
 
@@ -126,8 +114,9 @@ export class DeliverService {
       if (!body) return await this.records.settle(delivery, erasedMeanwhile, 'queued', stopping);
       const hasWaited = this.clock.now() - since > freshMs;
       if (hasWaited && !(await this.records.isStillQueued(delivery, stopping))) return;
-      const task: Task = { delivery: withBody(delivery, body), subscription, place, stopping, since: admittedAt };
-      if (this.hasChanged(task)) isStale = true;
+      const loaded = withBody(delivery, body);
+      const task: Task = { delivery: loaded, subscription, place, stopping, since: admittedAt, lock: undefined };
+      if (this.stillWanted.hasChanged(task)) isStale = true;
       else if (guaranteeOf(subscription, this.atLeastOnceCustomers) === 'at-most-once')
         await (isRedelivered || delivery.generation > 1 ? this.atMostOnceAgain(task) : this.atMostOnce(task));
       else if (isHandedOver && this.lateLocks.mayWait) await this.underLease(task);
@@ -156,7 +145,7 @@ export class DeliverService {
       stopping.throwIfAborted();
       if (this.clock.now() - task.since > freshMs) {
         if (!(await this.records.isStillQueued(delivery, stopping))) return;
-        if (!this.isAsBefore(task)) return 'stale';
+        if (!this.stillWanted.isAsBefore(task)) return 'stale';
       }
       const outcome = await this.call(task, 'at-least-once');
       if (isSealed(outcome)) await key.lock.seal(toSeal(outcome), this.sealMs(subscription));
@@ -201,7 +190,7 @@ export class DeliverService {
     if (!(await this.records.claim(delivery, timeoutMs, stopping))) return;
     if (this.clock.now() - since > freshMs) {
       // It has not been sent: judged anew, it is held, ends, or goes to another address.
-      if (!this.isAsBefore(task)) return this.records.settle(delivery, goesBack, 'sending', stopping);
+      if (!this.stillWanted.isAsBefore(task)) return this.records.settle(delivery, goesBack, 'sending', stopping);
       const mayBeOvertaken = subscription.ordering === 'per-object';
       if (mayBeOvertaken && !(await this.records.isStillClaimed(delivery, stopping))) return;
     }
@@ -231,61 +220,14 @@ export class DeliverService {
   /** send → leave → decide. */
   private async call(task: Task, guarantee: DeliveryGuarantee): Promise<Outcome> {
     const { delivery, subscription, place } = task;
-    const response = await this.sender.send(delivery, subscription, guarantee, this.callerOf(task, guarantee));
-    this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
-    return this.decider.decide(delivery, guarantee, response, () => this.hasMoved(subscription));
-  }
-
-  /** One that is deleted has not. */
-  private hasMoved({ id, callbackUrl }: ListedSubscription): boolean {
-    const known = this.subscriptions.find(id);
-    return known !== undefined && known.callbackUrl !== callbackUrl;
-  }
-
-  private callerOf(task: Task, guarantee: DeliveryGuarantee): Caller {
-    return {
-      begun: () => this.admission.begin(task.place),
-      isStillWanted: (tooLate) =>
-        whileNeitherAborted(task.stopping, tooLate, (ended) => this.isStillWanted(task, guarantee, ended)),
-    };
-  }
-
-  /**
-   * After a wait for a token, which may take half the time of a call. By then it may be cancelled, and its subscription
-   * changed, paused or deleted.
-   */
-  private async isStillWanted(task: Task, guarantee: DeliveryGuarantee, stopping: AbortSignal): Promise<boolean> {
-    const { delivery } = task;
-    const isInHand =
-      guarantee === 'at-most-once'
-        ? await this.records.isStillClaimed(delivery, stopping)
-        : await this.records.isStillQueued(delivery, stopping);
-    return isInHand && this.isAsBefore(task);
-  }
-
-  /**
-   * After a wait for its text or the ledger's answer, for as long as Postgres is away. Where it has not, it counts as
-   * looked at now.
-   */
-  private hasChanged(task: Task): boolean {
-    const now = this.clock.now();
-    if (now - task.since <= freshMs) return false;
-    task.since = now;
-    return !this.isAsBefore(task);
-  }
-
-  /**
-   * Its subscription is the same, it may still be called with this delivery, and no other process has had time to get
-   * the lock that this one had.
-   */
-  private isAsBefore({ delivery, subscription, place, lock }: Task): boolean {
-    const known = this.subscriptions.find(delivery.subscriptionId);
-    return (
-      lock?.isHeld !== false &&
-      known?.version === subscription.version &&
-      !this.decider.endingOf(delivery, known) &&
-      this.admission.isStillFor(place, delivery, known)
+    const response = await this.sender.send(
+      delivery,
+      subscription,
+      guarantee,
+      this.stillWanted.callerOf(task, guarantee),
     );
+    this.admission.leave(place, verdictOn(response), response.durationMs, delivery);
+    return this.decider.decide(delivery, guarantee, response, () => this.stillWanted.hasMoved(subscription));
   }
 
   /** Ends the delivery without a call, unless its key is sealed: then it was sent before, and that outcome counts. */
