@@ -3,11 +3,10 @@ import {
   addressOrRange,
   commaSeparated,
   hostName,
-  isPercentEncoded,
+  proxyUrl,
   ports,
   secondsPerCustomer,
   statuses,
-  url,
   wholeNumber,
 } from './setting-types.js';
 
@@ -70,11 +69,9 @@ export const deliverySettings = {
   CALLBACK_PORTS: ports
     .optional()
     .describe('Ports and ranges of ports, comma-separated, that callbacks may have: `443,8000-8999`. Not set: any.'),
-  EGRESS_PROXY_URL: url('http:', 'https:')
-    .refine(isPercentEncoded, { error: 'has a user or password that is not percent-encoded' })
-    .describe(
-      'HTTP proxy, with user and password where it wants them, through which callbacks are called: by CONNECT, to the address that was checked. Not set: none.',
-    ),
+  EGRESS_PROXY_URL: proxyUrl.describe(
+    'HTTP proxy, with user and password where it wants them, through which callbacks are called: by CONNECT, to the address that was checked. Not set: none.',
+  ),
   EGRESS_PROXY_EXCEPTIONS: commaSeparated
     .pipe(z.array(z.union([addressOrRange, hostName], { error: 'must be host names, CIDR ranges or addresses' })))
     .default([])

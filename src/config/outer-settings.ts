@@ -3,7 +3,6 @@ import {
   commaSeparated,
   hostAndPort,
   hostName,
-  isPercentEncoded,
   logLevel,
   mailAddress,
   mailSender,
@@ -15,11 +14,9 @@ import {
 
 /** Of alerts, and of what callers, proxies and collectors see. */
 export const outerSettings = {
-  ALERT_WEBHOOK_URL: url('http:', 'https:')
-    .refine(isPercentEncoded, { error: 'has a user or password that is not percent-encoded' })
-    .describe(
-      'Where alerts are posted; a user and password in it are sent as Basic. It may be on a private network, unlike callbacks; through `EGRESS_PROXY_URL` where there is one. Not set: nowhere.',
-    ),
+  ALERT_WEBHOOK_URL: url('http:', 'https:').describe(
+    'Where alerts are posted; a user and password in it are sent as Basic. It may be on a private network, unlike callbacks; through `EGRESS_PROXY_URL` where there is one. Not set: nowhere.',
+  ),
   ALERT_WEBHOOK_SECRET: webhookSecret
     .optional()
     .describe(

@@ -8,9 +8,54 @@ const asUrl = (text: z.ZodString, protocols: readonly string[]) =>
     .refine((value) => URL.canParse(value) && protocols.includes(new URL(value).protocol), {
       error: `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`,
     })
+    .refine(isPercentEncoded, { error: 'has a user or password that is not percent-encoded' })
     .optional();
 
-export const url = (...protocols: string[]) => asUrl(z.string(), protocols);
+const noAtBehindHost = {
+  error: 'has an `@` behind the host: percent-encode user and password (`/` %2F, `?` %3F, `#` %23), and `@` as %40',
+  abort: true,
+};
+
+/** A web address, whose path may have an `@` where there is neither user nor password. */
+export const url = (...protocols: string[]) =>
+  asUrl(
+    z.string().refine((value) => !hasAtBehindHost(value) || hasAtInPathAlone(value), noAtBehindHost),
+    protocols,
+  );
+
+/** Of a server that Heraut connects to. */
+const asServerUrl = (text: z.ZodString, protocols: readonly string[]) =>
+  asUrl(
+    text.refine((value) => !hasAtBehindHost(value), noAtBehindHost),
+    protocols,
+  );
+
+export const proxyUrl = asServerUrl(z.string(), ['http:', 'https:']);
+
+/**
+ * With a `/`, `?` or `#` in a password, what is before it is taken for the host or its port, and comes to a log with
+ * the error that there is none of that name.
+ */
+const hasAtBehindHost = (value: string): boolean =>
+  /^\w+:\/\/[^/?#]*[/?#].*@/s.test(URL.canParse(value) ? new URL(value).href : value);
+
+function hasAtInPathAlone(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const { username, password, hash } = new URL(value);
+  return username === '' && password === '' && !hash.includes('@');
+}
+
+/** Whether user and password of a URL can be decoded. */
+function isPercentEncoded(value: string): boolean {
+  if (!URL.canParse(value)) return true;
+  const { username, password } = new URL(value);
+  try {
+    for (const part of [username, password]) decodeURIComponent(part);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /**
  * As libpq knows them: in the place of the host, and in the parameter of that name. Not in a user or password, in which
@@ -36,7 +81,7 @@ const setsNoneOf = (value: string, names: readonly string[]): boolean =>
   !URL.canParse(value) || !names.some((name) => new URL(value).searchParams.has(name));
 
 /** The driver takes several hosts for the name of one. */
-export const databaseUrl = asUrl(
+export const databaseUrl = asServerUrl(
   z
     .string()
     .refine((value) => !hostsInPlace.test(value) && !hostsInParameter.test(value), {
@@ -50,7 +95,7 @@ export const databaseUrl = asUrl(
   ['postgres:', 'postgresql:'],
 );
 
-export const amqpUrl = asUrl(
+export const amqpUrl = asServerUrl(
   z
     .string()
     .refine((value) => !hostsInPlace.test(value), {
@@ -60,7 +105,7 @@ export const amqpUrl = asUrl(
     })
     .refine(hasSecondsAsHeartbeat, { error: 'must have whole seconds as its heartbeat, 65535 at most' }),
   ['amqp:', 'amqps:'],
-).refine(isPercentEncoded, { error: 'has a user or password that is not percent-encoded' });
+);
 
 function hasSecondsAsHeartbeat(value: string): boolean {
   const heartbeat = URL.canParse(value) ? new URL(value).searchParams.get('heartbeat') : null;
@@ -72,7 +117,7 @@ function hasSecondsAsHeartbeat(value: string): boolean {
  * that locks are looked up by, but not those of the scripts. And it takes whatever follows the host for a number, and a
  * scheme in capitals for a connection without TLS.
  */
-export const redisUrl = asUrl(
+export const redisUrl = asServerUrl(
   z
     .string()
     .overwrite((value) => value.replace(/^rediss?:/i, (scheme) => scheme.toLowerCase()))
@@ -88,21 +133,9 @@ export const redisUrl = asUrl(
         'must end with the host and its port, or with `/` and the number of a database: Redis has no names for them',
     }),
   ['redis:', 'rediss:'],
-).refine(isPercentEncoded, { error: 'has a user or password that is not percent-encoded' });
+);
 
 const isFamily = ([name, value]: [string, string]): boolean => name === 'family' && /^[46]$/.test(value);
-
-/** Whether user and password of a URL can be decoded. */
-export function isPercentEncoded(value: string | undefined): boolean {
-  if (value === undefined || !URL.canParse(value)) return true;
-  const { username, password } = new URL(value);
-  try {
-    decodeURIComponent(username + password);
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 export const secondsPerCustomer = z.string().transform((text, context) => {
   const parsed = z.record(z.string(), z.number().int().min(60).max(2_592_000)).safeParse(parseJson(text));

@@ -268,6 +268,32 @@ describe('settings', () => {
     expect(refusal(settings)).not.toContain('s3cret');
   });
 
+  it.each([
+    ['DATABASE_URL', 'postgres://heraut:100%@db.example/heraut', 'has a user or password that is not percent-encoded'],
+    ['DATABASE_URL', 'postgres://h%C3:%A9@db.example/heraut', 'has a user or password that is not percent-encoded'],
+    ['CONSOLE_URL', 'https://user:100%@console.example/', 'has a user or password that is not percent-encoded'],
+    ['DATABASE_URL', 'postgres://heraut:p@s3cret#word/1@db.example/heraut', 'has an `@` behind the host'],
+    ['DATABASE_URL', 'postgres://heraut:s3cret#word@db.example/heraut', 'has an `@` behind the host'],
+    ['DATABASE_URL', 'postgres://heraut:1?s3cret=1@db.example/heraut', 'has an `@` behind the host'],
+    ['AMQP_URL', 'amqp://app:p@s3cret/word@h1/v', 'has an `@` behind the host'],
+    ['REDIS_URL', 'redis://:p@s3cret#word@h/3', 'has an `@` behind the host'],
+    ['EGRESS_PROXY_URL', 'http://user:123/s3cret@proxy.example', 'has an `@` behind the host'],
+    ['ALERT_WEBHOOK_URL', 'https://user:p@s3cret/word@alerts.example', 'has an `@` behind the host'],
+    ['ALERT_WEBHOOK_URL', 'https://user:123#s3cret@alerts.example', 'has an `@` behind the host'],
+  ])('refuse a %s with a password that is not percent-encoded, without a piece of it: %s', (name, value, why) => {
+    const message = refusal({ [name]: value, ALERT_WEBHOOK_SECRET: 'whsec_MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0' });
+    expect(message).toContain(`  ${name}: ${why}`);
+    expect(message).not.toContain('s3cret');
+  });
+
+  it.each([
+    ['DATABASE_URL', 'postgres://heraut:p@ss%23word%2F1@db.example/heraut?user=a%40b'],
+    ['ALERT_WEBHOOK_URL', 'https://alerts.example/webhook/one@two?to=@team'],
+  ])('take an `@` in a %s where it cannot be mistaken: %s', (name, value) => {
+    const settings = { [name]: value, ALERT_WEBHOOK_SECRET: 'whsec_MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0' };
+    expect(readSettings(settings)).toMatchObject({ [name]: value });
+  });
+
   it('refuse a lease that could end while its delivery is still being sent', () => {
     const lock = { TTL_LOCK_TIME_LIMIT_MS: '60000', NOTIFICATION_REQUESTS_TIMEOUT: '20' };
     expect(refusal({ ...lock, DELIVERY_LEASE_MS: '90000' })).toContain('DELIVERY_LEASE_MS: must exceed');
