@@ -84,10 +84,12 @@ export class ApplicationDirectory implements CatalogueDirectory, OnApplicationBo
       // A client id that was freed may belong to another application by now.
       if (row.is_deleted && this.byClientId.get(row.client_id)?.id === row.id) this.byClientId.delete(row.client_id);
       if (row.is_deleted) continue;
+      const secret = this.secretOf(row);
       this.byClientId.set(row.client_id, {
         id: row.id,
         clientId: row.client_id,
-        key: keyOf(this.secretOf(row)),
+        key: keyOf(secret ?? ''),
+        ...(secret === undefined && { isUnreadable: true }),
         scopes: new Set(row.scopes),
         isSuperuser: row.is_superuser,
         alertEmail: row.alert_email,
@@ -96,16 +98,16 @@ export class ApplicationDirectory implements CatalogueDirectory, OnApplicationBo
   }
 
   /**
-   * Empty where it cannot be decrypted, since it is encrypted with a key that other processes have: its tokens are
-   * refused here.
+   * Undefined where it cannot be decrypted, since it is encrypted with a key that other processes have: callers are
+   * told to try again, and may come to one of these.
    */
-  private secretOf({ id, client_id, secret }: ApplicationRow): string {
+  private secretOf({ id, client_id, secret }: ApplicationRow): string | undefined {
     try {
       return this.cipher.decrypt(secret, secretPlace(id));
     } catch (error) {
       if (!(error instanceof UnreadableSecret)) throw error;
       this.logger.error({ event: 'secrets.unreadable', clientId: client_id, key: error.keyId, error });
-      return '';
+      return undefined;
     }
   }
 }

@@ -9,6 +9,8 @@ export interface Application {
    * each token: 260 µs.
    */
   readonly key: KeyObject | undefined;
+  /** Whether this process cannot check its tokens: its secret cannot be decrypted here. Left out, as a rule. */
+  readonly isUnreadable?: boolean;
   readonly scopes: ReadonlySet<string>;
   /** Passes every scope check and may use the admin API. */
   readonly isSuperuser: boolean;

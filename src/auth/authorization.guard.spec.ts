@@ -35,13 +35,21 @@ const requestWith = (claims: object) => {
 };
 
 /** A process that is behind until it compares clocks, and knows no application until it reads the catalogue again. */
-function setUp({ behindSeconds = 0, knowsApplication = true, compare = () => {} }) {
-  const world = { seconds: now - behindSeconds, knowsApplication, comparisons: 0 };
+function setUp({ behindSeconds = 0, knowsApplication = true, isUnreadable = false, compare = () => {} }) {
+  const world = { seconds: now - behindSeconds, knowsApplication, comparisons: 0, looks: 0 };
   const config = { settings: readSettings({}) };
   const directory = {
-    find: () => (world.knowsApplication ? application : undefined),
+    find: () => {
+      if (!world.knowsApplication) return undefined;
+      return isUnreadable ? { ...application, key: undefined, isUnreadable } : application;
+    },
   } as unknown as ApplicationDirectory;
-  const catalogue = { refresh: async () => void (world.knowsApplication = true) } as unknown as Catalogue;
+  const catalogue = {
+    refresh: async () => {
+      world.looks++;
+      world.knowsApplication = true;
+    },
+  } as unknown as Catalogue;
   const ledgerClock = {
     now: () => world.seconds * 1000,
     compare: async () => {
@@ -99,4 +107,19 @@ it('a good token costs no look at all: its application is known at once', () => 
   const { authorize, world } = setUp({});
   expect(authorize({})).toBe(application);
   expect(world.comparisons).toBe(0);
+});
+
+it('a token of an application whose secret cannot be decrypted here may be sent again, and counts as no refusal', () => {
+  const { authorize, world } = setUp({ isUnreadable: true });
+  for (let times = 0; times < 100; times++) {
+    let refused: unknown;
+    try {
+      void authorize({});
+    } catch (error) {
+      refused = error;
+    }
+    expect(refused).toBeInstanceOf(UnavailableProblem);
+    expect(refused).toMatchObject({ code: 'secret-unreadable', extra: { headers: { 'retry-after': '10' } } });
+  }
+  expect(world.looks).toBe(0);
 });

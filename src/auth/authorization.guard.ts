@@ -97,7 +97,7 @@ export class AuthorizationGuard implements CanActivate {
    * The application that sent the request; a promise only where it may have been refused by what is outdated.
    * @throws {PermissionProblem} when it is none, or may not do this
    * @throws {ThrottledProblem} instead, when that was so too often in this minute
-   * @throws {UnavailableProblem} when that cannot be looked up
+   * @throws {UnavailableProblem} when that cannot be looked up, or the token not be checked
    */
   authorize(request: FastifyRequest, requirement: Requirement): Application | Promise<Application> {
     const token = bearerToken(request);
@@ -129,9 +129,9 @@ export class AuthorizationGuard implements CanActivate {
     return result;
   }
 
-  /** The answer to a request that is refused, which is counted. */
-  private refuse(request: FastifyRequest, { problem, application }: Refused): PermissionProblem | ThrottledProblem {
-    if (problem instanceof ThrottledProblem) return problem;
+  /** The answer to a request that is refused, which is counted where the caller can be at fault. */
+  private refuse(request: FastifyRequest, { problem, application }: Refused): Refused['problem'] {
+    if (!(problem instanceof PermissionProblem)) return problem;
     const waitSeconds = this.limit.add(request, application, problem.code === 'invalid-jwt-signature');
     return waitSeconds === undefined ? problem : new ThrottledProblem(waitSeconds);
   }

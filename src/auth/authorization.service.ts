@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { PermissionProblem, ThrottledProblem } from '../infra/http/problem.js';
+import { PermissionProblem, ThrottledProblem, UnavailableProblem } from '../infra/http/problem.js';
 import { ApplicationDirectory } from './application-directory.service.js';
 import type { Application } from './application.js';
 import type { TokenRefusal } from './check-claims.js';
@@ -11,7 +11,7 @@ import { Refusal, TokenVerifier } from './token-verifier.service.js';
 export type Requirement = readonly Scope[] | 'superuser';
 
 export interface Refused {
-  problem: PermissionProblem | ThrottledProblem;
+  problem: PermissionProblem | ThrottledProblem | UnavailableProblem;
   application?: Application | undefined;
 }
 
@@ -19,7 +19,7 @@ const explanations: Record<TokenRefusal, string> = {
   'jwt-decode-error':
     'The token cannot be read: it is not a JSON Web Token (three parts in base64url, without `=`, RFC 7515), or its header has `crit`.',
   'missing-client-identifier': 'The token has no client_id.',
-  'invalid-client-identifier': 'No application has the client_id of the token.',
+  'invalid-client-identifier': 'No application has the client_id of the token, or that one has no secret.',
   'jwt-invalidalgorithmerror': 'The token must be signed with HS256.',
   'invalid-jwt-signature': 'The signature of the token is not right.',
   'jwt-immaturesignatureerror': 'The token is not valid yet: its nbf lies ahead, or its iat more than a minute.',
@@ -72,10 +72,18 @@ export class Authorization {
   }
 }
 
-const refusedFor = ({ code, application, waitSeconds = 1 }: Refusal): Refused =>
-  code === 'throttled'
-    ? { problem: new ThrottledProblem(waitSeconds), application }
-    : { problem: new PermissionProblem(code, explanations[code]), application };
+function refusedFor({ code, application, waitSeconds = 1 }: Refusal): Refused {
+  if (code === 'throttled') return { problem: new ThrottledProblem(waitSeconds), application };
+  if (code === 'secret-unreadable') return { problem: unreadable(), application };
+  return { problem: new PermissionProblem(code, explanations[code]), application };
+}
+
+/** Trouble on our side, which another process may not have: a publisher that is told 403 gives up its notification. */
+const unreadable = (): UnavailableProblem => {
+  const detail =
+    'The process that answers cannot decrypt the secret of the application, and so cannot check the token.';
+  return new UnavailableProblem(detail, 10, undefined, 'secret-unreadable');
+};
 
 /** The scheme in any case (RFC 9110 §11.1). Node has removed the space at the end of the header. */
 export function bearerToken({ headers: { authorization } }: FastifyRequest): string | undefined {

@@ -17,7 +17,7 @@ interface VerifiedToken {
 /** Why a token is refused. */
 export class Refusal {
   constructor(
-    readonly code: TokenRefusal | 'throttled',
+    readonly code: TokenRefusal | 'throttled' | 'secret-unreadable',
     /** That the token names; whether it is its own depends on the code. */
     readonly application?: Application,
     /** Only with `throttled`. */
@@ -73,6 +73,7 @@ export class TokenVerifier {
     const { header, payload } = decoded;
     if (!('client_id' in payload)) return new Refusal('missing-client-identifier');
     const application = typeof payload.client_id === 'string' ? this.applications.find(payload.client_id) : undefined;
+    if (application?.isUnreadable) return new Refusal('secret-unreadable', application);
     if (!application?.key) return new Refusal('invalid-client-identifier', application);
     const waitSeconds = this.limit.waitAsGuesser(caller, application);
     if (waitSeconds !== undefined) return new Refusal('throttled', application, waitSeconds);

@@ -149,7 +149,7 @@ export const problemClasses = {
   },
   ServiceUnavailable: {
     status: 503,
-    codes: ['service_unavailable', 'day-away', 'too-many-bodies'],
+    codes: ['service_unavailable', 'day-away', 'too-many-bodies', 'secret-unreadable'],
     title: 'Temporarily unavailable.',
     explanation:
       'The request was not carried out because something it needs is out of reach, or in use by others. Repeat it after Retry-After.',

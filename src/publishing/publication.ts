@@ -1,4 +1,4 @@
-import type { PermissionProblem, ThrottledProblem } from '../infra/http/problem.js';
+import type { PermissionProblem, ThrottledProblem, UnavailableProblem } from '../infra/http/problem.js';
 import type { OnceKey } from '../ledger/once-key.js';
 import type { PublicationTrace } from './publication-trace.js';
 
@@ -14,7 +14,7 @@ export interface Publication {
   /** Client id. */
   publisher: string;
   /** Why the publisher may not publish it by the catalogue that is in memory now; undefined: it may. */
-  refusalNow: () => PermissionProblem | ThrottledProblem | undefined;
+  refusalNow: () => PermissionProblem | ThrottledProblem | UnavailableProblem | undefined;
   terms: Terms;
   /**
    * The same by the rules that its channel has now, which may have changed since it was read; undefined: no rules count

@@ -117,7 +117,8 @@ describe('secrets in the database', () => {
     await reader.service.update(made.application.id, { secret: 'changed' });
     await writer.catalogue.refresh();
     expect(writer.directory.find(id)?.unreadable).toMatch(`the key ${idOf(second)}, which is not in the key ring`);
-    expect(keyOf(writer.applications, 'client')).toBeUndefined();
+    expect(writer.applications.find('client')).toMatchObject({ key: undefined, isUnreadable: true });
+    expect(reader.applications.find('client')).not.toHaveProperty('isUnreadable');
     await reader.service.remove(made.application.id);
     await reader.subscriptions.remove(id);
     expect((await stored()).map(({ text }) => text)).toEqual(['', '']);
