@@ -25,7 +25,7 @@ export async function examineSecretKeys(client: pg.Client, settings: Settings): 
     );
   } catch (error) {
     if (!(error instanceof KeyRingRefused)) throw error;
-    const [trouble] = error.message.split('\n');
-    return failed(name, trouble!, adviceOnKeys);
+    const [trouble, ...details] = error.message.split('\n').map((line) => line.trim());
+    return failed(name, [trouble, ...details.slice(0, -1).map((line) => `${line}.`)].join(' '), adviceOnKeys);
   }
 }

@@ -54,7 +54,7 @@ export async function openCipher(settings: Settings, postgres: Pick<Postgres, 'q
   const ids = [...troubles.keys()].join(', ');
   throw new KeyRingRefused(
     [
-      `Heraut cannot start: stored secrets are encrypted with keys that it does not have: ${ids}. Nothing was changed.`,
+      `Stored secrets are encrypted with keys that are missing here, or are others under the same ids: ${ids}. Nothing was changed.`,
       ...[...troubles.values()].map((trouble) => `  ${trouble}`),
       'Add these keys to SECRET_KEYS, to the file of SECRET_KEYS_FILE, or to secret-keys in DATA_DIR: docs/running.md#secrets.',
     ].join('\n'),

@@ -734,6 +734,13 @@ describe('the command line', () => {
       const proxy = await TcpProxy.start(environment.AMQP_URL!);
       // As a server with an alarm does, it reads nothing any more of a connection that has published, and says so.
       const message = Buffer.from('heraut\xce', 'latin1');
+        const another = await findingsOf({ SECRET_KEYS: `k1:${Buffer.alloc(32, 'k9').toString('base64')}` });
+        expect(another.find(({ name }) => name === 'secret-keys')).toMatchObject({
+          verdict: 'failed',
+          found: expect.stringMatching(
+            /under the same ids: k1\. .* but not with the one that has this id in the key ring\.$/,
+          ),
+        });
       const blocked = Buffer.from('\x01\0\0\0\0\0\x0b\0\x0a\0\x3c\x06memory\xce', 'latin1');
       proxy.onClientData = (bytes) => {
         if (!bytes.includes(message)) return;

@@ -166,11 +166,11 @@ describe('secrets in the database', () => {
     await postgres.dataSource.query(`UPDATE subscription SET callback_url = callback_url`);
     await writePlain(1);
     const before = await stored();
-    const ids = new RegExp(`does not have: (${idOf(first)}, ${idOf(second)}|${idOf(second)}, ${idOf(first)})\\.`);
+    const ids = new RegExp(`under the same ids: (${idOf(first)}, ${idOf(second)}|${idOf(second)}, ${idOf(first)})\\.`);
     for (const keys of [[third], []]) await expect(openWith(...keys)).rejects.toThrow(ids);
     // The same id, another key.
     const wrong = [`${idOf(first)}:${third.split(':')[1]}`, second];
-    await expect(openWith(...wrong)).rejects.toThrow(`does not have: ${idOf(first)}. Nothing was changed.`);
+    await expect(openWith(...wrong)).rejects.toThrow(`under the same ids: ${idOf(first)}. Nothing was changed.`);
     expect(await stored()).toEqual(before);
   });
 
