@@ -53,6 +53,7 @@ export interface Subscription {
   ordering: string;
   disabledAt: string | null;
   pausedAt: string | null;
+  credentials: { unreadable: string | null };
 }
 
 export interface SubscriptionWithHeld extends Subscription {

@@ -55,10 +55,13 @@ export function addConfigurationCommands(program: Command, session: Session): vo
     .command('export')
     .description('Prints what is there as a configuration file, with references in the places of secrets.')
     .action(async () => {
-      const exported = await session.client.request('GET', path);
-      if (session.isJson) return print(session, JSON.stringify(exported, null, 2));
+      const exported = await session.client.request<{ subscriptions: object[] }>('GET', path);
+      const { commentOnLeftOut, sayLeftOut } = await import('../configuration-file/left-out.js');
       const { toYaml } = await import('../configuration-file/yaml-text.js');
-      print(session, toYaml(exported));
+      const text = session.isJson ? JSON.stringify(exported, null, 2) : commentOnLeftOut(exported) + toYaml(exported);
+      print(session, text);
+      const leftOut = sayLeftOut(exported);
+      if (leftOut !== undefined) throw new CommandFailure(exits.failed, leftOut);
     });
 }
 

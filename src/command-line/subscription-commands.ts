@@ -31,12 +31,10 @@ export function addSubscriptionCommands(program: Command, session: Session): voi
     .option('--owner <client-id>', 'Of this application.')
     .option('--endpoint <address>', 'That lead to this endpoint, as `endpoints list` shows it.')
     .addOption(
-      new Option('--state <state>', 'In this state, and perhaps others; parked: its endpoint is in trouble.').choices([
-        'enabled',
-        'paused',
-        'disabled',
-        'parked',
-      ]),
+      new Option(
+        '--state <state>',
+        'In this state, and perhaps others; unreadable: its secrets cannot be decrypted by the process that answers; parked: its endpoint is in trouble.',
+      ).choices(['enabled', 'paused', 'disabled', 'unreadable', 'parked']),
     )
     .action(async ({ channel, owner, endpoint, state }: ListOptions) => {
       const query = { channel, owner, endpoint, state };
@@ -84,8 +82,9 @@ export function addSubscriptionCommands(program: Command, session: Session): voi
 }
 
 /** One that is disabled may be paused as well: enabled, its deliveries are still held. */
-const stateOf = ({ disabledAt, pausedAt }: Subscription): string =>
-  [disabledAt && 'disabled', pausedAt && 'paused'].filter(Boolean).join(', ') || 'enabled';
+const stateOf = ({ disabledAt, pausedAt, credentials }: Subscription): string =>
+  [disabledAt && 'disabled', pausedAt && 'paused', credentials.unreadable && 'unreadable'].filter(Boolean).join(', ') ||
+  'enabled';
 
 const countOf = ({ count }: SubscriptionWithHeld['held']): string => (count >= 10_000 ? '10,000 or more' : `${count}`);
 
@@ -114,6 +113,7 @@ function draw(terminal: Terminal, subscription: SubscriptionWithHeld): string {
       callback: subscription.callbackUrl,
       state: stateOf(subscription),
       since: [moment(subscription.disabledAt), moment(subscription.pausedAt)].filter(Boolean).join(', ') || undefined,
+      'nothing is sent': subscription.credentials.unreadable ?? undefined,
       guarantee: subscription.effectiveGuarantee,
       order: subscription.ordering,
       'time limit': timeoutSeconds === null ? 'as configured' : `${timeoutSeconds} s`,

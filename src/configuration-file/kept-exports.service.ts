@@ -5,6 +5,7 @@ import { Catalogue } from '../catalogue/catalogue.service.js';
 import { KeptAnswers } from '../catalogue/kept-answers.service.js';
 import type { Long } from '../catalogue/long-json.js';
 import { Export } from './export.service.js';
+import { commentOnLeftOut } from './left-out.js';
 import { toYamlInParts } from './yaml-text.js';
 
 /** Characters that are escaped in one go. */
@@ -43,9 +44,10 @@ export class KeptExports implements OnModuleDestroy {
 
   /** `{"text": …}`, in YAML. */
   text(caller: string, reply: FastifyReply): Promise<Buffer> {
-    return this.export('text', caller, reply, async (rules) =>
-      inParts(await toYamlInParts(await this.exported.read(rules))),
-    );
+    return this.export('text', caller, reply, async (rules) => {
+      const exported = await this.exported.read(rules);
+      return inParts(commentOnLeftOut(exported) + (await toYamlInParts(exported)));
+    });
   }
 
   private async export(

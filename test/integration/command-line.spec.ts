@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import pg from 'pg';
+import { parse } from 'yaml';
 import { secretPlace } from '../../src/auth/application.js';
+import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Config } from '../../src/config/config.module.js';
 import type { Finding } from '../../src/doctor/finding.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
@@ -211,6 +213,31 @@ describe('the command line', () => {
     expect((await heraut.run('policy --max-retries 1')).out).toMatch(/; 1 retry\.$/m);
     const own = await heraut.json<{ attempts: unknown[] }>(`policy --subscription ${subscriptionId}`);
     expect(own.attempts).toHaveLength(8);
+  });
+
+  it('says of a subscription whose secrets cannot be decrypted that it is unreadable, and what an export leaves out', async () => {
+    const { id } = await pausedSubscription();
+    const lose = `UPDATE subscription SET credentials = 'enc:lost:AAAA', version = $1 WHERE id = $2`;
+    await api.app.get(Catalogue).change((manager, version) => manager.query(lose, [version, id]));
+    try {
+      const { out } = await heraut.run('subscriptions list --state unreadable');
+      expect(out).toMatch(new RegExp(`^${id} +paused, unreadable +`, 'm'));
+      expect(out).not.toContain(subscriptionId);
+      const shown = await heraut.run(`subscriptions show ${id}`);
+      expect(shown.out).toMatch(/^state +paused, unreadable$/m);
+      expect(shown.out).toMatch(/^nothing is sent +.*encrypted with the key lost, which is not in the key ring$/m);
+      const leftOut = new RegExp(`Left out are credentials and signing keys .* of the subscriptions ${id}\\.\\n`);
+      const exported = await heraut.run('export');
+      expect(exported).toMatchObject({ exit: 1, notes: expect.stringMatching(leftOut) });
+      expect(exported.out).toMatch(new RegExp(`^# ${leftOut.source}`));
+      expect(parse(exported.out)).toHaveProperty('subscriptions');
+      expect(await heraut.run('export --json')).toMatchObject({ exit: 1, notes: expect.stringMatching(leftOut) });
+      const { json } = await api.get(`${api.origin}/admin/v1/configuration/text`);
+      expect(json.text).toMatch(new RegExp(`^# ${leftOut.source}`));
+    } finally {
+      await api.call('DELETE', `/abonnement/${id}`);
+    }
+    expect((await heraut.run('export')).exit).toBe(0);
   });
 
   it('writes what is there as a configuration file', async () => {
@@ -707,6 +734,13 @@ describe('the command line', () => {
         expect(await look({})).toBe('failed');
         expect(await look({ SECRET_KEYS: entry('k2') })).toBe('failed');
         expect(await look({ SECRET_KEYS: [entry('k2'), entry('k1')].join() })).toBe('ok');
+        const another = await findingsOf({ SECRET_KEYS: `k1:${Buffer.alloc(32, 'k9').toString('base64')}` });
+        expect(another.find(({ name }) => name === 'secret-keys')).toMatchObject({
+          verdict: 'failed',
+          found: expect.stringMatching(
+            /under the same ids: k1\. .* but not with the one that has this id in the key ring\.$/,
+          ),
+        });
       } finally {
         await manager.query('DELETE FROM application WHERE id = $1', [id]);
       }
@@ -734,13 +768,6 @@ describe('the command line', () => {
       const proxy = await TcpProxy.start(environment.AMQP_URL!);
       // As a server with an alarm does, it reads nothing any more of a connection that has published, and says so.
       const message = Buffer.from('heraut\xce', 'latin1');
-        const another = await findingsOf({ SECRET_KEYS: `k1:${Buffer.alloc(32, 'k9').toString('base64')}` });
-        expect(another.find(({ name }) => name === 'secret-keys')).toMatchObject({
-          verdict: 'failed',
-          found: expect.stringMatching(
-            /under the same ids: k1\. .* but not with the one that has this id in the key ring\.$/,
-          ),
-        });
       const blocked = Buffer.from('\x01\0\0\0\0\0\x0b\0\x0a\0\x3c\x06memory\xce', 'latin1');
       proxy.onClientData = (bytes) => {
         if (!bytes.includes(message)) return;
