@@ -21,6 +21,7 @@ export function checkTls({ certificate, key, authority }: TlsIdentity, nowMs: nu
     ...(certificate !== undefined && key === undefined ? [missing('key', 'A certificate needs its key.')] : []),
     ...(own?.[0] && hasEnded(own[0], nowMs) ? [ended('certificate', own[0])] : []),
     ...(authorities?.every((each) => hasEnded(each, nowMs)) ? [ended('authority', authorities[0]!)] : []),
+    ...(own?.[0] && beginsAhead(own[0], nowMs) ? [ahead(own[0])] : []),
     ...(own?.[0] && isKey(ownKey) && !own[0].checkPrivateKey(ownKey) ? [mismatch] : []),
   ];
   return found.length > 0 ? found : refusedByTls({ certificate, key, authority });
@@ -37,6 +38,13 @@ const ended = (name: string, { validTo }: X509Certificate) => ({
   name,
   code: 'expired-certificate',
   reason: `It ended at ${new Date(validTo).toISOString()}.`,
+});
+/** A minute for clocks that differ: it may have been made just now. */
+const beginsAhead = ({ validFrom }: X509Certificate, nowMs: number) => Date.parse(validFrom) > nowMs + 60_000;
+const ahead = ({ validFrom }: X509Certificate) => ({
+  name: 'certificate',
+  code: 'future-certificate',
+  reason: `It begins at ${new Date(validFrom).toISOString()}: set it then.`,
 });
 const mismatch = { name: 'key', code: 'key-mismatch', reason: 'It is not the key of the first certificate.' };
 

@@ -133,6 +133,7 @@ describe('the credentials of a subscription', () => {
 
   const strangerKey = makeCertificate('stranger').key;
   const ended = makeCertificate('ended', { by: authority, validTo: new Date(Date.now() - 1000) });
+  const ahead = makeCertificate('ahead', { by: authority, validFrom: new Date(Date.now() + 3_600_000) });
   const passphrase = { cipher: 'aes-256-cbc', passphrase: 'x', type: 'pkcs8', format: 'pem' } as const;
   const locked = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export(passphrase).toString();
   const [one] = clients;
@@ -170,6 +171,11 @@ describe('the credentials of a subscription', () => {
       'a certificate that has ended',
       { tls: { certificate: ended.certificate, key: ended.key } },
       { 'tls.certificate': 'expired-certificate' },
+    ],
+    [
+      'a certificate that begins in an hour',
+      { tls: { certificate: ahead.certificate, key: ahead.key } },
+      { 'tls.certificate': 'future-certificate' },
     ],
     [
       'an authority that has ended',
