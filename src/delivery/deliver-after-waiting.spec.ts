@@ -65,6 +65,7 @@ describe('a delivery that waited in line', () => {
   /** The ledger has the outcome of a delivery. */
   let onOutcome: () => void;
   let mayLockLate: boolean;
+  let admission: Admission;
   let deliver: DeliverService;
 
   beforeEach(() => {
@@ -114,6 +115,7 @@ describe('a delivery that waited in line', () => {
     const ledgerClock = { now: () => clock.now() } as LedgerClock;
     const decider = new Decider({} as Catalogue, {} as RetryPolicies, ledgerClock, {} as AttemptReporter, config);
     decider.decide = () => Promise.resolve({ state, attempt: null } as Outcome);
+    admission = new Admission(config, new HoldRule(noneOpen), noneOpen, {} as LedgerClock, systemClock);
     deliver = new DeliverService(
       config,
       clock,
@@ -127,7 +129,7 @@ describe('a delivery that waited in line', () => {
           },
         }),
       } as unknown as Idempotency,
-      new Admission(config, new HoldRule(noneOpen), noneOpen, {} as LedgerClock, systemClock),
+      admission,
       {
         send: (_delivery: unknown, { callbackUrl, auth }: Subscription, _guarantee: unknown, caller: Caller) =>
           new Promise((resolve) => calls.push({ callbackUrl, auth, caller, answer: () => resolve(answered(204)) })),
@@ -491,6 +493,18 @@ describe('a delivery that waited in line', () => {
   it('is held when its subscription was paused meanwhile', async () => {
     await changeMeanwhile({ pausedAt: new Date() });
     expect([last(), held]).toEqual([[], ['paused', 'paused', 'paused']]);
+  });
+
+  it.each<[string, Partial<ListedSubscription> | undefined]>([
+    ['was paused', { pausedAt: new Date() }],
+    ['got another callback URL', { callbackUrl: 'http://new/' }],
+    ['was deleted', undefined],
+  ])('gives back the place that it had waited for where its subscription %s meanwhile', async (_, changed) => {
+    await changeMeanwhile(changed);
+    let isDrained = false;
+    void admission.drained().then(() => (isDrained = true));
+    await settled();
+    expect(isDrained).toBe(true);
   });
 
   it('is cancelled when its subscription was deleted meanwhile', async () => {
