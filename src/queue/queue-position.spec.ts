@@ -20,6 +20,12 @@ const report = (lane: Lane, newestTaken: number, oldestUnacknowledged: number | 
   oldestUnacknowledged,
 });
 
+/** What is seen of one lane. */
+interface Look {
+  depth: number;
+  oldest?: string;
+}
+
 describe('the time up to which the workers are done with the queue', () => {
   it('is a few seconds ago when the queue is empty: a chunk handed out since may be on its way', () => {
     expect(positionOf([], depths(0, 0), now)).toBe(now - 5000);
@@ -44,6 +50,19 @@ describe('the time up to which the workers are done with the queue', () => {
 
   it('is that of the lane that is furthest behind', () => {
     expect(positionOf([report('due', 700), report('slow', 300)], depths(1, 1), now)).toBe(300);
+  });
+
+  it.each([
+    ['still in the queue at the first', [{ depth: 1 }, { depth: 0 }], 700],
+    ['reported as taken at the second', [{ depth: 0 }, { depth: 0, oldest: '400' }], 399],
+  ])('is the earlier of two looks: a chunk is not lost that is %s', async (_, looks: Look[], doneUpTo) => {
+    let nr = 0;
+    const queue = { depth: async (lane: Lane) => (lane === 'due' ? looks[nr]!.depth : 0) } as DeliveryQueue;
+    const query = async () => [{ lane: 'due', newest_ms: '700', oldest_ms: looks[nr]!.oldest ?? null }];
+    const clock = { pause: async () => void nr++ } as unknown as Clock;
+    const postgres = { query } as unknown as Postgres;
+    const position = new QueuePosition(queue, postgres, { now: () => now } as LedgerClock, clock);
+    expect(await position.findDoneUpTo()).toBe(doneUpTo);
   });
 
   describe('of which one lane is not reached', () => {
