@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Logger } from '@nestjs/common';
-import { systemClock } from '../infra/clock.js';
+import { systemClock, type Clock } from '../infra/clock.js';
 import { readSettings } from '../config/settings.js';
 import { Admission } from '../endpoints/admission.service.js';
 import { HoldRule } from '../endpoints/hold-rule.service.js';
@@ -70,6 +70,7 @@ interface Parts {
   hold?: (delivery: HandedOut, reason: HeldReason) => Promise<void>;
   keep?: (deliveries: Delivery[]) => Promise<void>;
   pace?: BacklogPace;
+  clock?: Clock;
   /** Of a queue that other processes take from too; the test decides whether this one reaches Postgres. */
   shared?: { hasExpired: boolean };
 }
@@ -79,7 +80,7 @@ const done = () => Promise.resolve();
 /** A worker on a queue of its own, of which the test plays the loader and the sender. */
 async function start(parts: Parts) {
   const { load, send = done, abandon = () => {}, finish = () => {}, hold = done, keep = done } = parts;
-  const { pace = unpaced, shared } = parts;
+  const { pace = unpaced, clock = systemClock, shared } = parts;
   const config = { settings: readSettings({}) };
   const noneOpen = { of: () => undefined, all: new Map() } as unknown as OpenEndpoints;
   const admission = new Admission(config, new HoldRule(noneOpen), noneOpen, ledgerClock, systemClock);
@@ -122,7 +123,7 @@ async function start(parts: Parts) {
     () => systemClock.now(),
   );
   const worker = new Worker(
-    systemClock,
+    clock,
     queue,
     handOver,
     pace,
@@ -355,6 +356,11 @@ describe('a worker', () => {
   describe('that has not reached Postgres for the lifetime of its heartbeat', () => {
     const bodies = {} as LargeBodies;
     const body = Buffer.alloc(size);
+    /** Its pauses pass with the time of the test: what is tried again has been. */
+    const clock: Clock = {
+      now: () => systemClock.now(),
+      pause: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+    };
     const chunk: Chunk = {
       catalogueVersion: 0,
       queuedAt: 7,
@@ -373,6 +379,7 @@ describe('a worker', () => {
       const finished: number[] = [];
       const { worker, queue } = await start({
         shared,
+        clock,
         load: ({ deliveries }) => {
           loaded.push(!isAway);
           return isAway ? Promise.reject(new Error('no way to Postgres')) : Promise.resolve({ deliveries, bodies });
@@ -406,6 +413,7 @@ describe('a worker', () => {
       const { answered, answer } = unanswered();
       const { worker, queue } = await start({
         shared,
+        clock,
         load: ({ deliveries }) => Promise.resolve({ deliveries, bodies }),
         send: () => answered,
         keep: async (deliveries) => {
