@@ -322,6 +322,21 @@ describe('publishing', () => {
     expect((refused as Error).message).toContain('may not have been stored');
   });
 
+  it('takes up room of the worker of its process once where it is matched again', async () => {
+    const handOver = newHandOver();
+    const handedOver: string[] = [];
+    handOver.consume(
+      async ({ deliveries }) => void handedOver.push(...deliveries.map(({ notificationId }) => notificationId)),
+    );
+    const publishing = publishingWith(test.ledgerClock, handOver);
+    const published = [];
+    for (let nr = 0; nr <= mostInMemory; nr++) {
+      await test.sql('UPDATE catalogue SET version = version + 1');
+      published.push(await publishing.publish(publication()));
+    }
+    expect(handedOver).toEqual(idsIn(published));
+  });
+
   it('matches again when the catalogue has changed', async () => {
     enqueued.length = 0;
     await test.sql('UPDATE catalogue SET version = version + 1');
