@@ -23,6 +23,16 @@ describe('chunks that are not acknowledged', () => {
     expect(detached).toEqual(['two']);
   });
 
+  it('are counted once where one that was detached is acknowledged later', () => {
+    const [unacknowledged, detached] = [new Unacknowledged(2), [] as string[]];
+    const acknowledge = add(unacknowledged, 'one', 100, detached);
+    for (const name of ['two', 'three']) add(unacknowledged, name, 1, detached);
+    expect(detached).toEqual(['one']);
+    acknowledge();
+    add(unacknowledged, 'four', 512, detached);
+    expect(detached).toEqual(['one']); // with the others these are too many
+  });
+
   it('stay while they have many deliveries, which wait for the worker and not for an endpoint', () => {
     const [unacknowledged, detached] = [new Unacknowledged(2), [] as string[]];
     const acknowledge = add(unacknowledged, 'one', 500, detached);
