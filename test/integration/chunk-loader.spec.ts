@@ -58,6 +58,21 @@ describe('loading a chunk', () => {
     expect(statements).toEqual([]);
   });
 
+  it.each([
+    ['came back to the queue, however young', 0, true],
+    ['is older than a second', -60_000, false],
+    ['lies more than a second ahead, by a clock that is behind', 60_000, false],
+  ])('leaves out what was handed out again since where its chunk %s', async (_, fromNowMs, isRedelivered) => {
+    const accepted = await test.accept(2);
+    const [again, still] = accepted.map((each) => ({ ...each, body: Buffer.from('{}') }));
+    await test.sql('UPDATE delivery SET generation = generation + 1 WHERE subscription_id = $1', [
+      again!.subscriptionId,
+    ]);
+    const chunk = chunkOf([again!, still!]);
+    const loaded = await loader.load({ ...chunk, queuedAt: chunk.queuedAt + fromNowMs }, isRedelivered);
+    expect(loaded.deliveries).toEqual([still]);
+  });
+
   it('says of what was released how much of the catalogue was known then', async () => {
     const [one, two] = await test.accept(2);
     const deliveries = [{ ...one!, isReleased: true }, two!].map((each) => ({ ...each, body: Buffer.from('{}') }));
