@@ -7,6 +7,7 @@ import type { DeliveryQueue, Lane, Taken } from '../../src/queue/delivery-queue.
 import { createQueuePrefix, type TestQueues } from '../support/amqp.js';
 import { eventually } from '../support/eventually.js';
 import { newDelivery } from '../support/new-delivery.js';
+import { settled } from '../support/settled.js';
 
 const maxLength = 10;
 
@@ -290,6 +291,21 @@ describe.each(adapters)('the delivery queue, $name', (adapter) => {
 });
 
 describe('the queue in the memory of a process', () => {
+  it('has a chunk once that was given back while it paused after the failure of its consumer', async () => {
+    let endPause!: () => void;
+    const clock = { now: () => 0, pause: () => new Promise<void>((resolve) => (endPause = resolve)) };
+    const queue = new InProcessDeliveryQueue('this process', 2, clock);
+    const hands = new Hands();
+    const consumption = await queue.consume('due', 1, hands.take);
+    await queue.publish('due', chunk());
+    hands.fail(0);
+    await settled();
+    await consumption.giveBack();
+    endPause();
+    await settled();
+    expect(await queue.depth('due')).toBe(1);
+  });
+
   it('takes first attempts, and is no reason to leave them in the ledger, while its lane of repeated ones is full', async () => {
     const queue = new InProcessDeliveryQueue('this process', 2);
     for (const lane of ['fresh', 'due', 'slow'] as const) await queue.consume(lane, 1, new Hands().take);
