@@ -65,6 +65,16 @@ describe('the unconfirmed chunks of a lane', () => {
     expect(outcomes).toEqual(['confirmed']);
   });
 
+  it('are no more than two thousand: then there is room when one is answered', () => {
+    const first = publish();
+    for (let nr = 2; nr < 2000; nr++) publish();
+    expect(chunks.hasRoom).toBe(true);
+    publish();
+    expect([chunks.hasRoom, chunks.isAccepting]).toEqual([false, false]);
+    answer(first);
+    expect([chunks.hasRoom, chunks.isAccepting]).toEqual([true, true]);
+  });
+
   it('wait for a broker that is slow for as long as it answers some of those before them', () => {
     const inLine = Array.from({ length: 2000 }, publish);
     for (const settle of inLine.slice(0, 100)) {
