@@ -375,7 +375,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect(others.slice(2).map(released)).toEqual([20 - firstWindow, 20 - firstWindow]);
   });
 
-  it('go out for the others where the statement that releases some of them fails, and those follow', async () => {
+  it('go out for the others where the statement that releases some of them fails, and those follow in their window', async () => {
     const other = await newSubscription();
     for (const id of [subscription, other]) await accept(5, 'endpoint-parked', id);
     // Each so many that they share no statement.
@@ -393,6 +393,8 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
       vi.restoreAllMocks();
     }
     expect(enqueued).toHaveLength(5);
+    const failed = enqueued[0]!.subscriptionId === other ? subscription : other;
+    expect(await row(failed)).toMatchObject({ release_window: 3000 });
     expect(await look()).toBe(5);
     expect(new Set(enqueued.map(({ subscriptionId }) => subscriptionId))).toEqual(new Set([subscription, other]));
   });
