@@ -5,6 +5,7 @@ import { reasonOf } from '../infra/cannot-connect.js';
 import { connectionAdvice, generalAdvice } from '../infra/postgres/connection-advice.js';
 import { remedyOfNewer } from '../infra/postgres/migrated-by-newer.js';
 import { migrationNames } from '../infra/postgres/migration-names.js';
+import { orMarkNotConnected } from '../infra/postgres/not-connected.js';
 import { poolingUnfit } from '../infra/postgres/pooled-by-transaction.js';
 import { sqlState } from '../infra/postgres/postgres-errors.js';
 import { asUtf8, encodingUnfit, isOfBytes, tablesElsewhere, type Ask } from '../infra/postgres/unfit.js';
@@ -44,7 +45,7 @@ export async function examinePostgres(settings: Settings): Promise<Finding[]> {
     ];
   const client = clientOf(DATABASE_URL);
   try {
-    await client.connect();
+    await orMarkNotConnected(client.connect());
     return await examineWith(client, settings);
   } catch (error) {
     const advice = connectionAdvice(error) ?? generalAdvice;

@@ -3,7 +3,7 @@ import { troubleWithAlerts } from '../alerts/notes-are-sent.js';
 import type { Role } from '../config/server-settings.js';
 import { isRedisGivenUp } from '../idempotency/redis-outage.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { isReadOnly } from '../infra/postgres/postgres-errors.js';
+import { isClosedAtOnce, isReadOnly } from '../infra/postgres/postgres-errors.js';
 import { refusalOf } from '../infra/rabbitmq/connection-advice.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { DeliveryQueue } from '../queue/delivery-queue.js';
@@ -26,13 +26,27 @@ export function postgresWorks(postgres: Postgres, heartbeat: Heartbeat): HealthC
     name: 'postgres',
     stops: ['api', 'worker', 'dispatcher'],
     check: async () => {
-      await postgres.tryWriting().catch((error: unknown) => {
-        throw isReadOnly(error) ? new PartDown('it can only be read: it is a standby, or set to be read-only') : error;
-      });
+      await inWords(postgres.tryWriting());
       if (performance.now() - postgres.diskFullAt < diskFullForMs) throw new PartDown('its disk is full');
       if (heartbeat.hasExpired) throw new PartDown('this process could not write its heartbeat to it for 10 s');
     },
   };
+}
+
+/** The message of an error of Postgres may name hosts and roles, and its code alone says little. */
+async function inWords<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    const words = wordsFor(error);
+    throw words === undefined ? error : new PartDown(words, { cause: error });
+  }
+}
+
+function wordsFor(error: unknown): string | undefined {
+  if (isReadOnly(error)) return 'it can only be read: it is a standby, or set to be read-only';
+  if (isClosedAtOnce(error)) return 'no connection to Postgres: it was closed at once';
+  return undefined;
 }
 
 export function migrationsHaveRun(postgres: Postgres): HealthCheck {
@@ -42,7 +56,7 @@ export function migrationsHaveRun(postgres: Postgres): HealthCheck {
     name: 'migrations',
     stops: ['api', 'worker', 'dispatcher'],
     check: async () => {
-      haveRun ||= !(await postgres.hasPendingMigrations());
+      haveRun ||= !(await inWords(postgres.hasPendingMigrations()));
       if (!haveRun) throw new PartDown('not all migrations have run; a starting process runs them');
     },
   };
@@ -108,7 +122,7 @@ export function alertsAreSent(postgres: Postgres): HealthCheck {
     name: 'alerts',
     stops: [],
     check: async () => {
-      const trouble = await troubleWithAlerts(postgres);
+      const trouble = await inWords(troubleWithAlerts(postgres));
       if (trouble !== undefined) throw new PartDown(trouble);
     },
   };
@@ -120,7 +134,7 @@ export function roleIsAlive(heartbeat: Heartbeat, role: Role, consequence: strin
     name: role,
     stops: [role],
     check: async () => {
-      if (await heartbeat.isAlive(role)) return;
+      if (await inWords(heartbeat.isAlive(role))) return;
       throw new PartDown(`no process with the role ${role} is alive: ${consequence}`);
     },
   };

@@ -2,7 +2,9 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { Socket } from 'node:net';
 import { readSettings } from '../../src/config/settings.js';
+import { examine } from '../../src/doctor/examine.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { isNotConnected, isUnavailable } from '../../src/infra/postgres/postgres-errors.js';
 import { statement } from '../../src/infra/postgres/statement.js';
 import { createDatabase, queryOnce, type TestDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
@@ -11,6 +13,11 @@ import { TcpProxy } from '../support/tcp-proxy.js';
 Logger.overrideLogger(false);
 
 const select = statement('select', 'SELECT 1 AS one');
+const failureOf = (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
 
 describe('the connection to Postgres', () => {
   let database: TestDatabase;
@@ -90,6 +97,30 @@ describe('the connection to Postgres', () => {
     } finally {
       await patient.close();
     }
+  });
+
+  it('is known not to have come about where a proxy accepts it, and then closes it because its server is away', async () => {
+    const way = await TcpProxy.start('postgres://nobody@127.0.0.1:1/nowhere');
+    const { port } = new URL(way.url);
+    const away = Object.assign(new URL(database.url), { port }).href;
+    const started = await failureOf(Postgres.open(readSettings({ DATABASE_URL: away }), []));
+    const [found] = await examine({ DATABASE_URL: away }).then((all) => all.filter(({ name }) => name === 'postgres'));
+    await way.cut();
+    expect(String(started)).toMatch(/closes them at once\. A proxy whose Postgres is away does that/);
+    expect(found).toMatchObject({ verdict: 'failed', advice: expect.stringContaining('closes them at once') });
+  });
+
+  it('is known not to have come about where it ends before it has its settings, and not where it ends later', async () => {
+    const settings = new RegExp('SET enable_seqscan');
+    proxy.onClientData = (bytes) => void (settings.test(bytes.toString('latin1')) && proxy.cut());
+    const before = await failureOf(postgres.query(select));
+    proxy.onClientData = undefined;
+    await proxy.restore();
+    await postgres.query(select);
+    proxy.onClientData = (bytes) => void (bytes.includes('select') && proxy.cut());
+    const later = await failureOf(postgres.query(select));
+    expect([before, later].map(isUnavailable)).toEqual([true, true]);
+    expect([before, later].map(isNotConnected)).toEqual([true, false]);
   });
 
   it('has the style of dates and of texts and the isolation that the statements are written for, whatever the database was given', async () => {

@@ -1,6 +1,7 @@
 import { CannotConnect } from '../cannot-connect.js';
+import { isMarkedNotConnected } from './not-connected.js';
 import { pooledByTransaction } from './pooled-by-transaction.js';
-import { failsOverTls, isNotConnected, isUnavailable, sqlState } from './postgres-errors.js';
+import { failsOverTls, isClosedAtOnce, isNotConnected, isUnavailable, sqlState } from './postgres-errors.js';
 
 /** After a restore by another user. */
 const ownTables =
@@ -30,6 +31,9 @@ const advices: Record<string, string> = {
 const tlsAdvice =
   'Name the file of the authority that has signed its certificate (sslrootcert in DATABASE_URL, or NODE_EXTRA_CA_CERTS), and the host as the certificate does: docs/running.md#tls.';
 
+const closedAdvice =
+  'Something accepts connections there and closes them at once. A proxy whose Postgres is away does that: look at both, and at host and port in DATABASE_URL.';
+
 export const generalAdvice = 'Check DATABASE_URL, the network and Postgres’ own log.';
 
 /**
@@ -41,6 +45,7 @@ export function connectionAdvice(error: unknown): string | undefined {
   const advice = advices[sqlState(error) ?? String(code)];
   if (advice) return advice;
   if (failsOverTls(error)) return tlsAdvice;
+  if (isClosedAtOnce(error)) return closedAdvice;
   if (code === 'ENOENT' && syscall === 'open')
     return 'A file that DATABASE_URL names (sslrootcert, sslcert or sslkey) is not there.';
   return isNotConnected(error) || isUnavailable(error) ? generalAdvice : undefined;
@@ -48,10 +53,11 @@ export function connectionAdvice(error: unknown): string | undefined {
 
 /**
  * An error of the start, for an operator where it is of Postgres and can be mended; any other one as it is. Without a
- * SQLSTATE it may be of another server.
+ * SQLSTATE it may be of another server, unless a pool of connections to Postgres has said so.
  */
 export function explainPostgres(error: unknown): unknown {
-  const advice = sqlState(error) === undefined ? undefined : connectionAdvice(error);
+  const isOfPostgres = sqlState(error) !== undefined || isMarkedNotConnected(error);
+  const advice = isOfPostgres ? connectionAdvice(error) : undefined;
   return advice === undefined ? error : new CannotConnect('Postgres', error, advice);
 }
 

@@ -3,6 +3,7 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 import { ClosingClient } from './closing-client.js';
 import { explainPostgres, orSayWhyNot } from './connection-advice.js';
 import { poolOf, type CommonOptions, type OpenDatabase } from './open-database.js';
+import { orMarkNotConnected } from './not-connected.js';
 import { countPools } from './postgres.metrics.js';
 import { poolingUnfit } from './pooled-by-transaction.js';
 import { asOnHotPath, ordinarySettings, withoutJit } from './session-settings.js';
@@ -50,7 +51,7 @@ export async function openServer(
 ): Promise<OpenDatabase> {
   const connection = { connectionTimeoutMillis: 5000, application_name: 'heraut', Client: ClosingClient };
   const dataSourceWith = (kept: TimeLimits, size: number, own: object = {}, entities = common.entities, also = '') => {
-    const onConnect = (client: pg.ClientBase) => client.query(`${ordinarySettings}; ${withoutJit}; ${also}`);
+    const onConnect = setting(`${withoutJit}; ${also}`);
     const extra = { ...connection, ...own, ...asConnectionOptions(kept), max: size, onConnect };
     return new DataSource({ ...common, entities, url, extra, logger: new TimedOutLogger(kept) } as DataSourceOptions);
   };
@@ -59,7 +60,7 @@ export async function openServer(
     ...asConnectionOptions(limits),
     max,
     connectionString: url,
-    onConnect: (client) => client.query(`${ordinarySettings}; ${asOnHotPath}`),
+    onConnect: setting(asOnHotPath),
     // Statements that are prepared for one day each (src/ledger/per-day.ts) would pile up in a connection that lives
     // for months.
     maxLifetimeSeconds: 3600,
@@ -102,6 +103,10 @@ export async function openServer(
     },
   };
 }
+
+/** Gives a new connection its settings, before anybody has it. */
+const setting = (own: string) => (client: pg.ClientBase) =>
+  orMarkNotConnected(client.query(`${ordinarySettings}; ${own}`));
 
 /** On a connection of each. */
 async function poolingBetween(one: DataSource, other: DataSource): Promise<Unfit | undefined> {

@@ -4,7 +4,9 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import pg from 'pg';
 import { certificate, key } from '../../../test/support/tls-identity.js';
-import { connectionAdvice } from './connection-advice.js';
+import { CannotConnect } from '../cannot-connect.js';
+import { ClosingClient } from './closing-client.js';
+import { connectionAdvice, explainPostgres } from './connection-advice.js';
 import { isDataError, isNotConnected, isTooLongForIndex, isUnavailable } from './postgres-errors.js';
 
 const failureOf = async (config: pg.PoolConfig): Promise<unknown> => {
@@ -37,6 +39,8 @@ describe('an error of the driver says whether anything was sent', () => {
     const { port } = server.address() as AddressInfo;
     try {
       expect(isNotConnected(await failureOf({ host: '127.0.0.1', port }))).toBe(true);
+      const ofOurs = await failureOf({ host: '127.0.0.1', port, Client: ClosingClient });
+      expect(explainPostgres(ofOurs)).toBeInstanceOf(CannotConnect);
     } finally {
       sockets.forEach((socket) => socket.destroy());
       server.close();

@@ -1,4 +1,5 @@
 import { isTlsError } from '../tls-errors.js';
+import { isMarkedNotConnected } from './not-connected.js';
 
 /**
  * SQLSTATE of a Postgres error; undefined for anything else
@@ -88,7 +89,7 @@ export function isUnavailable(error: unknown): boolean {
  * not with this user, 3D: no such database).
  */
 export function isNotConnected(error: unknown): boolean {
-  if (/^(57P03|53300|28|3D)/.test(sqlState(error) ?? '')) return true;
+  if (isMarkedNotConnected(error) || /^(57P03|53300|28|3D)/.test(sqlState(error) ?? '')) return true;
   // Of a name with several addresses, the errors of all.
   if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isNotConnected);
   const { syscall, code, message } = (error ?? {}) as { syscall?: unknown; code?: unknown; message?: unknown };
@@ -101,6 +102,13 @@ export function isNotConnected(error: unknown): boolean {
     message === 'timeout exceeded when trying to connect' ||
     message === 'Connection terminated due to connection timeout'
   );
+}
+
+/** Somebody accepts connections, and ends each before Postgres has said a word: a proxy whose server is away. */
+export function isClosedAtOnce(error: unknown): boolean {
+  if (!isMarkedNotConnected(error)) return false;
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  return code === 'ECONNRESET' || code === 'EPIPE' || message === 'Connection terminated unexpectedly';
 }
 
 /**
