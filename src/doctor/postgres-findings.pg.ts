@@ -141,7 +141,7 @@ async function timeLimits(client: pg.Client): Promise<Finding> {
   return failed(
     name,
     `statement_timeout is ${limit} ms instead of the ${statementMs} ms that were asked for`,
-    'A proxy in front of Postgres leaves connection parameters out: let statement_timeout, lock_timeout and idle_in_transaction_session_timeout through.',
+    'A proxy in front of Postgres leaves connection parameters out, so that Postgres ends no statement that takes too long: point DATABASE_URL at Postgres itself, or let statement_timeout, lock_timeout and idle_in_transaction_session_timeout through where the proxy can.',
   );
 }
 

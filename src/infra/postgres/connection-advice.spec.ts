@@ -24,3 +24,11 @@ it.each([
   const error = Object.assign(new Error('refused'), { code });
   expect((explainPostgres(error) as Error).message).toContain(cause);
 });
+
+it('a pooler that refuses the parameters of a connection is named as such, and no other with the same code', () => {
+  const refused = (message: string) => explainPostgres(Object.assign(new Error(message), { code: '08P01' }));
+  const { message } = refused('unsupported startup parameter: statement_timeout') as Error;
+  expect(message).toContain('point DATABASE_URL at Postgres itself');
+  expect(message).toContain('statement_timeout,lock_timeout,idle_in_transaction_session_timeout');
+  expect((refused('no such user: heraut') as Error).message).not.toContain('startup_parameters');
+});

@@ -34,6 +34,10 @@ const tlsAdvice =
 const closedAdvice =
   'Something accepts connections there and closes them at once. A proxy whose Postgres is away does that: look at both, and at host and port in DATABASE_URL.';
 
+/** Of a pooler, by its message: with the same code it refuses a user that is not in its list, for example. */
+const parameterAdvice =
+  'A pooler such as PgBouncer refuses what Heraut asks of a connection: point DATABASE_URL at Postgres itself, or have the pooler leave it out (ignore_startup_parameters = statement_timeout,lock_timeout,idle_in_transaction_session_timeout): docs/running.md#a-pooler-in-front-of-postgres.';
+
 export const generalAdvice = 'Check DATABASE_URL, the network and Postgres’ own log.';
 
 /**
@@ -41,9 +45,10 @@ export const generalAdvice = 'Check DATABASE_URL, the network and Postgres’ ow
  * another kind.
  */
 export function connectionAdvice(error: unknown): string | undefined {
-  const { code, syscall } = (error ?? {}) as { code?: unknown; syscall?: unknown };
+  const { code, syscall, message } = (error ?? {}) as { code?: unknown; syscall?: unknown; message?: unknown };
   const advice = advices[sqlState(error) ?? String(code)];
   if (advice) return advice;
+  if (String(message).startsWith('unsupported startup parameter')) return parameterAdvice;
   if (failsOverTls(error)) return tlsAdvice;
   if (isClosedAtOnce(error)) return closedAdvice;
   if (code === 'ENOENT' && syscall === 'open')
