@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest';
+import pg from 'pg';
+import { testServers } from '../../../test/support/test-servers.js';
 import { CannotConnect } from '../cannot-connect.js';
 import { explainPostgres } from './connection-advice.js';
 
@@ -31,4 +33,17 @@ it('a pooler that refuses the parameters of a connection is named as such, and n
   expect(message).toContain('point DATABASE_URL at Postgres itself');
   expect(message).toContain('statement_timeout,lock_timeout,idle_in_transaction_session_timeout');
   expect((refused('no such user: heraut') as Error).message).not.toContain('startup_parameters');
+});
+
+it('a start that found no connection free says what gives too few', async () => {
+  const pool = new pg.Pool({ connectionString: testServers.databaseUrl(), max: 1, connectionTimeoutMillis: 5000 });
+  const only = await pool.connect();
+  pool.options.connectionTimeoutMillis = 1;
+  const error = explainPostgres(await pool.connect().catch((failure: unknown) => failure));
+  only.release();
+  await pool.end();
+  expect(error).toBeInstanceOf(CannotConnect);
+  expect((error as Error).message).toMatch(
+    /timeout exceeded when trying to connect\. No connection .*default_pool_size/,
+  );
 });

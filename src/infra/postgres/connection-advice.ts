@@ -1,7 +1,14 @@
 import { CannotConnect } from '../cannot-connect.js';
 import { isMarkedNotConnected } from './not-connected.js';
 import { pooledByTransaction } from './pooled-by-transaction.js';
-import { failsOverTls, isClosedAtOnce, isNotConnected, isUnavailable, sqlState } from './postgres-errors.js';
+import {
+  failsOverTls,
+  isClosedAtOnce,
+  isNotConnected,
+  isPoolTimeout,
+  isUnavailable,
+  sqlState,
+} from './postgres-errors.js';
 
 /** After a restore by another user. */
 const ownTables =
@@ -34,6 +41,9 @@ const tlsAdvice =
 const closedAdvice =
   'Something accepts connections there and closes them at once. A proxy whose Postgres is away does that: look at both, and at host and port in DATABASE_URL.';
 
+const tooFewAdvice =
+  'No connection was free for 5 s. A pooler in front of Postgres has to give as many as all processes of Heraut take (docs/running.md#a-pooler-in-front-of-postgres): raise its limit (default_pool_size of PgBouncer), lower DATABASE_POOL_SIZE or PROCESSES, or point DATABASE_URL at Postgres itself.';
+
 /** Of a pooler, by its message: with the same code it refuses a user that is not in its list, for example. */
 const parameterAdvice =
   'A pooler such as PgBouncer refuses what Heraut asks of a connection: point DATABASE_URL at Postgres itself, or have the pooler leave it out (ignore_startup_parameters = statement_timeout,lock_timeout,idle_in_transaction_session_timeout): docs/running.md#a-pooler-in-front-of-postgres.';
@@ -50,6 +60,7 @@ export function connectionAdvice(error: unknown): string | undefined {
   if (advice) return advice;
   if (String(message).startsWith('unsupported startup parameter')) return parameterAdvice;
   if (failsOverTls(error)) return tlsAdvice;
+  if (isPoolTimeout(error)) return tooFewAdvice;
   if (isClosedAtOnce(error)) return closedAdvice;
   if (code === 'ENOENT' && syscall === 'open')
     return 'A file that DATABASE_URL names (sslrootcert, sslcert or sslkey) is not there.';
@@ -61,7 +72,7 @@ export function connectionAdvice(error: unknown): string | undefined {
  * SQLSTATE it may be of another server, unless a pool of connections to Postgres has said so.
  */
 export function explainPostgres(error: unknown): unknown {
-  const isOfPostgres = sqlState(error) !== undefined || isMarkedNotConnected(error);
+  const isOfPostgres = sqlState(error) !== undefined || isMarkedNotConnected(error) || isPoolTimeout(error);
   const advice = isOfPostgres ? connectionAdvice(error) : undefined;
   return advice === undefined ? error : new CannotConnect('Postgres', error, advice);
 }

@@ -98,11 +98,12 @@ export function isNotConnected(error: unknown): boolean {
     return true;
   if (syscall === 'connect' || syscall === 'getaddrinfo') return true;
   // pg-pool has no code for these: of waiting for a connection, and of making one.
-  return (
-    message === 'timeout exceeded when trying to connect' ||
-    message === 'Connection terminated due to connection timeout'
-  );
+  return isPoolTimeout(error) || message === 'Connection terminated due to connection timeout';
 }
+
+/** All connections of a pool were in use, or being made, for as long as one waits for one. */
+export const isPoolTimeout = (error: unknown): boolean =>
+  (error as { message?: unknown } | undefined)?.message === 'timeout exceeded when trying to connect';
 
 /** Somebody accepts connections, and ends each before Postgres has said a word: a proxy whose server is away. */
 export function isClosedAtOnce(error: unknown): boolean {
