@@ -34,16 +34,17 @@ export async function checkHealth(
   timeoutMs: number,
   report: (name: string, error: unknown) => void,
 ): Promise<Health> {
+  const stopped = new Set<Role>();
   const errors = await Promise.all(
     checks.map(async (check) => {
       const failure = await failureOf(check, timeoutMs);
       if (!failure) return undefined;
       report(check.name, failure.cause);
+      if (!(failure.cause instanceof PartShort)) check.stops.forEach((role) => stopped.add(role));
       return publicMessage(failure.cause);
     }),
   );
   const down = checks.filter((_check, index) => errors[index] !== undefined);
-  const stopped = new Set(down.flatMap(({ stops }) => stops));
   const isAnyRoleLeft = roles.some((role) => !stopped.has(role));
   return {
     status: down.length === 0 ? 'ready' : isAnyRoleLeft ? 'degraded' : 'unavailable',
@@ -84,6 +85,9 @@ export async function answerWithin(timeoutMs: number, answer: Promise<unknown>):
  * shown.
  */
 export class PartDown extends Error {}
+
+/** It lacks something, and works: no role stops for it. */
+export class PartShort extends PartDown {}
 
 function publicMessage(cause: unknown): string {
   if (cause instanceof PartDown) return cause.message;

@@ -3,12 +3,12 @@ import { troubleWithAlerts } from '../alerts/notes-are-sent.js';
 import type { Role } from '../config/server-settings.js';
 import { isRedisGivenUp } from '../idempotency/redis-outage.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { isClosedAtOnce, isReadOnly } from '../infra/postgres/postgres-errors.js';
+import { hasNoConnectionLeft, isClosedAtOnce, isReadOnly } from '../infra/postgres/postgres-errors.js';
 import { refusalOf } from '../infra/rabbitmq/connection-advice.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
 import type { DeliveryQueue } from '../queue/delivery-queue.js';
 import { LaneSilent } from '../queue/lane-silent.js';
-import { answerWithin, PartDown, type HealthCheck } from './check-health.js';
+import { answerWithin, PartDown, PartShort, type HealthCheck } from './check-health.js';
 
 /**
  * After something did not fit. A process that dispatches writes what it measures every ten seconds, and one that gets
@@ -29,9 +29,14 @@ export function postgresWorks(postgres: Postgres, heartbeat: Heartbeat): HealthC
       await inWords(postgres.tryWriting());
       if (performance.now() - postgres.diskFullAt < diskFullForMs) throw new PartDown('its disk is full');
       if (heartbeat.hasExpired) throw new PartDown('this process could not write its heartbeat to it for 10 s');
+      const { refusal } = postgres.checks;
+      if (refusal !== undefined)
+        throw new PartShort(`${noMoreConnections}; those that are open go on`, { cause: refusal });
     },
   };
 }
+
+const noMoreConnections = 'Postgres gives no more connections';
 
 /** The message of an error of Postgres may name hosts and roles, and its code alone says little. */
 async function inWords<T>(answer: Promise<T>): Promise<T> {
@@ -45,6 +50,7 @@ async function inWords<T>(answer: Promise<T>): Promise<T> {
 
 function wordsFor(error: unknown): string | undefined {
   if (isReadOnly(error)) return 'it can only be read: it is a standby, or set to be read-only';
+  if (hasNoConnectionLeft(error)) return noMoreConnections;
   if (isClosedAtOnce(error)) return 'no connection to Postgres: it was closed at once';
   return undefined;
 }

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
+import { endChecksSoon } from './checks.js';
 import { ClosingClient } from './closing-client.js';
 import { explainPostgres, orSayWhyNot } from './connection-advice.js';
 import { poolOf, type CommonOptions, type OpenDatabase } from './open-database.js';
@@ -13,12 +14,6 @@ import { encodingUnfit, refuseUnfit, visibilityUnfit, type Ask, type Unfit } fro
 
 /** One migrates or makes partitions, and one waits for its turn. */
 const upkeepConnections = 2;
-/**
- * The check itself waits no longer (src/health): one that a lock keeps waiting must not have the next look wait as
- * well. The server alone keeps to it, since a process on a slow machine may wait longer for an answer, above all when
- * it starts.
- */
-const endChecksSoon = 'SET statement_timeout = 2000; SET lock_timeout = 1000';
 
 /**
  * Postgres looks every two seconds whether the process is still there. By itself it does so when a statement ends: it
@@ -73,7 +68,7 @@ export async function openServer(
   const whileThere = `${endWithProcess}; ${askAfterMachine}`;
   const upkeep = dataSourceWith(upkeepLimits, upkeepConnections, upkeepOwn, common.entities, whileThere);
   const dataSource = dataSourceWith(limits, max);
-  const checks = dataSourceWith(limits, 1, stayingOpen, [], limits.statement > 2000 ? endChecksSoon : '');
+  const checks = dataSourceWith(limits, 1, stayingOpen, [], endChecksSoon(limits));
   const all = [dataSource, upkeep, checks];
   const end = async () => {
     await Promise.all(all.filter((source) => source.isInitialized).map((source) => source.destroy()));

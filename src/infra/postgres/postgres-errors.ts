@@ -51,6 +51,9 @@ const connectionCodes = new Set([
 /** Something did not fit on the disk. A row that needs no more room is still written. */
 export const isDiskFull = (error: unknown): boolean => sqlState(error) === '53100';
 
+/** A limit of connections is reached, of the server, the role or the database. */
+export const hasNoConnectionLeft = (error: unknown): boolean => sqlState(error) === '53300';
+
 /** Of a standby, or where `default_transaction_read_only` is on: all is answered, and nothing is written. */
 export const isReadOnly = (error: unknown): boolean => sqlState(error) === '25006';
 

@@ -3,6 +3,7 @@ import type pg from 'pg';
 import type { DataSource, EntityManager, EntitySchema } from 'typeorm';
 import { migrations } from '../../../migrations/index.js';
 import type { Settings } from '../../config/settings.js';
+import { Checks } from './checks.js';
 import { markCommit } from './commit-in-doubt.js';
 import { orSayWhyNot } from './connection-advice.js';
 import { connectionTurns } from './connection-turns.js';
@@ -41,11 +42,8 @@ export class Postgres {
   readonly dataSource: DataSource;
   /** For work that may take minutes: migrations, partitions. Embedded, the same as `dataSource`. */
   readonly upkeep: DataSource;
-  /**
-   * For health checks alone: one connection, for which no other work stands in line, with a limit of two seconds on the
-   * server. A process whose other connections are all in use is busy, not broken. Embedded, the same as `dataSource`.
-   */
-  readonly checks: DataSource;
+  /** For health checks alone, with a limit of two seconds on the server. Embedded, on the one connection. */
+  readonly checks: Checks;
   readonly isEmbedded: boolean;
   /**
    * An error of the start, for an operator where the database is the cause and can be mended; any other one as it is.
@@ -66,7 +64,7 @@ export class Postgres {
   ) {
     this.dataSource = dataSource;
     this.upkeep = upkeep;
-    this.checks = checks;
+    this.checks = new Checks(checks, pool, limits);
     this.pool = pool;
     this.longestAnswerMs = limits.answer;
     const { max, connectionTimeoutMillis: longestMs = 0 } = poolOf(dataSource).options;
@@ -117,7 +115,7 @@ export class Postgres {
   }
 
   /** Changes nothing, and fails where nothing can be written: a standby answers everything else. For health checks. */
-  async tryWriting(on = this.checks): Promise<void> {
+  async tryWriting(on: Pick<DataSource, 'query'> | Checks = this.checks): Promise<void> {
     await on.query('DELETE FROM migrations WHERE false');
   }
 
