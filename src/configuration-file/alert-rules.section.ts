@@ -14,13 +14,13 @@ export const alertRulesSection: Section = {
     const before = await readAlertRules(queryOf(manager));
     const fields = fieldsThatDiffer(shown(before), shown(changedBy(before, wanted)));
     if (fields.length === 0) return { ...nothingPlanned, unchanged: 1 };
-    const step = {
-      change: { section: 'alertRules', action: 'change', key: 'general', about: null, fields },
-      carryOut: async (...[changing]: Parameters<Step['carryOut']>) => {
+    const step: Step = {
+      change: { section: 'alertRules', action: 'change', key: 'general', about: null, fields, notes: [] },
+      carryOut: async (changing) => {
         // They are not part of the catalogue, so a call may have changed others of their fields meanwhile: those stay.
         await changeAlertRules(queryOf(changing), (current) => changedBy(current, wanted));
       },
-    } as const;
+    };
     return { ...nothingPlanned, ...oneByOne([step]) };
   },
 };

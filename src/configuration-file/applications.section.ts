@@ -4,6 +4,7 @@ import { ApplicationChanges } from '../auth/application-changes.js';
 import { ApplicationEntity } from '../auth/application.entity.js';
 import { secretPlace } from '../auth/application.js';
 import { refusalOfSecret } from '../auth/applications-io.js';
+import { scopes } from '../auth/scopes.js';
 import { Config } from '../config/config.module.js';
 import { SecretCipher } from '../secrets/secret-cipher.service.js';
 import type { ConfiguredApplication } from './configuration-schema.js';
@@ -29,10 +30,12 @@ export class ApplicationsSection implements Section {
   async plan(planning: Planning): Promise<Planned> {
     const { manager, configuration, options } = planning;
     planning.clientIds.add(this.config.settings.SUPERUSER_CLIENT_ID);
+    planning.consumers.add(this.config.settings.SUPERUSER_CLIENT_ID);
     const entries = configuration.applications;
     if (!entries) {
-      const all = await manager.find(ApplicationEntity, { select: { clientId: true }, where: { deletedAt: IsNull() } });
-      for (const { clientId } of all) planning.clientIds.add(clientId);
+      const select = { clientId: true, scopes: true, isSuperuser: true };
+      for (const one of await manager.find(ApplicationEntity, { select, where: { deletedAt: IsNull() } }))
+        know(planning, one.clientId, one);
       return nothingPlanned;
     }
     const stored = await manager.findBy(ApplicationEntity, { deletedAt: IsNull() });
@@ -42,7 +45,6 @@ export class ApplicationsSection implements Section {
     for (const entry of entries) {
       const { clientId } = entry.wanted;
       if (!planning.isFirst(seen, clientId, `${entry.name}.clientId`)) continue;
-      planning.clientIds.add(clientId);
       const step = this.planEntry(planning, entry, byClientId.get(clientId));
       if (step) steps.push(step);
     }
@@ -60,7 +62,7 @@ export class ApplicationsSection implements Section {
         unnamed: nothingPlanned.unnamed,
       };
     }
-    for (const { clientId } of others) planning.clientIds.add(clientId);
+    for (const one of others) know(planning, one.clientId, one);
     const first = others.slice(0, mostUnnamed).map(({ clientId }) => clientId);
     return { ...oneByOne(steps), unchanged, unnamed: { count: others.length, first } };
   }
@@ -87,6 +89,7 @@ export class ApplicationsSection implements Section {
       },
       secrets: secret === undefined ? (before?.secrets ?? {}) : { secret },
     };
+    know(planning, clientId, after.fields);
     const fields = fieldsThatDiffer(before, after);
     const isSecretNew = fields.some((field) => 'secret' in field);
     if (!stored && secret === undefined) {
@@ -97,7 +100,14 @@ export class ApplicationsSection implements Section {
     if (tooShort) planning.refuse(`${name}.secret`, tooShort.code, tooShort.reason);
     if (stored && fields.length === 0) return undefined;
     return {
-      change: { section: 'applications', action: stored ? 'change' : 'create', key: clientId, about: null, fields },
+      change: {
+        section: 'applications',
+        action: stored ? 'change' : 'create',
+        key: clientId,
+        about: null,
+        fields,
+        notes: [],
+      },
       carryOut: async (manager, version) => {
         const changing = new ApplicationChanges(manager, version, this.cipher);
         if (stored) await changing.update(stored.id, { ...after.fields, ...(isSecretNew && { secret }) });
@@ -108,7 +118,7 @@ export class ApplicationsSection implements Section {
 
   private removal({ id, clientId, label }: ApplicationEntity): Step {
     return {
-      change: { section: 'applications', action: 'remove', key: clientId, about: label, fields: [] },
+      change: { section: 'applications', action: 'remove', key: clientId, about: label, fields: [], notes: [] },
       carryOut: async (manager, version) => {
         await new ApplicationChanges(manager, version, this.cipher).remove(id);
       },
@@ -121,4 +131,14 @@ export class ApplicationsSection implements Section {
       secrets: { secret: this.cipher.decryptIfPossible(secret, secretPlace(id)) },
     };
   }
+}
+
+type Rights = Pick<ApplicationEntity, 'scopes' | 'isSuperuser'>;
+
+const mayConsume = ({ scopes: granted, isSuperuser }: Rights): boolean =>
+  isSuperuser || granted.includes(scopes.consume);
+
+function know({ clientIds, consumers }: Planning, clientId: string, rights: Rights): void {
+  clientIds.add(clientId);
+  if (mayConsume(rights)) consumers.add(clientId);
 }

@@ -107,7 +107,14 @@ export class ChannelsSection implements Section {
     if (stored && fields.length === 0) return undefined;
     const { deduplication: sameBy, maxAgeSeconds: oldest, bodyRetentionDays: days, ...described } = after;
     return {
-      change: { section: 'channels', action: stored ? 'change' : 'create', key: wanted.name, about: null, fields },
+      change: {
+        section: 'channels',
+        action: stored ? 'change' : 'create',
+        key: wanted.name,
+        about: null,
+        fields,
+        notes: [],
+      },
       carryOut: async (manager, version) => {
         const changing = new ChannelChanges(manager, version);
         const rules = { deduplication: sameBy, maxAgeSeconds: oldest, bodyRetentionDays: days };

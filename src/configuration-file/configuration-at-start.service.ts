@@ -52,6 +52,8 @@ export class ConfigurationAtStart implements OnModuleInit {
       const event = changes.length > 0 ? 'configuration.applied' : 'configuration.unchanged';
       for (const note of (await read.remarksOn(postponed)).map(line))
         this.logger.warn({ event: 'configuration.note', note });
+      for (const { section, key, notes } of changes.slice(0, mostLogged))
+        for (const note of notes) this.logger.warn({ event: 'configuration.note', note: `${section}/${key}: ${note}` });
       this.logger.log({ event, file, changes: changes.length, changed, unchanged });
     } catch (error) {
       throw refused((await found(error)).map(line));

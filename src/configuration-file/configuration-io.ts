@@ -44,6 +44,7 @@ export const planOutput = z
           .nullable()
           .describe('Of a subscription, its callback; of an application that goes, its label.'),
         fields: z.array(fieldChange),
+        notes: z.array(z.string()).describe('Consequences beyond the fields, in sentences for people.'),
       }),
     ),
     unchanged: perSection(z.int()).describe('Entries that are as they should be.'),

@@ -129,6 +129,8 @@ const refused = (remarks: readonly Remark[]): ValidationProblem =>
     })),
   );
 
-/** Removals come in any order. */
+/** Removals come in any order, and notes tell of more than what is changed. */
 const inOrder = ({ changes }: Plan): object =>
-  changes.toSorted((one, other) => (`${one.section} ${one.key}` < `${other.section} ${other.key}` ? -1 : 1));
+  changes
+    .map((change) => ({ ...change, notes: [] }))
+    .toSorted((one, other) => (`${one.section} ${one.key}` < `${other.section} ${other.key}` ? -1 : 1));

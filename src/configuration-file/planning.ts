@@ -19,6 +19,8 @@ export interface PlannedChange {
   /** For people, where the key alone says little to them. */
   about: string | null;
   fields: FieldChange[];
+  /** Consequences beyond the fields, in sentences. */
+  notes: string[];
 }
 
 /** A change, and how it is made by itself. */
@@ -71,6 +73,8 @@ type NamedChannel = Pick<Channel, 'filters' | 'canonicalFilters'>;
 export class Planning {
   /** As they will be. A section fills its own for those after it. */
   readonly clientIds = new Set<string>();
+  /** Client ids of applications that may subscribe. */
+  readonly consumers = new Set<string>();
   readonly channels = new Map<string, NamedChannel>();
 
   /** The sections of which entries could not be read. */

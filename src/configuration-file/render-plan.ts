@@ -31,10 +31,11 @@ export function renderPlan({ changes, unchanged, unnamed }: Plan, verb: 'plan' |
   return `${[...sections, total, ...renderUnnamed(unnamed)].join('\n')}\n`;
 }
 
-function renderChange({ action, key, about, fields }: PlannedChange): string[] {
+function renderChange({ action, key, about, fields, notes }: PlannedChange): string[] {
   return [
     `  ${signs[action]} ${key}${about === null ? '' : `  ${about}`}`,
     ...fields.map((field) => renderField(field, action)),
+    ...notes.map((note) => `      Note: ${note}`),
   ];
 }
 

@@ -10,12 +10,12 @@ export const retryPolicySection: Section = {
     const after = { ...before, ...wanted };
     const fields = fieldsThatDiffer({ fields: { ...before }, secrets: {} }, { fields: after, secrets: {} });
     if (fields.length === 0) return { ...nothingPlanned, unchanged: 1 };
-    const step = {
-      change: { section: 'retryPolicy', action: 'change', key: 'general', about: null, fields },
-      carryOut: async (...[changed, version]: Parameters<Step['carryOut']>) => {
+    const step: Step = {
+      change: { section: 'retryPolicy', action: 'change', key: 'general', about: null, fields, notes: [] },
+      carryOut: async (changed, version) => {
         await new RetryPolicyChanges(changed, version).replaceGeneral(after);
       },
-    } as const;
+    };
     return { ...nothingPlanned, ...oneByOne([step]) };
   },
 };

@@ -29,12 +29,14 @@ export const fieldsOfNew = (ownerClientId: string): Fields => ({
   alertEmail: null,
 });
 
-/** A field that the configuration leaves out stays as it is. */
+/** A field that the configuration leaves out stays as it is, but for the address that another owner has left. */
 export function fieldsAfter(before: Fields, wanted: ConfiguredSubscription): Fields {
   const of = <Name extends keyof Fields>(name: Name): Fields[Name] =>
     wanted[name] === undefined ? before[name] : (wanted[name] as Fields[Name]);
+  const ownerClientId = of('ownerClientId');
+  const isSameOwner = ownerClientId === before.ownerClientId;
   return {
-    ownerClientId: of('ownerClientId'),
+    ownerClientId,
     callbackUrl: of('callbackUrl'),
     channels: of('channels'),
     deliveryGuarantee: of('deliveryGuarantee'),
@@ -42,7 +44,8 @@ export function fieldsAfter(before: Fields, wanted: ConfiguredSubscription): Fie
     maxConcurrency: of('maxConcurrency'),
     ratePerSecond: of('ratePerSecond'),
     ordering: of('ordering'),
-    alertEmail: of('alertEmail'),
+    // Without one of its own, the new owner is told at the address of its application.
+    alertEmail: isSameOwner ? of('alertEmail') : (wanted.alertEmail ?? null),
   };
 }
 

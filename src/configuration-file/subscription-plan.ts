@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { scopes } from '../auth/scopes.js';
 import type { Settings } from '../config/settings.js';
 import { changedParts, noParts, partsOf, type CredentialParts } from '../credentials/credentials.js';
 import type { CredentialChanges } from '../credentials/credentials-io.js';
@@ -106,12 +107,15 @@ export class SubscriptionPlan {
     const [section, key] = ['subscriptions', wanted.id] as const;
     if (!stored) {
       this.part = this.partAfter(after, { auth: '', credentials }, keys);
-      const change = { section, action: 'create', key, about: null, fields } as const;
+      const notes = this.notesOfOwner(after, []);
+      const change: PlannedChange = { section, action: 'create', key, about: null, fields, notes };
       return { change, carryOut: this.creation(after, credentials, isPaused, override, keys) };
     }
     const isCredentialsNew = fields.some(({ name }) => /^(authorization|tls|headers)\./.test(name));
     this.part = this.partAfter(after, isCredentialsNew ? { credentials } : {}, keys);
-    const change = { section, action: 'change', key, about: before.callbackUrl, fields } as const;
+    const notes =
+      before.ownerClientId === after.ownerClientId ? [] : this.notesOfOwner(after, keysThatStay(stored, keys));
+    const change: PlannedChange = { section, action: 'change', key, about: before.callbackUrl, fields, notes };
     return {
       change,
       carryOut: this.change(stored, after, isCredentialsNew ? credentials : {}, isPaused, override, keys),
@@ -209,6 +213,21 @@ export class SubscriptionPlan {
     return options.postponed !== undefined && configuration.channels === undefined;
   }
 
+  /** Things to know for the operator who gives it to an application. @param keys that another owner had */
+  private notesOfOwner({ ownerClientId }: Fields, keys: readonly StoredSigningKey[]): string[] {
+    const { stored, planning } = this;
+    const notes: string[] = [];
+    if (keys.length > 0 && stored!.entity.ownerClientId !== this.settings.SUPERUSER_CLIENT_ID)
+      notes.push(
+        `${stored!.entity.ownerClientId}, its owner so far, may know the signing keys that stay: name others, or have ${ownerClientId} rotate them.`,
+      );
+    if (!planning.consumers.has(ownerClientId))
+      notes.push(
+        `${ownerClientId} has not the scope ${scopes.consume}: it cannot read, change or delete this subscription by the Notificaties API.`,
+      );
+    return notes;
+  }
+
   private readSecrets(): Secrets {
     if (!this.stored) return { auth: '', parts: noParts };
     const { id, auth, credentials } = this.stored.entity;
@@ -296,6 +315,10 @@ function keptBeside(there: readonly SubscribedChannel[], before: Fields, after: 
   const kept = before.channels.filter(({ channel }) => !named.has(channel));
   return there.length + kept.length > mostEntries ? [] : kept;
 }
+
+/** But for those that were rotated, which end by themselves. */
+const keysThatStay = ({ signingKeys }: StoredSubscription, { left }: SigningKeyChanges): StoredSigningKey[] =>
+  signingKeys.filter(({ id, isRotated }) => !isRotated && !left.includes(id));
 
 const parsed = (text: string | undefined): CredentialParts | undefined =>
   text === undefined ? undefined : partsOf(text);

@@ -161,7 +161,7 @@ export class SubscriptionsSection implements Section {
 }
 
 const removal = ({ id, callbackUrl }: Unnamed): SubscriptionStep => ({
-  change: { section: 'subscriptions', action: 'remove', key: id, about: callbackUrl, fields: [] },
+  change: { section: 'subscriptions', action: 'remove', key: id, about: callbackUrl, fields: [], notes: [] },
   carryOut: async ({ changing }) => {
     await changing.remove(id);
     return [];

@@ -47,6 +47,7 @@ interface Change {
   action: string;
   key: string;
   fields: { name: string; before?: unknown; after?: unknown; secret?: string }[];
+  notes: string[];
 }
 
 describe('a configuration file', () => {
@@ -733,6 +734,67 @@ describe('a configuration file', () => {
     expect((await plan(jsonFile({ subscriptions: [entry] }))).changes).toEqual([]);
     const { notes } = await heraut('plan', '-f', jsonFile({ subscriptions: [{ id, ownerClientId: 'another' }] }));
     expect(notes).toContain('subscriptions.0.ownerClientId: There is no application with this client id.');
+  });
+
+  /** The client id of a new application. */
+  async function application(scopes: readonly string[] = ['notificaties.consumeren']): Promise<string> {
+    const [clientId, secret] = [`client-${randomUUID()}`, `secret-${randomUUID()}`];
+    secretWatch.know(secret);
+    await apply(jsonFile({ applications: [{ clientId, secret, scopes }] }));
+    return clientId;
+  }
+
+  it('takes back the alert address of the owner that a subscription had, and notes that it may know the keys', async () => {
+    const [former, next] = [await application(), await application()];
+    const secret = `whsec_${randomBytes(32).toString('base64')}`;
+    const more = { ownerClientId: former, alertEmail: 'former@example.org', signingKeys: [{ secret }] };
+    const { id } = await subscription(more);
+    const path = jsonFile({ subscriptions: [{ id, ownerClientId: next }] });
+    const { out } = await heraut('plan', '-f', path);
+    expect(out.split('\n\n')[0]!.split('\n')).toEqual([
+      'Subscriptions',
+      `  ~ ${id}  https://receiver.example.org/hook`,
+      `      ownerClientId: "${former}" → "${next}"`,
+      '      alertEmail: "former@example.org" → null',
+      `      Note: ${former}, its owner so far, may know the signing keys that stay: name others, or have ${next} rotate them.`,
+    ]);
+    await apply(path);
+    expect(await subscribed().get(id)).toMatchObject({ ownerClientId: next, alertEmail: null });
+    // An address that the new owner leaves then stays.
+    await admin.patch(`/admin/v1/subscriptions/${id}`, { alertEmail: 'next@example.org' });
+    expect((await plan(path)).changes).toEqual([]);
+  });
+
+  it('gives another owner the alert address and keys that it names', async () => {
+    const [former, next] = [await application(), await application()];
+    const secret = () => `whsec_${randomBytes(32).toString('base64')}`;
+    const keys = (...secrets: string[]) => ({ signingKeys: secrets.map((each) => ({ secret: each })) });
+    const { id } = await subscription({ ownerClientId: former, alertEmail: 'same@example.org', ...keys(secret()) });
+    const wanted = { id, ownerClientId: next, alertEmail: 'same@example.org', ...keys(secret()) };
+    secretWatch.knowOf(wanted);
+    const [change] = (await plan(jsonFile({ subscriptions: [wanted] }))).changes;
+    expect(change!.fields.map(({ name }) => name)).toEqual(['ownerClientId', 'signingKeys']);
+    expect(change!.notes).toEqual([]);
+    await apply(jsonFile({ subscriptions: [wanted] }));
+    expect(await subscribed().get(id)).toMatchObject({ ownerClientId: next, alertEmail: 'same@example.org' });
+  });
+
+  it('notes that an owner has not the scope to change or delete its subscription', async () => {
+    const publisher = await application(['notificaties.publiceren']);
+    const noted = [expect.stringContaining(`${publisher} has not the scope notificaties.consumeren`)];
+    const { id, entry } = await subscription();
+    for (const wanted of [{ id }, { ...entry, id: randomUUID() }])
+      expect(
+        (await plan(jsonFile({ subscriptions: [{ ...wanted, ownerClientId: publisher }] }))).changes,
+      ).toMatchObject([{ notes: noted }]);
+    const warn = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
+    try {
+      await startWith(jsonFile({ subscriptions: [{ id, ownerClientId: publisher }] })).onModuleInit();
+      const note = expect.stringContaining(`subscriptions/${id}: ${publisher} has not the scope`);
+      expect(warn.mock.calls).toContainEqual([{ event: 'configuration.note', note }]);
+    } finally {
+      warn.mockRestore();
+    }
   });
 
   it('replaces signing keys: the old one signs for a day more', async () => {

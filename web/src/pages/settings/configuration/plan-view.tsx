@@ -55,7 +55,7 @@ export function PlanView({ plan }: { plan: Plan }) {
   );
 }
 
-function PlannedChangeView({ change: { section, action, key, about, fields } }: { change: PlannedChange }) {
+function PlannedChangeView({ change: { section, action, key, about, fields, notes } }: { change: PlannedChange }) {
   const t = useConfigurationTexts();
   const secrets = { set: t('secretSet'), changed: t('secretChanged'), removed: t('secretRemoved') };
   const compared = fields.map((field): ComparedField => {
@@ -81,6 +81,11 @@ function PlannedChangeView({ change: { section, action, key, about, fields } }: 
         )}
       </Group>
       {compared.length > 0 && <FieldDiff fields={compared} />}
+      {notes.map((note) => (
+        <Text key={note} size="sm" mt="xs" className="anywhere">
+          {t('notes')}: {note}
+        </Text>
+      ))}
     </Paper>
   );
 }
