@@ -7,6 +7,7 @@ import { refusalOfSecret } from '../auth/applications-io.js';
 import { scopes } from '../auth/scopes.js';
 import { Config } from '../config/config.module.js';
 import { SecretCipher } from '../secrets/secret-cipher.service.js';
+import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import type { ConfiguredApplication } from './configuration-schema.js';
 import { fieldsThatDiffer, type Shown } from './fields-that-differ.js';
 import {
@@ -25,6 +26,7 @@ export class ApplicationsSection implements Section {
   constructor(
     private readonly cipher: SecretCipher,
     private readonly config: Config,
+    private readonly subscriptions: SubscriptionDirectory,
   ) {}
 
   async plan(planning: Planning): Promise<Planned> {
@@ -42,22 +44,24 @@ export class ApplicationsSection implements Section {
     const byClientId = new Map(stored.map((one) => [one.clientId, one]));
     const seen = new Set<string>();
     const steps: Step[] = [];
+    const owned = this.owned(planning);
     for (const entry of entries) {
       const { clientId } = entry.wanted;
       if (!planning.isFirst(seen, clientId, `${entry.name}.clientId`)) continue;
-      const step = this.planEntry(planning, entry, byClientId.get(clientId));
+      const step = this.planEntry(planning, entry, byClientId.get(clientId), owned.get(clientId) ?? 0);
       if (step) steps.push(step);
     }
     const others = stored.filter(({ clientId }) => !seen.has(clientId));
     const unchanged = seen.size - steps.length;
     if (options.isPruning) {
+      for (const { clientId } of others) planning.pruned.add(clientId);
       const caller = others.find(({ clientId }) => clientId === options.caller);
       if (caller) {
         const reason = `Pruning would remove ${caller.clientId}, the application that asks for it: name it in the file.`;
         planning.refuse('applications', 'invalid', reason);
       }
       return {
-        ...oneByOne([...steps, ...others.map((one) => this.removal(one))]),
+        ...oneByOne([...steps, ...others.map((one) => this.removal(one, owned.get(one.clientId) ?? 0))]),
         unchanged,
         unnamed: nothingPlanned.unnamed,
       };
@@ -67,11 +71,28 @@ export class ApplicationsSection implements Section {
     return { ...oneByOne(steps), unchanged, unnamed: { count: others.length, first } };
   }
 
-  /** Undefined: it is as it should be, or something is wrong with it. */
+  /** How many subscriptions that are there stay with each application, by its client id. */
+  private owned({ configuration, options }: Planning): ReadonlyMap<string, number> {
+    const named =
+      configuration.subscriptions && new Map(configuration.subscriptions.map(({ wanted }) => [wanted.id, wanted]));
+    const counts = new Map<string, number>();
+    for (const { id, ownerClientId } of this.subscriptions.all()) {
+      const isGoing = named !== undefined && options.isPruning && !named.has(id);
+      const isKept = (named?.get(id)?.ownerClientId ?? ownerClientId) === ownerClientId;
+      if (!isGoing && isKept) counts.set(ownerClientId, (counts.get(ownerClientId) ?? 0) + 1);
+    }
+    return counts;
+  }
+
+  /**
+   * @param owned how many subscriptions are its own
+   * @returns undefined: it is as it should be, or something is wrong with it
+   */
   private planEntry(
     planning: Planning,
     { name, wanted }: Entry<ConfiguredApplication>,
     stored: ApplicationEntity | undefined,
+    owned: number,
   ): Step | undefined {
     const { clientId, secret } = wanted;
     if (clientId === this.config.settings.SUPERUSER_CLIENT_ID) {
@@ -99,6 +120,7 @@ export class ApplicationsSection implements Section {
     const tooShort = isSecretNew && secret !== undefined ? refusalOfSecret(secret, this.config.settings) : undefined;
     if (tooShort) planning.refuse(`${name}.secret`, tooShort.code, tooShort.reason);
     if (stored && fields.length === 0) return undefined;
+    const notes = owned === 0 ? [] : notesOfOwned(owned, stored, after.fields);
     return {
       change: {
         section: 'applications',
@@ -106,7 +128,7 @@ export class ApplicationsSection implements Section {
         key: clientId,
         about: null,
         fields,
-        notes: [],
+        notes,
       },
       carryOut: async (manager, version) => {
         const changing = new ApplicationChanges(manager, version, this.cipher);
@@ -116,9 +138,11 @@ export class ApplicationsSection implements Section {
     };
   }
 
-  private removal({ id, clientId, label }: ApplicationEntity): Step {
+  private removal({ id, clientId, label }: ApplicationEntity, owned: number): Step {
+    const note = `Its subscriptions (${owned}) stay and are delivered to: remove or pause them, or name another owner. A new application of this client id owns them again.`;
+    const notes = owned === 0 ? [] : [note];
     return {
-      change: { section: 'applications', action: 'remove', key: clientId, about: label, fields: [], notes: [] },
+      change: { section: 'applications', action: 'remove', key: clientId, about: label, fields: [], notes },
       carryOut: async (manager, version) => {
         await new ApplicationChanges(manager, version, this.cipher).remove(id);
       },
@@ -137,6 +161,18 @@ type Rights = Pick<ApplicationEntity, 'scopes' | 'isSuperuser'>;
 
 const mayConsume = ({ scopes: granted, isSuperuser }: Rights): boolean =>
   isSuperuser || granted.includes(scopes.consume);
+
+/** @param before undefined: it is new */
+function notesOfOwned(owned: number, before: Rights | undefined, after: Rights): string[] {
+  if (!before)
+    return [
+      `It owns the subscriptions (${owned}) of the application that had this client id before, with their signing keys and what was accepted for them.`,
+    ];
+  if (!mayConsume(before) || mayConsume(after)) return [];
+  return [
+    `Its subscriptions (${owned}) go on being delivered to, and it cannot change or delete them any more: pause or remove them.`,
+  ];
+}
 
 function know({ clientIds, consumers }: Planning, clientId: string, rights: Rights): void {
   clientIds.add(clientId);

@@ -75,6 +75,8 @@ export class Planning {
   readonly clientIds = new Set<string>();
   /** Client ids of applications that may subscribe. */
   readonly consumers = new Set<string>();
+  /** Client ids of applications that are pruned. */
+  readonly pruned = new Set<string>();
   readonly channels = new Map<string, NamedChannel>();
 
   /** The sections of which entries could not be read. */

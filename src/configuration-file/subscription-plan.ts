@@ -172,16 +172,22 @@ export class SubscriptionPlan {
     const { planning, name, wanted } = this;
     const differs = (field: keyof Fields) =>
       wanted[field] !== undefined && !isDeepStrictEqual(before[field], after[field]);
-    if (
-      differs('ownerClientId') &&
-      !planning.clientIds.has(after.ownerClientId) &&
-      !planning.isUnreadable('applications')
-    )
-      planning.refuse(`${name}.ownerClientId`, 'invalid', 'There is no application with this client id.');
+    this.checkOwner(differs('ownerClientId'));
     const { timeoutSeconds } = after;
     if (differs('timeoutSeconds') && timeoutSeconds !== null)
       planning.check(name, () => checkTimeout(timeoutSeconds, this.settings));
     if (differs('channels')) after.channels = this.channelsNow(before, after, mayKeep);
+  }
+
+  private checkOwner(isAnother: boolean): void {
+    const { planning, name, wanted } = this;
+    const { ownerClientId } = wanted;
+    if (ownerClientId === undefined || planning.isUnreadable('applications')) return;
+    const refuse = (reason: string) => planning.refuse(`${name}.ownerClientId`, 'invalid', reason);
+    if (planning.pruned.has(ownerClientId))
+      refuse('Pruning would remove this application: name it under applications, or name another owner here.');
+    else if (isAnother && !planning.clientIds.has(ownerClientId))
+      refuse('There is no application with this client id.');
   }
 
   /** Those of `after`, but for the ones that are left to publishers, which are noted. */

@@ -744,6 +744,49 @@ describe('a configuration file', () => {
     return clientId;
   }
 
+  const theApplication = async (clientId: string) =>
+    ((await admin.get('/admin/v1/applications')).json.applications as { id: string; clientId: string }[]).find(
+      (one) => one.clientId === clientId,
+    );
+
+  it('is refused with --prune where it gives a subscription to an application that it would remove', async () => {
+    const owner = await application();
+    const { id } = await subscription({ ownerClientId: owner });
+    const { applications } = parse((await heraut('export')).out) as { applications: { clientId: string }[] };
+    const others = { applications: applications.filter(({ clientId }) => clientId !== owner) };
+    const prune = (subscriptions?: object[]) =>
+      heraut('--json', 'plan', '-f', jsonFile({ ...others, subscriptions }), '--prune');
+    const refused = await prune([{ id, ownerClientId: owner }]);
+    expect([refused.exit, refused.notes]).toEqual([
+      1,
+      expect.stringContaining('subscriptions.0.ownerClientId: Pruning would remove this application'),
+    ]);
+
+    const removal = async (subscriptions?: object[]) =>
+      (JSON.parse((await prune(subscriptions)).out) as { changes: Change[] }).changes.find(({ key }) => key === owner)!;
+    const noted = [expect.stringContaining('Its subscriptions (1) stay and are delivered to')];
+    expect(await removal()).toMatchObject({ action: 'remove', notes: noted });
+    expect(await removal([{ id }])).toMatchObject({ notes: noted });
+    expect(await removal([{ id, ownerClientId: 'superuser' }])).toMatchObject({ notes: [] });
+    expect(await removal([])).toMatchObject({ notes: [] });
+  });
+
+  it('notes subscriptions of an application that may not subscribe any more, and those that a new one takes over', async () => {
+    const owner = await application();
+    await subscription({ ownerClientId: owner });
+    const withoutScopes = jsonFile({ applications: [{ clientId: owner, scopes: [] }] });
+    expect((await plan(withoutScopes)).changes).toMatchObject([
+      { notes: [expect.stringContaining('Its subscriptions (1) go on being delivered to')] },
+    ]);
+    const labelled = jsonFile({ applications: [{ clientId: owner, label: 'Another' }] });
+    expect((await plan(labelled)).changes).toMatchObject([{ notes: [] }]);
+    await admin.delete(`/admin/v1/applications/${(await theApplication(owner))!.id}`);
+    const secret = `secret-${randomUUID()}`;
+    expect((await plan(jsonFile({ applications: [{ clientId: owner, secret }] }))).changes).toMatchObject([
+      { action: 'create', notes: [expect.stringContaining('It owns the subscriptions (1) of the application')] },
+    ]);
+  });
+
   it('takes back the alert address of the owner that a subscription had, and notes that it may know the keys', async () => {
     const [former, next] = [await application(), await application()];
     const secret = `whsec_${randomBytes(32).toString('base64')}`;
