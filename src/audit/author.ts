@@ -35,7 +35,7 @@ export const asNobody = <T>(work: () => Promise<T>): Promise<T> => authors.run(u
 /** Of applications and users, who may have the same names. */
 export const callerIn = ({ client, via }: Author): string => (via === undefined ? client : userAsCaller(client));
 
-/** No client id of an application by accident. */
+/** No client id of a new application begins so. */
 export const userAsCaller = (name: string): string => `user:${name}`;
 
 /** Undefined where no request is being carried out: then Heraut itself acts. */

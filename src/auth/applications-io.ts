@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { userAsCaller } from '../audit/author.js';
 import type { Settings } from '../config/settings.js';
 import { mailAddress } from '../config/setting-types.js';
 import { storable } from '../infra/http/input-parts.js';
@@ -38,9 +39,15 @@ export const refusalOfSecret = (
     ? undefined
     : { code: 'min_length', reason: `Must have at least ${least} bytes (setting SECRET_MIN_BYTES).` };
 
+/** Why no new application may have this client id; undefined: one may. */
+export const refusalOfClientId = (clientId: string): Omit<InvalidParam, 'name'> | undefined =>
+  clientId.startsWith(userAsCaller(''))
+    ? { code: 'invalid', reason: `Must not begin with \`${userAsCaller('')}\`: users of the console are called so.` }
+    : undefined;
+
 export const newApplicationInput = z
   .strictObject({
-    clientId: text().describe('The `client_id` of its tokens; cannot be changed.'),
+    clientId: text().describe('The `client_id` of its tokens; cannot be changed, nor begin with `user:`.'),
     label: fields.label,
     scopes: fields.scopes.prefault([]),
     isSuperuser: fields.isSuperuser.default(false),

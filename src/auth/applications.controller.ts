@@ -19,6 +19,7 @@ import {
   applicationOutput,
   applicationWithSecretOutput,
   createdApplicationOutput,
+  refusalOfClientId,
   refusalOfSecret,
 } from './applications-io.js';
 import { ApplicationsService, type ApplicationWithSecret, type ShownApplication } from './applications.service.js';
@@ -84,6 +85,8 @@ export class ApplicationsController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Created> {
     const input = checkInput(newApplicationInput, body);
+    const refusal = refusalOfClientId(input.clientId);
+    if (refusal) throw new ValidationProblem([{ name: 'clientId', ...refusal }]);
     this.checkLength(input.secret);
     const hasSecret = input.secret !== undefined;
     const asked = { application: caller.clientId, operation: 'create-application', input, hasSecret } as const;

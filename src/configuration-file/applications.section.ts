@@ -3,7 +3,7 @@ import { IsNull } from 'typeorm';
 import { ApplicationChanges } from '../auth/application-changes.js';
 import { ApplicationEntity } from '../auth/application.entity.js';
 import { secretPlace } from '../auth/application.js';
-import { refusalOfSecret } from '../auth/applications-io.js';
+import { refusalOfClientId, refusalOfSecret } from '../auth/applications-io.js';
 import { scopes } from '../auth/scopes.js';
 import { Config } from '../config/config.module.js';
 import { SecretCipher } from '../secrets/secret-cipher.service.js';
@@ -100,6 +100,8 @@ export class ApplicationsSection implements Section {
       planning.refuse(`${name}.clientId`, 'unique', reason);
       return undefined;
     }
+    const unusable = stored ? undefined : refusalOfClientId(clientId);
+    if (unusable) planning.refuse(`${name}.clientId`, unusable.code, unusable.reason);
     const before = stored ? this.shown(stored) : null;
     const after = {
       fields: {

@@ -378,6 +378,27 @@ describe('applications', () => {
     expect((await admin.patch(`${path}/${json.id}`, { secret: 'é'.repeat(8) })).status).toBe(200);
   });
 
+  it('refuses a new client id by which a user of the console could be meant, and leaves one that is there', async () => {
+    const clientId = `user:${randomUUID()}`;
+    const refusal = { code: 'invalid', reason: expect.stringContaining('Must not begin with `user:`') };
+    expect(await admin.post(path, { clientId: ` ${clientId}`, label: clientId })).toMatchObject({
+      status: 400,
+      json: { invalidParams: [{ name: 'clientId', ...refusal }] },
+    });
+    const planned = (entry: object) => admin.post('/admin/v1/configuration/plan', { applications: [entry] });
+    expect(await planned({ clientId, secret: chosen })).toMatchObject({
+      status: 400,
+      json: { invalidParams: [{ name: 'applications.0.clientId', ...refusal }] },
+    });
+
+    const { json } = await admin.post(path, { clientId: newClientId(), label: clientId });
+    await admin.api.app
+      .get(Postgres)
+      .dataSource.query('UPDATE application SET client_id = $1 WHERE id = $2', [clientId, json.id]);
+    expect(await planned({ clientId, label: 'Another' })).toMatchObject({ status: 200, json: { changes: [{}] } });
+    expect((await admin.patch(`${path}/${json.id}`, { label: 'Another' })).status).toBe(200);
+  });
+
   it('does not let the client id be changed', async () => {
     const { json } = await admin.post(path, { clientId: newClientId(), label: 'Fixed' });
     const changed = await admin.patch(`${path}/${json.id}`, { clientId: newClientId() });
