@@ -40,7 +40,7 @@ function withSecret({ application, secret }: ApplicationWithSecret, reply: Fasti
 
 /** docs/decisions/0083 */
 const takenAway =
-  'Rights and secrets that it takes away end at once for changes and publications, at every process; for reading within about a second.';
+  'Rights and secrets that it takes away end at once for changes and publications, at every process; for reading within about a second. Its subscriptions go on being delivered to: pause or delete them to end that.';
 
 const unknownApplication = { 404: 'There is no such application.' };
 
@@ -71,6 +71,8 @@ export class ApplicationsController {
   @AdminOperation({
     id: 'application_create',
     summary: 'Adds an application. The first answer shows its secret, this once.',
+    description:
+      'With the client id of one that was removed it owns what that one had: its subscriptions, with their signing keys and what was accepted for them, its scheduled notifications, and its Idempotency-Keys. For another party take another client id.',
     body: newApplicationInput,
     isIdempotent: true,
     status: 201,
@@ -158,7 +160,8 @@ export class ApplicationsController {
   @Delete(':applicationId')
   @AdminOperation({
     id: 'application_delete',
-    summary: 'Removes an application: its tokens are refused. Its subscriptions stay.',
+    summary:
+      'Removes an application: its tokens are refused. Its subscriptions stay, and a new application of its client id owns them again.',
     description: takenAway,
     status: 204,
     honoursIfMatch: true,

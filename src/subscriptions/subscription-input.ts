@@ -58,12 +58,14 @@ const whatItGets =
 export const channelsInput = atMost(mostEntries, entries).describe(whatItGets);
 
 const callbackUrl = webUrl(longestCallbackUrl).describe(
-  'The webhook. It is called at once, as when an abonnement is made: it must answer 401 or 403 to a call without authorization, and 200 to 209 to one with it.',
+  'The webhook. Every application can read it, so a key belongs in the credentials, not in the URL. It is called at once, as when an abonnement is made: it must answer 401 or 403 to a call without authorization, and 200 to 209 to one with it.',
 );
 
 export const newSubscriptionInput = subscriptionSettingsInput
   .extend({
-    ownerClientId: inputText(255).describe('Client id of the application that it belongs to.'),
+    ownerClientId: inputText(255).describe(
+      'Client id of the application that it belongs to. Without the scope `notificaties.consumeren` that cannot read, change or delete it.',
+    ),
     callbackUrl,
     channels: channelsInput.default([]).describe(`${whatItGets} Left out: it gets nothing.`),
     credentials: credentialChangesInput.describe(

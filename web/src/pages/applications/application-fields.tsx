@@ -39,6 +39,7 @@ export function ApplicationFields({ values, onChange, error, isReadOnly }: Props
       />
       <Checkbox.Group
         label={t('may')}
+        description={t('mayHint')}
         value={values.scopes}
         onChange={(scopes) => onChange({ scopes: scopes as Scope[] })}
         error={errorOf(error, 'scopes')}

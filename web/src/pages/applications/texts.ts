@@ -12,6 +12,7 @@ export const useApplicationTexts = defineTexts(
     label: 'Label',
     labelHint: 'For people.',
     may: 'May',
+    mayHint: 'Without the right to subscribe its subscriptions go on being delivered to: pause or delete them.',
     publish: 'publish',
     consume: 'subscribe',
     everything: 'everything (superuser)',
@@ -51,9 +52,9 @@ export const useApplicationTexts = defineTexts(
     removeDetail:
       'Its tokens are refused at once (for reading, within about a second): it can neither publish nor subscribe any more.',
     owned_one:
-      '{{count}} subscription of it stays and is delivered to; nobody can change it by the Notificaties API then.',
+      '{{count}} subscription of it stays and is delivered to; nobody can change it by the Notificaties API then. A new application of this client id owns it again.',
     owned_other:
-      '{{count}} subscriptions of it stay and are delivered to; nobody can change them by the Notificaties API then.',
+      '{{count}} subscriptions of it stay and are delivered to; nobody can change them by the Notificaties API then. A new application of this client id owns them again.',
     ownedNone: 'It has no subscriptions.',
     newSecret: 'The secret of {{name}}',
     shownOnce: 'It is shown this once. Copy it now, and give it to the application.',
@@ -73,6 +74,7 @@ export const useApplicationTexts = defineTexts(
     label: 'Label',
     labelHint: 'Voor mensen.',
     may: 'Mag',
+    mayHint: 'Zonder het recht om te abonneren worden de abonnementen nog bediend: pauzeer of verwijder ze.',
     publish: 'publiceren',
     consume: 'abonneren',
     everything: 'alles (superuser)',
@@ -113,9 +115,9 @@ export const useApplicationTexts = defineTexts(
     removeDetail:
       'De tokens worden meteen geweigerd (voor lezen binnen ongeveer een seconde): publiceren en abonneren kan er niet meer mee.',
     owned_one:
-      '{{count}} abonnement blijft en wordt bediend; niemand kan het dan nog wijzigen via de Notificaties API.',
+      '{{count}} abonnement blijft en wordt bediend; niemand kan het dan nog wijzigen via de Notificaties API. Een nieuwe applicatie met dit client-id is er weer eigenaar van.',
     owned_other:
-      '{{count}} abonnementen blijven en worden bediend; niemand kan ze dan nog wijzigen via de Notificaties API.',
+      '{{count}} abonnementen blijven en worden bediend; niemand kan ze dan nog wijzigen via de Notificaties API. Een nieuwe applicatie met dit client-id is er weer eigenaar van.',
     ownedNone: 'Er zijn geen abonnementen van.',
     newSecret: 'Het geheim van {{name}}',
     shownOnce: 'Het wordt eenmaal getoond. Kopieer het nu, en geef het aan de applicatie.',
