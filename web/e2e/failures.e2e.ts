@@ -127,6 +127,51 @@ test('where a gateway answers a change in place of Heraut, the page says that it
   await expect(page.getByText('http-504')).toBeVisible();
 });
 
+test('a change that nothing answers waits for less than a minute, and the next one does not wait behind it', async ({
+  open,
+  heraut,
+  page,
+  receiver,
+}) => {
+  await page.clock.install();
+  const id = await heraut.subscribe({ channel: await heraut.createChannel(), url: receiver.url });
+  await open(`subscriptions/${id}`);
+  // As where the connection is lost, and neither side knows.
+  await page.route('**/pause', () => {}, { times: 1 });
+  const pause = page.getByRole('button', { name: 'Pause' });
+  await pause.click();
+  await page.clock.fastForward(46_000);
+  await expect(page.getByRole('alert').filter({ hasText: 'may have been carried out, or not' }).first()).toBeVisible();
+  await pause.click();
+  await expect(page.getByRole('button', { name: 'Resume' })).toBeVisible();
+  await expect(page.getByText('An operator paused it')).toBeVisible();
+
+  await page.getByRole('button', { name: 'More actions' }).click();
+  await page.getByRole('menuitem', { name: 'Delete' }).click();
+  const asked = page.getByRole('dialog', { name: 'Delete this subscription?' });
+  await page.route('**/subscriptions/*', (route) =>
+    route.request().method() === 'DELETE' ? undefined : route.continue(),
+  );
+  await asked.getByRole('button', { name: 'Delete' }).click();
+  await expect(asked.getByRole('button', { name: 'Cancel' })).toBeDisabled();
+  await page.clock.fastForward(46_000);
+  await expect(asked).toContainText('may have been carried out, or not');
+  await asked.getByRole('button', { name: 'Cancel' }).click();
+  await expect(asked).toHaveCount(0);
+});
+
+test('a count that nothing answers is said to wait for Heraut', async ({ open, page, heraut }) => {
+  await page.clock.install();
+  const channel = await heraut.createChannel();
+  await page.route('**/dry-run', () => {}, { times: 1 });
+  const counting = page.waitForRequest('**/dry-run');
+  await open(`replays/new?channel=${channel}&count=yes`);
+  await counting;
+  await page.clock.fastForward(46_000);
+  await expect(page.getByText(/^Heraut does not answer/)).toBeVisible();
+  await asTimePasses(page, () => expect(page.getByText(/^Heraut does not answer/)).toHaveCount(0, atOnce));
+});
+
 test('a live tail that is refused for now says why, and begins by itself', async ({ open, page }) => {
   let isFull = true;
   await page.route('**/admin/v1/events*', (route) =>

@@ -4,7 +4,12 @@ import { page, stubPage } from './stub-page.ts';
 let now = 0;
 const sent: Request[] = [];
 const atOnce = () => Response.json({});
-let answer: (signal: AbortSignal | null | undefined) => Response = atOnce;
+type Answer = Response | Promise<Response>;
+let answer: (signal: AbortSignal | null | undefined) => Answer = atOnce;
+const never = (signal: AbortSignal | null | undefined) =>
+  new Promise<Response>((_, fail) => {
+    signal?.addEventListener('abort', () => fail(signal.reason as Error));
+  });
 
 beforeAll(() => {
   stubPage();
@@ -79,4 +84,32 @@ it('an answer that goes silent in the middle is given up, as where nothing answe
   const failing = callConsole('GET', 'session').catch((error: unknown) => error);
   await vi.advanceTimersByTimeAsync(80_000);
   expect(await failing).toBeInstanceOf(Unreachable);
+});
+
+it('a change that nothing answers is given up as well, and may have been carried out', async () => {
+  const { callConsole } = await import('./client.ts');
+  const { mayBeDone, Unreachable } = await import('./problem.ts');
+  stopTheClock();
+  answer = never;
+  const failing = callConsole('POST', 'session/end-all').catch((error: unknown) => error);
+  await vi.advanceTimersByTimeAsync(46_000);
+  const error = await failing;
+  expect(error).toBeInstanceOf(Unreachable);
+  expect(mayBeDone(error)).toBe(true);
+});
+
+it('a call that waits for a receiver is given as long as a receiver may take', async () => {
+  const { reachReceiver } = await import('./client.ts');
+  const { Unreachable } = await import('./problem.ts');
+  stopTheClock();
+  answer = never;
+  let error: unknown;
+  const failing = reachReceiver(new Request('http://heraut.test/', { method: 'POST' })).catch((failure: unknown) => {
+    error = failure;
+  });
+  await vi.advanceTimersByTimeAsync(300_000);
+  expect(error).toBeUndefined();
+  await vi.advanceTimersByTimeAsync(31_000);
+  await failing;
+  expect(error).toBeInstanceOf(Unreachable);
 });

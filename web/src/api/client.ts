@@ -66,35 +66,44 @@ export async function callConsole(method: string, path: string, body?: object): 
 }
 
 /**
- * A call that only reads gets something within this time: otherwise the server is gone, although the connection does
- * not know yet.
+ * A call gets something within this time, which is longer than Heraut's longest statement: otherwise the server is
+ * gone, although the connection does not know yet. A change may have been carried out all the same.
  */
 const longestSilenceMs = 45_000;
+/** A receiver may take 300 seconds to answer, and Heraut waits for it. */
+const longestCallMs = 330_000;
 
-async function reach(request: Request): Promise<Response> {
+function reach(request: Request): Promise<Response> {
+  return reachWithin(request, longestSilenceMs);
+}
+
+/** For a call of the API that calls a receiver, and answers when that has. */
+export const reachReceiver = (request: Request): Promise<Response> => reachWithin(request, longestCallMs);
+
+async function reachWithin(request: Request, silenceMs: number): Promise<Response> {
   // No form or link of another site can send this: with the session's cookie it is what makes a change ours. With 0 it
   // is no use of the session, which must end although a page is open and asks for news; some of that is asked with a
   // POST.
   request.headers.set('X-Heraut-Console', isActive() ? '1' : '0');
-  if (request.method !== 'GET') return unlessCut(fetch(request));
-  return unlessCut(fetchWhileItComes(request));
+  return unlessCut(fetchWhileItComes(request, silenceMs));
 }
 
 /**
  * An answer may come for as long as it does: over a slow line a large one takes minutes, and would be asked for again
  * without end.
  */
-async function fetchWhileItComes(request: Request): Promise<Response> {
+async function fetchWhileItComes(request: Request, silenceMs: number): Promise<Response> {
   const silence = new AbortController();
   let timer: ReturnType<typeof setTimeout> | undefined;
   const hear = () => {
     clearTimeout(timer);
-    timer = setTimeout(() => silence.abort(new DOMException('Nothing came', 'TimeoutError')), longestSilenceMs);
+    timer = setTimeout(() => silence.abort(new DOMException('Nothing came', 'TimeoutError')), silenceMs);
   };
   hear();
   try {
     const response = await fetch(request, { signal: AbortSignal.any([request.signal, silence.signal]) });
-    if (!response.body) {
+    // In Chromium one without content has a body, and yet cannot be made with one.
+    if (!response.body || response.status === 204) {
       clearTimeout(timer);
       return response;
     }

@@ -2,7 +2,7 @@ import { Alert, Badge, Button, Code, Group, Modal, ScrollArea, Stack, Table, Tex
 import { TbAlertTriangle, TbCheck, TbSend } from 'react-icons/tb';
 import { useMutation } from '@tanstack/react-query';
 import type { components } from '../../../generated/admin-api.d.ts';
-import { answerOf, api } from '../../api/client.ts';
+import { answerOf, api, reachReceiver } from '../../api/client.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { defineTexts } from '../../i18n/i18n.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
@@ -75,7 +75,12 @@ export function TestCall({ subscriptionId, opened, onClose }: Props) {
   const t = useTexts();
   const call = useMutation({
     mutationFn: () =>
-      answerOf(api.POST('/admin/v1/subscriptions/{subscriptionId}/test', { params: { path: { subscriptionId } } })),
+      answerOf(
+        api.POST('/admin/v1/subscriptions/{subscriptionId}/test', {
+          params: { path: { subscriptionId } },
+          fetch: reachReceiver,
+        }),
+      ),
   });
   const close = () => {
     call.reset();
