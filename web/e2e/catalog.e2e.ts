@@ -155,6 +155,7 @@ test('an application is added, changed, given a new secret, and removed by its n
   await drawer.getByRole('textbox', { name: 'Label', exact: true }).fill('The case system');
   await drawer.getByRole('button', { name: 'Save', exact: true }).click();
   await expect(drawer.getByRole('button', { name: 'Discard changes' })).toHaveCount(0);
+  await expect(drawer.getByRole('status').filter({ hasText: /^Saved$/ })).toBeVisible();
   await lookAt(page, 'application');
   await drawer.getByRole('button', { name: 'New secret' }).click();
   const asked = page.getByRole('dialog', { name: `Make a new secret for ${clientId}?` });
@@ -243,8 +244,11 @@ test('the rules of alerts are changed, and a test is sent', async ({ open, herau
   await rule.getByLabel('At least').fill('5');
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await expect(page.getByRole('button', { name: 'Discard changes' })).toHaveCount(0);
+  const isSaved = page.getByRole('status').filter({ hasText: /^Saved$/ });
+  await expect(isSaved).toBeVisible();
   expect((await heraut.api.call('GET', '/admin/v1/alert-rules')).body).toMatchObject({ deadLetters: { count: 5 } });
   await rule.getByLabel('At least').fill('0');
+  await expect(isSaved).toHaveCount(0);
   await page.getByRole('button', { name: 'Save', exact: true }).click();
   await expect(page.getByRole('alert').filter({ hasText: 'deadLetters.count' })).toBeVisible();
   await page.getByRole('button', { name: 'Discard changes' }).click();

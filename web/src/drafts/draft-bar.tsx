@@ -1,6 +1,6 @@
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { TbUsers } from 'react-icons/tb';
-import { useContext } from 'react';
+import { useContext, useState } from 'react';
 import { isProblem } from '../api/problem.ts';
 import { defineTexts } from '../i18n/i18n.ts';
 import { LeaveQuestion, useBlockedLeaving } from '../parts/leaving.tsx';
@@ -13,6 +13,7 @@ const useTexts = defineTexts(
     save: 'Save',
     discard: 'Discard changes',
     unsaved: 'Not saved yet',
+    saved: 'Saved',
     gone: 'This is not there any more: what you typed can be copied, and not be saved.',
     changed: 'Somebody else changed this meanwhile',
     changedDetail: 'Your changes are kept. Load their version, or save yours over it.',
@@ -28,6 +29,7 @@ const useTexts = defineTexts(
     save: 'Opslaan',
     discard: 'Wijzigingen verwerpen',
     unsaved: 'Nog niet opgeslagen',
+    saved: 'Opgeslagen',
     gone: 'Dit is er niet meer: wat u typte kunt u kopiëren, niet opslaan.',
     changed: 'Iemand anders heeft dit intussen gewijzigd',
     changedDetail: 'Uw wijzigingen zijn bewaard. Laad de andere versie, of sla de uwe eroverheen op.',
@@ -47,6 +49,7 @@ interface Props<T> {
   isInvalid?: boolean;
   /** Of what can never be shown: whether it is another cannot be told, and there is nothing to load. */
   isSecret?: boolean;
+  /** Says it; left out: the bar does. */
   onSaved?: () => void;
 }
 
@@ -56,9 +59,16 @@ export function DraftBar<T>({ draft, isInvalid = false, isSecret = false, onSave
   const { isDirty, isSaving, error, theirs } = draft;
   const isGone = useContext(IsGone);
   const { asked, stay } = useBlockedLeaving(isDirty, isElsewhere);
+  const [isSaved, setSaved] = useState(false);
   const isRefused = isProblem(error, 'changed-meanwhile');
-  const then = async (isSaved: Promise<boolean>) => {
-    if (await isSaved) onSaved?.();
+  const then = async (saving: Promise<boolean>) => {
+    if (!(await saving)) return;
+    setSaved(true);
+    onSaved?.();
+  };
+  const discard = () => {
+    setSaved(false);
+    draft.reset();
   };
   return (
     <Stack gap="sm">
@@ -73,7 +83,7 @@ export function DraftBar<T>({ draft, isInvalid = false, isSecret = false, onSave
           <Text size="sm">{t(isSecret ? 'perhapsDetail' : 'changedDetail')}</Text>
           <Group mt="xs" gap="xs">
             {!isSecret && (
-              <Button size="xs" variant="default" onClick={draft.reset}>
+              <Button size="xs" variant="default" onClick={discard}>
                 {t('loadTheirs')}
               </Button>
             )}
@@ -96,12 +106,12 @@ export function DraftBar<T>({ draft, isInvalid = false, isSecret = false, onSave
           </Button>
         )}
         {isDirty && (
-          <Button variant="default" onClick={draft.reset} disabled={isSaving}>
+          <Button variant="default" onClick={discard} disabled={isSaving}>
             {t('discard')}
           </Button>
         )}
         <Text size="sm" c="dimmed" role="status">
-          {isGone ? t('gone') : isDirty ? t('unsaved') : ''}
+          {isGone ? t('gone') : isDirty ? t('unsaved') : isSaved && !onSaved ? t('saved') : ''}
         </Text>
       </Group>
       <LeaveQuestion
