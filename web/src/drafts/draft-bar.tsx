@@ -70,6 +70,7 @@ export function DraftBar<T>({ draft, isInvalid = false, isSecret = false, onSave
     setSaved(false);
     draft.reset();
   };
+  const cannotSave = !isDirty || isInvalid || (theirs !== undefined && isRefused);
   return (
     <Stack gap="sm">
       {isGone ? null : theirs !== undefined ? (
@@ -98,9 +99,13 @@ export function DraftBar<T>({ draft, isInvalid = false, isSecret = false, onSave
       <Group gap="sm">
         {!isGone && (
           <Button
-            onClick={() => void then(draft.save())}
+            onClick={() => {
+              if (!cannotSave) void then(draft.save());
+            }}
             loading={isSaving}
-            disabled={!isDirty || isInvalid || (theirs !== undefined && isRefused)}
+            // It keeps the focus when there is nothing left to save.
+            data-disabled={cannotSave || undefined}
+            aria-disabled={cannotSave}
           >
             {t('save')}
           </Button>
