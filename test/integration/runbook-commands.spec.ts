@@ -29,6 +29,17 @@ const isThere = (program: string) => {
   }
 };
 
+describe.runIf(isThere('curl'))('the shell that the runbook prepares', () => {
+  it('says so where another program answers in place of metrics', async () => {
+    const other = createServer((_request, response) => response.writeHead(401).end()).listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const { out, err } = await run(`${printed('metric()')}\nmetric heraut_ http://127.0.0.1:${port}`);
+    other.close();
+    expect([out, err]).toEqual(['', expect.stringContaining('401')]);
+  });
+});
+
 // An operator's shell has both; a machine that only builds may not.
 describe.runIf(isThere('curl') && isThere('jq'))('the loop of the runbook that brings forward what waits', () => {
   const subscription = randomUUID();
