@@ -7,6 +7,7 @@ import { connect } from '../infra/rabbitmq/connect.js';
 import { connectionAdvice, refusalOf } from '../infra/rabbitmq/connection-advice.js';
 import { serverVersionOf } from '../infra/rabbitmq/server-version.js';
 import { tryPublishing } from '../infra/rabbitmq/try-publishing.js';
+import { virtualHostOption } from '../infra/rabbitmq/virtual-host.js';
 import { topology } from '../queue/topology.rabbitmq.js';
 import { failed, ok, skipped, warning, type Finding } from './finding.js';
 
@@ -87,10 +88,11 @@ function failedOf(name: string, error: unknown): Finding {
 
 async function queues(
   model: ChannelModel,
-  { QUEUE_PREFIX, QUEUE_MAX_LENGTH }: Settings,
+  { AMQP_URL, QUEUE_PREFIX, QUEUE_MAX_LENGTH }: Settings,
   workers: number,
 ): Promise<Finding> {
   const name = 'rabbitmq-queues';
+  const there = virtualHostOption(AMQP_URL!);
   const lengths: string[] = [];
   let longest = 0;
   for (const declared of topology(QUEUE_PREFIX, QUEUE_MAX_LENGTH)) {
@@ -113,7 +115,7 @@ async function queues(
       return failed(
         name,
         `${declared.name} tells nothing of its messages and readers, although a worker is alive`,
-        `A worker is starting or stopping (look again in a minute), its leader does not answer (rabbitmq-queues quorum_status ${declared.name}), or the workers do not reach RabbitMQ.`,
+        `A worker is starting or stopping (look again in a minute), its leader does not answer (rabbitmq-queues quorum_status ${there} ${declared.name}), or the workers do not reach RabbitMQ.`,
       );
     if (found.consumerCount === 0)
       return failed(
@@ -133,6 +135,6 @@ async function queues(
   return warning(
     name,
     found,
-    `Near the ${QUEUE_MAX_LENGTH} of QUEUE_MAX_LENGTH: start more workers. Deliveries that do not fit wait in the ledger. A queue holds no more than it was made with, or than a policy allows (rabbitmqctl list_queues name arguments policy).`,
+    `Near the ${QUEUE_MAX_LENGTH} of QUEUE_MAX_LENGTH: start more workers. Deliveries that do not fit wait in the ledger. A queue holds no more than it was made with, or than a policy allows (rabbitmqctl list_queues ${there} name arguments policy).`,
   );
 }

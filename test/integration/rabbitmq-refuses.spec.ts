@@ -104,7 +104,7 @@ describe('RabbitMQ that is reached, and refuses', () => {
     expect((await doctor()).at(-1)).toMatchObject({ found: `nobody reads ${prefix}.fresh (0 messages)` });
     expect((await doctor(1)).at(-1)).toMatchObject({
       verdict: 'failed',
-      advice: expect.stringContaining(`quorum_status ${prefix}.fresh`),
+      advice: expect.stringContaining(`quorum_status -p open ${prefix}.fresh`),
     });
     await queue.publish('fresh', chunk);
     const found = async () => (await doctor(1)).at(-1)!.found;
