@@ -10,6 +10,7 @@ import { isRefused, sqlState } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { endAllProcesses } from '../liveness/heartbeat.service.js';
 import { embeddedKeyRing } from '../secrets/key-file.js';
+import type { KeyRing } from '../secrets/key-ring.js';
 import { openKeyRing } from '../secrets/open-secrets.js';
 import { SecretCipher, UnreadableSecret } from '../secrets/secret-cipher.service.js';
 import { readAllSecrets, type Ciphers } from './carry-secrets.js';
@@ -74,7 +75,8 @@ export function nameOf(databaseUrl: string): string {
 }
 
 async function moveBetween(source: Postgres, target: Postgres, settings: Settings, onRows: OnRows): Promise<Moved> {
-  const to = new SecretCipher(openKeyRing(settings, false));
+  const ring = openKeyRing(settings, false);
+  const to = new SecretCipher(ring);
   const from: Ciphers = [new SecretCipher(embeddedKeyRing(settings.DATA_DIR, false)), to];
   let takeBack: (() => void) | undefined;
   try {
@@ -91,7 +93,7 @@ async function moveBetween(source: Postgres, target: Postgres, settings: Setting
   } catch (error) {
     if (takeBack && !isRefused(error)) throw new MoveInDoubt(inDoubt(settings.DATA_DIR), { cause: error });
     takeBack?.();
-    throw explained(error);
+    throw explained(error, ring);
   }
 }
 
@@ -153,12 +155,18 @@ async function makePartitions(tables: Awaited<ReturnType<typeof readTables>>, ta
 const inDoubt = (directory: string): string =>
   `The connection to Postgres broke at the very end, and whether everything was moved is not known. Count the rows of its table subscription, or channel: where there are any, it was, and Heraut can be started with DATABASE_URL. Where there are none, delete ${join(directory, 'moved-to-postgres')} and run this again.`;
 
-/** Says what an operator can do about an error, where there is anything, and that nothing was moved. */
-function explained(error: unknown): unknown {
-  if (error instanceof UnreadableSecret)
-    return new MoveRefused(
-      `${error.message}: add that key to secret-keys in DATA_DIR, or to SECRET_KEYS, and run this again. Nothing was moved.`,
-    );
+/**
+ * Says what an operator can do about an error, where there is anything, and that nothing was moved.
+ * @param ring of the settings
+ */
+function explained(error: unknown, ring: KeyRing): unknown {
+  if (error instanceof UnreadableSecret) {
+    // An id occurs only once in a ring.
+    const advice = ring.has(error.keyId)
+      ? 'set SECRET_KEYS (or SECRET_KEYS_FILE) as it was, or give the new key another id and add the old one behind it'
+      : 'add that key to secret-keys in DATA_DIR, or to SECRET_KEYS';
+    return new MoveRefused(`${error.message}: ${advice}, and run this again. Nothing was moved.`);
+  }
   if (sqlState(error) === '53200')
     return new MoveRefused(
       'The lock table of Postgres has no room for all partitions at once: set max_locks_per_transaction to 1024, restart Postgres and run this again.',

@@ -13,6 +13,7 @@ import { move, type Moved } from '../../src/moving/move.js';
 import { familyOf, makingOf, readTables } from '../../src/moving/tables.js';
 import { kept, leftBehind, replaced } from '../../src/moving/what-moves.js';
 import { embeddedKeyRing } from '../../src/secrets/key-file.js';
+import { newEntry } from '../../src/secrets/key-ring.js';
 import { SecretCipher } from '../../src/secrets/secret-cipher.service.js';
 import { createDatabase, queryOnce, type TestDatabase } from '../support/database.js';
 import { HerautProcess } from '../support/spawn-heraut.js';
@@ -261,6 +262,18 @@ describe('moving to Postgres', () => {
     await rename(`${file}.away`, file);
     expect(await isEmpty()).toBe(true);
     expect(existsSync(note())).toBe(false);
+  });
+
+  it('says that another key has the id of the one that is missing: a ring has each id once', async () => {
+    const file = join(DATA_DIR(), 'secret-keys');
+    const id = new SecretCipher(embeddedKeyRing(DATA_DIR(), false)).keyId!;
+    await rename(file, `${file}.away`);
+    const another = { ...settings, SECRET_KEYS: [newEntry().replace(/^[^:]+/, id)] };
+    await expect(move(another, silent)).rejects.toThrow(
+      /not with the one that has this id in the key ring: set SECRET_KEYS .* as it was, or give the new key another id /,
+    );
+    await rename(`${file}.away`, file);
+    expect(await isEmpty()).toBe(true);
   });
 
   it('changes nothing where the clock of Postgres is behind the newest notification', async () => {
