@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -707,6 +707,16 @@ describe('the command line', () => {
       const { exit, out } = await new CommandLine(environment).run('doctor --strict', { isTerminal: true });
       expect(exit).toBe(1);
       expect(out).toMatch(/WARNING +\S* +secret-keys [^]*→ Set SECRET_KEYS for every process/);
+    });
+
+    it('looks at as much as the documentation says, by the names that it has there', async () => {
+      const read = (name: string) => readFileSync(new URL(`../../docs/${name}`, import.meta.url), 'utf8');
+      const [, table] = /\n\| finding [^]*?\n((?:\|.*\n)+)/.exec(read('command-line.md'))!;
+      const named = [...table!.matchAll(/^\|([^|]*)\|/gm)].flatMap(([, names]) => names!.match(/[a-z][a-z-]*/g) ?? []);
+      const found = (await findingsOf({})).map(({ name }) => name);
+      expect([...found, 'same-servers'].toSorted()).toEqual(named.toSorted()); // that one where it is not the same
+      const [, ok, warnings] = /^(\d+) ok, (\d+) warnings, 0 failed$/m.exec(read('operations.md'))!;
+      expect(Number(ok) + Number(warnings)).toBe(found.length);
     });
 
     it('finds a database that answers, and in which nothing can be written', async () => {
