@@ -25,11 +25,13 @@ for (let part = 0; part < parts; part++)
     }
   });
 
-test('an address that is no page says so and leads back', async ({ open }) => {
-  const page = await open('audit');
-  await page.goto(page.url().replace('audit', 'nowhere/at/all'));
-  await expect(page.getByText('There is no such page')).toBeVisible();
+test('an address that is no page says so within the frame of every page, and leads back', async ({ open }) => {
+  const page = await open('nowhere/at/all');
+  await expect(page.getByRole('main').getByRole('heading', { level: 1, name: 'There is no such page' })).toBeVisible();
+  await expect(page).toHaveTitle('There is no such page · Heraut');
+  await expect(page.getByRole('navigation', { name: 'Pages' })).toBeVisible();
   await lookAt(page, 'no-page');
+  await tabThrough(page, 'no-page');
   await page.getByRole('link', { name: 'To the overview' }).click();
   await expect(page).toHaveURL(/\/console\/(overview|welcome)$/); // the second where nothing is there yet
 });

@@ -15,7 +15,7 @@ import { Shell } from './shell/shell.tsx';
 
 const Broken = ({ error, reset }: ErrorComponentProps) => <ProblemAlert error={error} onRetry={reset} />;
 
-const root = createRootRoute({ notFoundComponent: NotFound, errorComponent: Broken });
+const root = createRootRoute({ errorComponent: Broken });
 
 const signIn = createRoute({
   getParentRoute: () => root,
@@ -32,6 +32,9 @@ const home = createRoute({
     throw redirect({ to: '/overview', replace: true });
   },
 });
+
+/** Any other address: a page within the frame as well. */
+const noPage = createRoute({ getParentRoute: () => shell, path: '/$', component: NotFound });
 
 /** Each page comes with its own code when it is first opened. */
 const pages = [
@@ -72,7 +75,7 @@ function page<P extends string, M extends Record<K, () => React.ReactNode>, K ex
 }
 
 export const router = createRouter({
-  routeTree: root.addChildren([home, signIn, shell.addChildren(pages)]),
+  routeTree: root.addChildren([home, signIn, shell.addChildren([...pages, noPage])]),
   basepath: consoleRoot.pathname,
   parseSearch,
   stringifySearch,

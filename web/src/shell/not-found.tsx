@@ -1,12 +1,13 @@
 import { ButtonLink } from '../parts/links.tsx';
-import { EmptyState } from '../parts/empty-state.tsx';
+import { PageHeader } from '../parts/page-header.tsx';
 import { useShellTexts } from './texts.ts';
 
 export function NotFound() {
   const t = useShellTexts();
   return (
-    <EmptyState title={t('notFound')} action={<ButtonLink to="/overview">{t('toOverview')}</ButtonLink>}>
-      {t('notFoundDetail')}
-    </EmptyState>
+    <>
+      <PageHeader title={t('notFound')} description={t('notFoundDetail')} />
+      <ButtonLink to="/overview">{t('toOverview')}</ButtonLink>
+    </>
   );
 }
