@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Installation } from '../../test/support/installation.js';
 import { answer, protectedReceiver, Receiver, reset, type Behaviour } from '../../test/support/receiver.js';
-import { asTimePasses, atOnce, expect, lookAt, test } from './harness.js';
+import { asTimePasses, atOnce, expect, lookAt, signIn, test } from './harness.js';
 
 interface Broken {
   receiver: Receiver;
@@ -178,6 +178,42 @@ test('a time that is typed only in part narrows nothing, and nothing is done to 
   await from.fill('2099-11-28T02:00');
   await expect(page).toHaveURL(/acceptedFrom=2099/);
   await expect(page.getByRole('heading', { name: 'No dead letter fits' })).toBeVisible();
+});
+
+test('in the nights in which the clock is set, a time is the one that the page says, or wrong', async ({
+  browser,
+  heraut,
+}) => {
+  const { channel } = await broken(heraut, 1);
+  const context = await browser.newContext({ timezoneId: 'Europe/Amsterdam', locale: 'en-GB' });
+  const page = await context.newPage();
+  await signIn(page, heraut.api.url);
+  await page.goto(`${heraut.api.url}/console/dead-letters?channel=${channel}&acceptedTo=2026-10-25T01:30:00.000Z`);
+  const to = page.getByLabel('Accepted before');
+  const addressHas = (moment: string) =>
+    expect.poll(() => new URL(page.url()).searchParams.get('acceptedTo')).toBe(moment);
+  await expect(to).toHaveValue('2026-10-25T02:30');
+  await expect(to).toHaveAccessibleDescription(/Taken: 25 Oct 2026, 02:30:00 CET\./);
+  await to.fill('2026-10-25T02:45');
+  await addressHas('2026-10-25T00:45:00.000Z');
+  await expect(to).toHaveAccessibleDescription(/Taken: 25 Oct 2026, 02:45:00 CEST\./);
+  await page.getByRole('button', { name: 'Take 25 Oct 2026, 02:45:00 CET' }).click();
+  await addressHas('2026-10-25T01:45:00.000Z');
+  await expect(to).toHaveValue('2026-10-25T02:45');
+  await expect(to).toHaveAccessibleDescription(/Taken: 25 Oct 2026, 02:45:00 CET\./);
+  await lookAt(page, 'dead-letters-time-twice');
+  await to.fill('2027-03-28T02:30');
+  await expect(page.getByRole('button', { name: 'Close all' })).toBeDisabled();
+  await page.getByLabel('Accepted from').focus();
+  await expect(page.getByText('The hour that the clock skips in spring is none.')).toBeVisible();
+  await to.fill('2027-03-28T03:30');
+  await addressHas('2027-03-28T01:30:00.000Z');
+  await expect(to).not.toHaveAccessibleDescription(/./);
+  await page.goto(`${heraut.api.url}/console/publish?channel=${channel}`);
+  await page.getByRole('button', { name: 'When, and other terms' }).click();
+  await page.getByLabel('Not before').fill('2026-10-25T02:45');
+  await expect(page.getByLabel('Not before')).toHaveAccessibleDescription(/Taken: 25 Oct 2026, 02:45:00 CEST\./);
+  await context.close();
 });
 
 test('an address with a filter that is not understood shows nothing, and nothing is meant by it', async ({

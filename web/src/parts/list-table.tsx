@@ -17,6 +17,8 @@ export interface Column<Row> {
   header: string;
   /** Of the grid: '120px', 'minmax(180px, 1fr)'. */
   width: string;
+  /** Where the table is narrower than 700 px; otherwise the same. */
+  narrowWidth?: string;
   render: (row: Row) => ReactNode;
   /** Left out where the table is narrower than 700 px; what matters is in the others. */
   isWide?: boolean;
@@ -133,7 +135,7 @@ export function ListTable<Row>({
   const wide = columns.map(({ width }) => width).join(' ');
   const narrow = columns
     .filter(({ isWide }) => !isWide)
-    .map(({ width }) => width)
+    .map(({ width, narrowWidth = width }) => narrowWidth)
     .join(' ');
   const cells = (render: (column: Column<Row>) => ReactNode, role: 'cell' | 'columnheader') =>
     columns.map((column) => (

@@ -1,12 +1,23 @@
-import { TextInput, type TextInputProps } from '@mantine/core';
+import { Anchor, TextInput, type TextInputProps } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
+import { useFormat } from '../i18n/format.ts';
 import { defineTexts } from '../i18n/i18n.ts';
-import { momentOf, readTime } from './moment.ts';
+import { localOf, momentOf, otherMomentOf, readTime } from './moment.ts';
 
-const useTexts = defineTexts(
+export const useTimeFieldTexts = defineTexts(
   'time-field',
-  { wrong: 'This is no time. Fill in all of it, the year with four digits.' },
-  { wrong: 'Dit is geen tijdstip. Vul alles in, het jaar met vier cijfers.' },
+  {
+    wrong:
+      'This is no time. Fill in all of it, the year with four digits. The hour that the clock skips in spring is none.',
+    twice: 'The clock shows this time twice. Taken: {{taken}}.',
+    other: 'Take {{other}}',
+  },
+  {
+    wrong:
+      'Dit is geen tijdstip. Vul alles in, het jaar met vier cijfers. Het uur dat de klok in het voorjaar overslaat bestaat niet.',
+    twice: 'De klok wijst dit tijdstip twee keer aan. Gekozen: {{taken}}.',
+    other: 'Kies {{other}}',
+  },
 );
 
 interface Props extends Omit<TextInputProps, 'value' | 'onChange' | 'type' | 'error'> {
@@ -22,10 +33,11 @@ interface Props extends Omit<TextInputProps, 'value' | 'onChange' | 'type' | 'er
  * A moment in the zone of the viewer, by the browser's own field. The input stays also where `value` follows later, as
  * an address does.
  */
-export function TimeField({ value, onChange, onWrong, ...input }: Props) {
-  const t = useTexts();
+export function TimeField({ value, onChange, onWrong, description, ...input }: Props) {
+  const t = useTimeFieldTexts();
+  const format = useFormat();
   const field = useRef<HTMLInputElement>(null);
-  const [typed, setTyped] = useState(() => toLocal(value));
+  const [typed, setTyped] = useState(() => localOf(value));
   const [isWrong, setWrong] = useState(false);
   /** While somebody is typing, it is not right yet. */
   const [isLeft, setLeft] = useState(false);
@@ -37,9 +49,9 @@ export function TimeField({ value, onChange, onWrong, ...input }: Props) {
   useEffect(() => {
     if (value === told.current) return;
     told.current = value;
-    setTyped(toLocal(value));
+    setTyped(localOf(value));
     // A part of a time is nothing that React would see to take away.
-    field.current!.value = toLocal(value);
+    field.current!.value = localOf(value);
     noteWrong(false);
   }, [value]);
   useEffect(() => () => onWrong(false), []);
@@ -56,12 +68,25 @@ export function TimeField({ value, onChange, onWrong, ...input }: Props) {
     if (isWrong || element.validity.badInput) read(element);
   };
   const isValueWrong = value !== undefined && momentOf(value) === undefined;
+  const other = value === undefined || isValueWrong || isWrong ? undefined : otherMomentOf(value);
   return (
     <TextInput
       {...input}
       ref={field}
       type="datetime-local"
       value={typed}
+      description={
+        other === undefined ? (
+          description
+        ) : (
+          <>
+            {description} {t('twice', { taken: format.time(value!) })}{' '}
+            <Anchor component="button" type="button" inherit onClick={() => onChange(other)}>
+              {t('other', { other: format.time(other) })}
+            </Anchor>
+          </>
+        )
+      }
       error={(isValueWrong || (isWrong && isLeft)) && t('wrong')}
       onChange={({ currentTarget }) => read(currentTarget)}
       onKeyUp={({ currentTarget }) => readPart(currentTarget)}
@@ -72,12 +97,4 @@ export function TimeField({ value, onChange, onWrong, ...input }: Props) {
       }}
     />
   );
-}
-
-/** Without seconds, where there are none. */
-function toLocal(iso: string | undefined): string {
-  const time = new Date(iso ?? Number.NaN);
-  if (Number.isNaN(time.getTime())) return '';
-  const local = new Date(time.getTime() - time.getTimezoneOffset() * 60_000).toISOString();
-  return local.slice(0, time.getSeconds() === 0 ? 16 : 19);
 }

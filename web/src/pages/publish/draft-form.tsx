@@ -11,6 +11,9 @@ import {
 } from '@mantine/core';
 import { TbChevronDown, TbChevronRight } from 'react-icons/tb';
 import { useId, useState, type ReactNode } from 'react';
+import { useFormat } from '../../i18n/format.ts';
+import { momentOf, otherMomentOf } from '../../parts/moment.ts';
+import { useTimeFieldTexts } from '../../parts/time-field.tsx';
 import { CharacteristicsFields } from './characteristics-fields.tsx';
 import type { Draft, FieldName } from './draft.ts';
 import { usePublishTexts } from './texts.ts';
@@ -28,6 +31,8 @@ const termFields = ['createdAt', 'deliverAfter', 'key', 'source'] as const;
 
 export function DraftForm({ channels, draft, change, errorOf }: Props) {
   const t = usePublishTexts();
+  const timeTexts = useTimeFieldTexts();
+  const format = useFormat();
   const filterNames = channels.find(({ name }) => name === draft.channel)?.filters ?? [];
   const field = (name: Exclude<FieldName, 'more' | `filters.${string}` | `more.${number}`>) => ({
     name,
@@ -39,6 +44,16 @@ export function DraftForm({ channels, draft, change, errorOf }: Props) {
     ...field(name),
     onChange: (event: React.ChangeEvent<HTMLInputElement>) => change({ [name]: event.currentTarget.value }),
   });
+  const time = (name: 'createdAt' | 'deliverAfter') => {
+    const taken = momentOf(draft[name]);
+    const isTwice = taken !== undefined && otherMomentOf(taken) !== undefined;
+    return {
+      ...text(name),
+      type: 'datetime-local',
+      step: 1,
+      description: isTwice ? timeTexts('twice', { taken: format.time(taken) }) : t(`${name}Detail`),
+    };
+  };
   return (
     <Stack gap="md">
       <Select
@@ -93,19 +108,13 @@ export function DraftForm({ channels, draft, change, errorOf }: Props) {
       <Terms isWanted={termFields.some((name) => draft[name] !== '' || errorOf(name) !== undefined)}>
         <SimpleGrid cols={{ base: 1, xs: 2 }} spacing="sm" pt="sm">
           <TextInput
-            {...text('createdAt')}
-            type="datetime-local"
-            step={1}
+            {...time('createdAt')}
             label={<Label of="aanmaakdatum">{t('createdAt')}</Label>}
-            description={t('createdAtDetail')}
             inputWrapperOrder={['label', 'input', 'description', 'error']}
           />
           <TextInput
-            {...text('deliverAfter')}
-            type="datetime-local"
-            step={1}
+            {...time('deliverAfter')}
             label={<Label of="Deliver-After">{t('deliverAfter')}</Label>}
-            description={t('deliverAfterDetail')}
             inputWrapperOrder={['label', 'input', 'description', 'error']}
           />
           <TextInput

@@ -36,7 +36,8 @@ export const usePublishTexts = defineTexts(
     key: 'Idempotency key',
     keyDetail:
       'Under one key it is published once. Empty: the page takes care that a second try publishes nothing twice',
-    notATime: 'This is no time. Fill in all of it, the year with four digits.',
+    notATime:
+      'This is no time. Fill in all of it, the year with four digits. The hour that the clock skips in spring is none.',
     keyNotAscii: 'Only letters, digits and signs of ASCII can be sent.',
     source: 'Source',
     publish: 'Publish',
@@ -123,7 +124,8 @@ export const usePublishTexts = defineTexts(
     key: 'Idempotency-sleutel',
     keyDetail:
       'Onder één sleutel wordt er eenmaal gepubliceerd. Leeg: de pagina zorgt dat een tweede poging niets dubbel publiceert',
-    notATime: 'Dit is geen tijdstip. Vul alles in, het jaar met vier cijfers.',
+    notATime:
+      'Dit is geen tijdstip. Vul alles in, het jaar met vier cijfers. Het uur dat de klok in het voorjaar overslaat bestaat niet.',
     keyNotAscii: 'Alleen letters, cijfers en tekens van ASCII kunnen worden verstuurd.',
     source: 'Bron',
     publish: 'Publiceren',
