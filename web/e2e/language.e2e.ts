@@ -127,3 +127,58 @@ test('how much a list has is told anew at once in the language that is chosen', 
   await page.getByRole('menuitem', { name: 'English' }).click();
   await expect(status.filter({ hasText: /^1 found$/ })).toBeAttached();
 });
+
+test('on a narrow screen, also in Dutch, no state or number of a list is cut off, nor is the form of a channel with a long name', async ({
+  open,
+  page,
+  heraut,
+  badDay: _badDay,
+}) => {
+  await page.route('**/admin/v1/notifications?*', async (route) => {
+    const response = await route.fetch();
+    const { notifications, ...rest } = (await response.json()) as { notifications: object[] };
+    const deliveries = [
+      { held: 12, waiting: 3, delivered: 35 },
+      { sending: 10 },
+      { unknown: 10, cancelled: 20 },
+      { cancelled: 10 },
+    ];
+    const changed = notifications.map((each, nr) => ({ ...each, deliveries: deliveries[nr % deliveries.length] }));
+    await route.fulfill({ response, json: { notifications: changed, ...rest } });
+  });
+  const filter = 'n'.repeat(100);
+  const { body } = await heraut.api.call('POST', '/admin/v1/channels', {
+    body: { name: filter.slice(60), filters: [filter] },
+  });
+  const channel = (body as { name: string }).name;
+  const cutOff = () =>
+    page.evaluate(() =>
+      [...document.querySelectorAll<HTMLElement>('[role=cell] .mantine-Badge-root')]
+        .filter((badge) => badge.checkVisibility())
+        .filter((badge) => {
+          const label = badge.querySelector('.mantine-Badge-label')!;
+          const cell = badge.closest('[role=cell]')!;
+          return (
+            label.scrollWidth > label.clientWidth ||
+            badge.getBoundingClientRect().right > cell.getBoundingClientRect().right ||
+            badge.getBoundingClientRect().bottom > cell.parentElement!.getBoundingClientRect().bottom
+          );
+        })
+        .map((badge) => badge.textContent),
+    );
+  const tooWide = () =>
+    page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  for (const width of [375, 320]) {
+    await page.setViewportSize({ width, height: 640 });
+    for (const list of ['notifications', 'subscriptions', 'replays', `publish?channel=${channel}`]) {
+      await open(list);
+      if (!list.startsWith('publish'))
+        await expect(page.locator('[role=cell] .mantine-Badge-root').first()).toBeVisible();
+      else await expect(page.getByRole('textbox', { name: filter })).toBeVisible();
+      await expect.poll(cutOff, `${list}, ${width} px`).toEqual([]);
+      expect(await tooWide(), `${list}, ${width} px`).toBeLessThanOrEqual(0);
+      if (list === 'notifications')
+        await expect(page.getByText('+2 statussen').filter({ visible: true }).first()).toBeVisible();
+    }
+  }
+});

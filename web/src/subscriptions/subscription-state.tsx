@@ -52,16 +52,18 @@ function statesOf(
 interface Props {
   subscription: Subscription;
   situation: Situation | null | undefined;
+  /** Of a row of a list: small, three of them go below each other. */
+  size?: 'sm' | 'md';
 }
 
-export function SubscriptionState({ subscription, situation }: Props) {
+export function SubscriptionState({ subscription, situation, size = 'md' }: Props) {
   const t = useSubscriptionStateTexts();
   return (
-    <Group gap={4} wrap="nowrap">
+    <Group gap={2}>
       {statesOf(subscription, situation).map((state) => {
         const [color, Icon] = looks[state];
         return (
-          <Badge key={state} color={color} variant="light" leftSection={<Icon size={12} aria-hidden />}>
+          <Badge key={state} size={size} color={color} variant="light" leftSection={<Icon size={12} aria-hidden />}>
             {t(state)}
           </Badge>
         );

@@ -1,4 +1,4 @@
-import { Group, Text } from '@mantine/core';
+import { Text } from '@mantine/core';
 import { AnchorLink } from '../../parts/links.tsx';
 import { DeliveryStateBadge, type DeliveryState } from '../../parts/delivery-state.tsx';
 import type { Column } from '../../parts/list-table.tsx';
@@ -20,6 +20,7 @@ const inOrder = namesOf<DeliveryState>({
   cancelled: true,
   delivered: true,
 });
+/** Where the table is wide; otherwise there is room for one. */
 const mostBadges = 2;
 /** The API looks at the first so many deliveries of each notification: the states of the others are not known here. */
 const mostCounted = 50;
@@ -33,23 +34,31 @@ function States({ deliveries, t }: { deliveries: ListedNotification['deliveries'
       </Text>
     );
   const counted = states.reduce((sum, state) => sum + deliveries[state]!, 0);
+  const more = (count: number, className: string | undefined) =>
+    count > 0 && (
+      <Text size="xs" lh={1} className={className}>
+        {t('moreStates', { count })}
+      </Text>
+    );
   const badges = (
-    <Group gap={4} wrap="nowrap">
-      {states.slice(0, mostBadges).map((state) => (
-        <DeliveryStateBadge
-          key={state}
-          state={state}
-          count={states.length === 1 && deliveries[state] === 1 ? undefined : deliveries[state]}
-        />
+    <div className={classes.states}>
+      {states.slice(0, mostBadges).map((state, index) => (
+        <span key={state} className={index === 0 ? undefined : classes.wide}>
+          <DeliveryStateBadge
+            state={state}
+            count={states.length === 1 && deliveries[state] === 1 ? undefined : deliveries[state]}
+          />
+        </span>
       ))}
-      {states.length > mostBadges && <Text size="xs">+{states.length - mostBadges}</Text>}
-    </Group>
+      {more(states.length - mostBadges, classes.wide)}
+      {more(states.length - 1, classes.narrow)}
+    </div>
   );
   if (counted < mostCounted) return badges;
   return (
     <>
       {badges}
-      <Text size="xs" c="dimmed">
+      <Text size="xs" lh={1} c="dimmed">
         {t('ofFirst', { most: mostCounted })}
       </Text>
     </>
@@ -62,6 +71,7 @@ export const columnsFor = (t: ReturnType<SearchTexts>): Column<ListedNotificatio
     key: 'what',
     header: t('what'),
     width: 'minmax(120px, 1.3fr)',
+    narrowWidth: 'minmax(80px, 1fr)',
     render: ({ id, action, resource, acceptedAt }) => (
       <>
         <AnchorLink to="/notifications/$id" params={{ id }} size="sm">
@@ -91,6 +101,7 @@ export const columnsFor = (t: ReturnType<SearchTexts>): Column<ListedNotificatio
     key: 'deliveries',
     header: t('deliveries'),
     width: 'minmax(128px, 210px)',
+    narrowWidth: '152px',
     render: ({ deliveries }) => <States deliveries={deliveries} t={t} />,
   },
   {

@@ -38,7 +38,7 @@ export function CharacteristicsFields({ filterNames, draft: { filters, more }, c
             {filterNames.map((name) => (
               <TextInput
                 key={name}
-                label={name}
+                label={<span className="anywhere">{name}</span>}
                 name={`filters.${name}`}
                 value={filters[name] ?? ''}
                 error={errorOf(`filters.${name}`)}

@@ -208,15 +208,17 @@ const columnsIn = (t: Texts): Column<Subscription>[] => [
     key: 'callback',
     header: t('callback'),
     width: 'minmax(180px, 2.2fr)',
+    narrowWidth: 'minmax(80px, 1fr)',
     render: (subscription) => <Callback subscription={subscription} />,
   },
   {
     key: 'state',
     header: t('state'),
     width: 'minmax(104px, 0.8fr)',
+    narrowWidth: '128px',
     render: (subscription) => (
       <WithSituation id={subscription.id}>
-        {(situation) => <SubscriptionState subscription={subscription} situation={situation} />}
+        {(situation) => <SubscriptionState subscription={subscription} situation={situation} size="sm" />}
       </WithSituation>
     ),
   },
