@@ -15,7 +15,7 @@ const useTexts = defineTexts(
     same: 'The part that is shown is as before.',
   },
   {
-    changed: 'Dit is gewijzigd nadat u de dialoog opende',
+    changed: 'Dit is gewijzigd nadat u dit venster opende',
     refused: 'Er is nog niets gedaan, en het is opnieuw gelezen. Bevestig nog eens om het te doen met wat er nu is.',
     same: 'Het getoonde deel is als voorheen.',
   },

@@ -47,9 +47,9 @@ const useTexts = defineTexts(
   },
   {
     servers: 'Servers',
-    database: 'Grootboek',
+    database: 'Database',
     queue: 'Wachtrij',
-    locks: 'Sloten en zegels',
+    locks: 'Vergrendelingen en uitkomsten',
     'kind-postgresql': 'PostgreSQL',
     'kind-embedded': 'Ingebouwde database',
     'kind-rabbitmq': 'RabbitMQ',

@@ -5,7 +5,7 @@ import { defineTexts } from '../i18n/i18n.ts';
 const useTexts = defineTexts(
   'as-of',
   { asOf: 'As of {{at}}', again: 'Read again' },
-  { asOf: 'Zoals het was om {{at}}', again: 'Opnieuw lezen' },
+  { asOf: 'Stand van {{at}}', again: 'Opnieuw lezen' },
 );
 
 interface Props {

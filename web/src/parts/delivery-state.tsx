@@ -33,7 +33,7 @@ export const useDeliveryStateTexts = defineTexts<DeliveryState>(
   {
     waiting: 'wacht',
     held: 'vastgehouden',
-    queued: 'in de rij',
+    queued: 'in de wachtrij',
     sending: 'wordt verstuurd',
     delivered: 'afgeleverd',
     failed: 'mislukt',

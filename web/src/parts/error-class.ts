@@ -30,6 +30,6 @@ export const useErrorClassTexts = defineTexts<ErrorClass>('error-class', english
   'status-5xx': 'antwoordde 5xx',
   'status-other': 'antwoordde iets anders',
   expired: 'te oud',
-  credentials: 'toegangsgegevens',
+  credentials: 'inloggegevens',
   other: 'iets anders',
 });

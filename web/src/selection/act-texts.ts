@@ -58,12 +58,12 @@ export const useActTexts = defineTexts(
     means_one: 'Het gaat om {{shown}} aflevering van {{of}}.',
     means_other: 'Het gaat om {{shown}} afleveringen van {{of}}.',
     meansAtLeast:
-      'Het gaat om ten minste {{shown}} afleveringen. Niet alles is geteld: er is alleen gekeken naar notificaties die vóór {{until}} zijn ontvangen.',
+      'Het gaat om ten minste {{shown}} afleveringen. Niet alles is geteld: er is alleen gekeken naar notificaties die vóór {{until}} zijn aangenomen.',
     notifications_one: '{{shown}} notificatie',
     notifications_other: '{{shown}} notificaties',
     meansNothing:
       'Het gaat om niets. De afleveringen die u zag kunnen intussen aangekomen, opnieuw verstuurd, afgesloten of geannuleerd zijn.',
-    asOf: 'Geteld {{at}}; wat later binnenkomt hoort er niet bij.',
+    asOf: 'Geteld {{at}}; wat later wordt aangenomen hoort er niet bij.',
     again: 'Opnieuw tellen',
     bySubscription: 'Voor wie',
     mostOnly: 'De honderd met de meeste.',
@@ -73,7 +73,7 @@ export const useActTexts = defineTexts(
     rateHint: 'Ten hoogste; het tempo van elk abonnement telt ook mee.',
     takes: 'Duurt ongeveer {{time}}.',
     startAt: 'Niet vóór',
-    stopAt: 'Stoppen om',
+    stopAt: 'Stoppen op',
     timeHint: 'Leeg: meteen',
     stopHint: 'Leeg: als alles verstuurd is',
     more: 'Wanneer, en een toelichting',

@@ -64,7 +64,7 @@ export const useSignInTexts = defineTexts(
     everybody: 'Alle sessies beëindigen …',
     everybodyTitle: 'De sessies van alle gebruikers beëindigen?',
     everybodyDetail:
-      'Iedereen die in de console is aangemeld, ook u, moet zich opnieuw aanmelden. Bezorgingen merken er niets van.',
+      'Iedereen die in de console is aangemeld, ook u, moet zich opnieuw aanmelden. Afleveringen merken er niets van.',
     everybodyAction: 'Alle sessies beëindigen',
     notSignedOut: 'U bent niet afgemeld',
   },

@@ -55,7 +55,7 @@ export const useShellTexts = defineTexts(
     subscriptions: 'Abonnementen',
     endpoints: 'Ontvangers',
     'dead-letters': 'Onbestelbaar',
-    replays: 'Opnieuw versturen',
+    replays: 'Herverzendingen',
     channels: 'Kanalen',
     applications: 'Applicaties',
     alerts: 'Waarschuwingen',

@@ -80,11 +80,11 @@ export const useApplicationTexts = defineTexts(
     everything: 'alles (superuser)',
     nothing: 'niets',
     superuser: 'Superuser',
-    superuserHint: 'Mag alles: publiceren, abonneren en de beheer-API gebruiken.',
+    superuserHint: 'Mag alles: publiceren, abonneren en de admin-API gebruiken.',
     email: 'Adres voor waarschuwingen',
     emailHint: 'Mailadres waarop de eigenaar hoort van problemen met zijn abonnementen. Mag leeg blijven.',
     secret: 'Geheim',
-    secretHint: 'Alleen om bestaande gegevens over te nemen. Leeg: er wordt een gemaakt, en eenmaal getoond.',
+    secretHint: 'Alleen om bestaande inloggegevens over te nemen. Leeg: er wordt een gemaakt, en eenmaal getoond.',
     accepted: 'Gepubliceerd, 24 u',
     last: 'Laatst gepubliceerd',
     notLately: 'niet in 24 u',
@@ -107,9 +107,9 @@ export const useApplicationTexts = defineTexts(
     lately_other: 'Er zijn in de laatste 24 uur {{count}} notificaties mee gepubliceerd.',
     latelyUnknown: 'Hoeveel er onlangs mee gepubliceerd is, is niet bekend.',
     ownSecretMoved:
-      'Het geheim is gewijzigd ({{at}}) nadat u deze dialoog opende. Was dat uw eigen poging, waarvan het antwoord verloren ging, dan telt het geheim dat u typte al.',
+      'Het geheim is gewijzigd ({{at}}) nadat u dit venster opende. Was dat uw eigen poging, waarvan het antwoord verloren ging, dan telt het geheim dat u typte al.',
     secretMoved:
-      'Het geheim is gewijzigd ({{at}}) nadat u deze dialoog opende. Was dat uw eigen poging, waarvan het antwoord verloren ging, dan heeft niemand het nieuwe geheim gezien: maak er nog een.',
+      'Het geheim is gewijzigd ({{at}}) nadat u dit venster opende. Was dat uw eigen poging, waarvan het antwoord verloren ging, dan heeft niemand het nieuwe geheim gezien: maak er nog een.',
     remove: 'Verwijderen',
     removeTitle: '{{name}} verwijderen?',
     removeDetail:

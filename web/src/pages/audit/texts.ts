@@ -51,7 +51,7 @@ export const useAuditTexts = defineTexts(
     clear: 'Wis de filters',
     none: 'Er is nog niets gewijzigd',
     noneFiltered: 'Geen wijziging past bij deze filters',
-    searching: 'In een deel van het logboek gezocht, zonder er een te vinden.',
+    searching: 'In een deel van het auditlog gezocht, zonder er een te vinden.',
     searchOn: 'Zoek verder',
     system: 'Heraut zelf',
     secret: 'geheim {{name}}',
@@ -65,7 +65,7 @@ export const useAuditTexts = defineTexts(
     removed: 'verwijderd',
     sameSubject: 'Alle wijzigingen hieraan',
     sameClient: 'Alle wijzigingen hierdoor',
-    gone: 'Deze wijziging staat niet meer in het logboek.',
+    gone: 'Deze wijziging staat niet meer in het auditlog.',
     via: 'aangemeld met {{via}}',
   },
 );

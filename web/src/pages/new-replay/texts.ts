@@ -33,7 +33,7 @@ export const useNewReplayTexts = defineTexts(
     result: 'Result of the count',
   },
   {
-    title: 'Opnieuw versturen',
+    title: 'Nieuwe herverzending',
     description: 'Zeg welke afleveringen, bekijk wat dat betekent, en verstuur ze opnieuw in een tempo naar keuze.',
     titleCancel: 'Afleveringen annuleren',
     descriptionCancel: 'Zeg welke afleveringen, bekijk wat dat betekent, en beëindig ze voordat ze verstuurd worden.',

@@ -20,7 +20,7 @@ const useTexts = defineTexts(
   },
   {
     about:
-      'Hoe vaak een mislukte aflevering herhaald wordt, en wanneer. Het geldt voor elk abonnement zonder eigen beleid, vanaf de volgende mislukking.',
+      'Hoe vaak een mislukte aflevering herhaald wordt, en wanneer. Het geldt voor elk abonnement zonder eigen herhaalbeleid, vanaf de volgende mislukking.',
   },
 );
 

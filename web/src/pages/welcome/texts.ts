@@ -106,7 +106,7 @@ export const useWelcomeTexts = defineTexts(
     needsOperator: 'Hiervoor is de rol operator nodig. Vraag er een, of doe het met curl: de stap vinkt zichzelf af.',
     finished: 'Er is een notificatie afgeleverd',
     next: 'Volgende stappen',
-    nextApplications: 'Toegang voor uw bronnen en abonnees',
+    nextApplications: 'Inloggegevens voor uw publicerende applicaties en abonnees',
     nextSubscriptions: 'Uw abonnementen: filters, tempo, pogingen, handtekeningen',
     nextTail: 'Meekijken met wat er gebeurt',
     nextApi: 'De admin-API, in zijn eigen documentatie',

@@ -86,7 +86,7 @@ export const useRetentionTexts = defineTexts(
     note: 'Opmerking',
     underWay: 'bezig',
     stillNeeded:
-      'bewaard: nog nodig (een aflevering die niet klaar is, een die kort geleden onbestelbaar werd, opnieuw versturen dat nog loopt, een geplande notificatie, of gewijzigd sinds de export)',
+      'bewaard: nog nodig (een aflevering die niet klaar is, een die kort geleden onbestelbaar werd, een lopende herverzending, een geplande notificatie, of gewijzigd sinds de export)',
     exportFailed: 'niet te schrijven: {{reason}}',
     notifications_one: '{{count}} notificatie',
     notifications_other: '{{count}} notificaties',
@@ -110,7 +110,7 @@ export const useRetentionTexts = defineTexts(
       'Ze zijn niet terug te halen. Notificaties over hetzelfde hoofdobject die sinds het tellen zijn aangenomen, worden ook gewist.',
     eraseAction: '{{count}} wissen',
     requested: 'Gevraagd',
-    state: 'Toestand',
+    state: 'Status',
     found: 'Gevonden',
     erased: 'Gewist',
     cancelled: 'Geannuleerd',
