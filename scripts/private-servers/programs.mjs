@@ -22,11 +22,14 @@ import { delimiter, dirname, join } from 'node:path';
 /** @type {Record<string, string>} */
 const debianPackages = { PostgreSQL: 'postgresql', RabbitMQ: 'rabbitmq-server', Redis: 'redis-server' };
 
+/** The commands of the runbook are run as they are printed. Without them its spec fails, and nothing else does. */
+const runbookTools = ['curl', 'jq'];
+
 /** The command that installs them, for the usual systems. */
 const remedy = `Install them with the system's packages:
-  Debian, Ubuntu:  apt-get install postgresql rabbitmq-server redis-server   (as root, the tests do this themselves)
-  Fedora:          dnf install postgresql-server rabbitmq-server redis
-  macOS:           brew install postgresql rabbitmq redis
+  Debian, Ubuntu:  apt-get install postgresql rabbitmq-server redis-server curl jq   (as root, the tests do this themselves)
+  Fedora:          dnf install postgresql-server rabbitmq-server redis curl jq
+  macOS:           brew install postgresql rabbitmq redis curl jq
 or start Docker with its Compose plugin; then docker/compose.test.yml is used.`;
 
 /** @returns {{ found: Partial<Programs>, missing: string[] }} */
@@ -55,9 +58,10 @@ function findPrograms() {
  */
 export function findOrInstallPrograms(log) {
   let { found, missing } = findPrograms();
-  if (missing.length > 0 && isDebianAsRoot()) {
-    log(`installing ${missing.join(', ')} with apt-get …`);
-    installOnDebian(missing.map((name) => debianPackages[name] ?? name));
+  const wanted = [...missing, ...runbookTools.filter((name) => onPath(name) === undefined)];
+  if (wanted.length > 0 && isDebianAsRoot()) {
+    log(`installing ${wanted.join(', ')} with apt-get …`);
+    installOnDebian(wanted.map((name) => debianPackages[name] ?? name));
     ({ found, missing } = findPrograms());
   }
   if (missing.length === 0) return /** @type {Programs} */ (found);
