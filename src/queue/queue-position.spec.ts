@@ -20,7 +20,7 @@ const report = (lane: Lane, newestTaken: number, oldestUnacknowledged: number | 
   oldestUnacknowledged,
 });
 
-/** What is seen of one lane. */
+/** The state of one lane, as it is seen. */
 interface Look {
   depth: number;
   oldest?: string;

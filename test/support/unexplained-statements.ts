@@ -198,6 +198,7 @@ export const rawText: Readonly<Record<string, readonly string[]>> = {
     'src/replays/count-meant.service.ts',
   ],
   'sets up connections, and migrates': [
+    'src/infra/postgres/checks.ts',
     'src/infra/postgres/migrated-by-newer.ts',
     'src/infra/postgres/migration-turn.ts',
     'src/infra/postgres/open-server.ts',

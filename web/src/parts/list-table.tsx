@@ -9,7 +9,6 @@ import {
   type ReactNode,
   type Ref,
 } from 'react';
-import { takesFocus } from '../keyboard/kept-focus.ts';
 import classes from './list-table.module.css';
 
 export interface Column<Row> {
@@ -165,7 +164,6 @@ export function ListTable<Row>({
       <div
         role="rowgroup"
         ref={scroller}
-        {...takesFocus}
         className={classes.scroller}
         style={{ maxHeight: height }}
         tabIndex={onOpen && rows.length > 0 ? -1 : 0}

@@ -5,7 +5,6 @@ import { lazy, Suspense, useEffect, useRef } from 'react';
 import { flushSync } from 'react-dom';
 import { loadPart } from '../api/load-part.ts';
 import { consoleRoot } from '../api/client.ts';
-import { useKeptFocus } from '../keyboard/kept-focus.ts';
 import { Keyboard } from '../keyboard/keyboard.tsx';
 import { Contained } from '../parts/contained.tsx';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
@@ -30,7 +29,6 @@ export function Shell() {
   const location = useRouterState({ select: ({ location: { pathname, href } }) => ({ pathname, href }) });
   const main = useRef<HTMLElement>(null);
   const shown = useRef(location.pathname);
-  useKeptFocus();
 
   useEffect(() => {
     // The address changes before this page is gone.
