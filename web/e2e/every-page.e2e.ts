@@ -237,6 +237,7 @@ const forAll = [
   /^\/publish (Add a characteristic|When, and other terms|Clear the form)$/,
   / Of the last hour$/,
   /^\/(notifications|audit|alerts) Read again$/,
+  /^\/audit Clear the filters$/,
   // While no alert is open.
   /^\/alerts To the history$/,
 ];

@@ -57,7 +57,8 @@ export function placesOf(day: BadDay): Record<string, Place[]> {
     '/channels/$id': one(`channels/${day.channel}`, 'zaken'),
     '/applications': one('applications', 'Applications'),
     '/alerts': inTabs('alerts', 'Alerts', { open: 'Open', past: 'History', rules: 'Rules' }),
-    '/audit': one('audit', 'Audit log'),
+    // Of one channel: all that other tests change is in the log as well, and would be gone through row by row.
+    '/audit': one(`audit?subject=channel/${day.channel}`, 'Audit log'),
     '/settings': inTabs('settings', 'Settings', {
       'retry-policy': 'Retry policy',
       retention: 'Retention',
