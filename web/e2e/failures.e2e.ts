@@ -248,6 +248,8 @@ test('Back, pressed again while the question before leaving is there, leaves not
   const name = await heraut.createChannel();
   const page = await open('overview');
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Channels' }).click();
+  // Of many channels only the first would be drawn.
+  await page.getByRole('main').getByRole('textbox').fill(name);
   await page.getByRole('link', { name, exact: true }).click();
   await days(page).fill('30');
   const url = page.url();

@@ -1,4 +1,4 @@
-import type { Page } from '@playwright/test';
+import type { Locator, Page } from '@playwright/test';
 import { randomUUID } from 'node:crypto';
 import { expect, lookAt, test } from './harness.js';
 
@@ -215,4 +215,83 @@ test('a notification is published by the keyboard alone', async ({ open, heraut,
   await into('textbox', 'kind', 'permit');
   await page.keyboard.press('Enter');
   await expect(page.getByText('Delivered to 1 of 1')).toBeVisible();
+});
+
+test('the focus stays where it was used, whatever goes or is switched off under it', async ({
+  open,
+  page,
+  heraut,
+  receiver,
+}) => {
+  const id = await heraut.subscribe({ channel: await heraut.createChannel(['kind']), url: receiver.url });
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  const press = async (control: Locator, then: Locator) => {
+    await control.focus();
+    await page.keyboard.press('Enter');
+    await expect(then).toBeFocused();
+  };
+  const callsAtOnce = (count: number) => page.getByLabel('Calls at once').fill(String(count));
+
+  await open(`subscriptions/${id}?tab=delivery`);
+  await callsAtOnce(7);
+  await press(button('Save'), button('Save'));
+  await expect(page.getByText('Not saved yet')).toHaveCount(0);
+  await expect(button('Save')).toBeDisabled();
+  await expect(button('Save')).toBeFocused();
+  await callsAtOnce(8);
+  await press(button('Discard changes'), button('Save'));
+
+  // A notice goes with its buttons.
+  await press(button('Pause'), button('Resume'));
+  await press(button('Undo'), button('Pause'));
+  const crosses = page.getByRole('alert').getByRole('button', { name: 'Close this notice' });
+  await expect(page.getByRole('alert').filter({ hasText: /resumed/i })).toBeVisible();
+  for (let left = await crosses.count(); left > 0; left--) {
+    await crosses.last().focus();
+    await page.keyboard.press('Enter');
+    await expect(crosses).toHaveCount(left - 1);
+    await expect(page.locator(':focus')).toHaveCount(1);
+  }
+
+  // The question that a secret comes after is gone before it.
+  await page.getByRole('tab', { name: 'Signing keys' }).click();
+  const dialog = page.getByRole('dialog');
+  const ask = async (opener: Locator, action: string) => {
+    await opener.focus();
+    await page.keyboard.press('Enter');
+    await dialog.getByRole('button', { name: action, exact: true }).press('Enter');
+  };
+  const copied = () => press(dialog.getByRole('button', { name: 'I have copied it' }), button('Make a key'));
+  const keys = page.getByRole('table', { name: 'Signing keys' }).getByRole('row');
+  await ask(button('Make a key'), 'Make');
+  await copied();
+  await expect(keys).toHaveCount(2);
+  await expect(button('Make a key')).toBeFocused();
+  await ask(button('Rotate'), 'Rotate');
+  await copied();
+  await expect(keys).toHaveCount(3);
+  await ask(button('End').first(), 'End');
+  await expect(keys).toHaveCount(2);
+  await expect(button('End')).toBeFocused();
+});
+
+test('after the secret of an application the focus is where it was asked for, and in the drawer that is open', async ({
+  open,
+  page,
+}) => {
+  const clientId = `focus-${randomUUID().slice(0, 8)}`;
+  await open(`applications?q=${clientId}`);
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  const dialog = page.getByRole('dialog');
+  await button('Add application').press('Enter');
+  await dialog.getByLabel('Client id').fill(clientId);
+  await dialog.getByLabel('Label').fill('for a test');
+  await page.keyboard.press('Enter');
+  await button('I have copied it').press('Enter');
+  await expect(button('Add application')).toBeFocused();
+  await page.getByRole('link', { name: clientId, exact: true }).press('Enter');
+  await button('New secret').press('Enter');
+  await dialog.getByRole('button', { name: 'New secret', exact: true }).last().press('Enter');
+  await button('I have copied it').press('Enter');
+  await expect(button('New secret')).toBeFocused();
 });

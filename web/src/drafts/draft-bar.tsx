@@ -1,8 +1,9 @@
 import { Alert, Button, Group, Stack, Text } from '@mantine/core';
 import { TbUsers } from 'react-icons/tb';
-import { useContext, useState } from 'react';
+import { useContext, useRef, useState } from 'react';
 import { isProblem } from '../api/problem.ts';
 import { defineTexts } from '../i18n/i18n.ts';
+import { BusyButton } from '../parts/busy-button.tsx';
 import { LeaveQuestion, useBlockedLeaving } from '../parts/leaving.tsx';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
 import { IsGone, isElsewhere, type Draft } from './use-draft.ts';
@@ -61,6 +62,7 @@ export function DraftBar<T>({ draft, isInvalid = false, isSecret = false, onSave
   const { asked, stay } = useBlockedLeaving(isDirty, isElsewhere);
   const [isSaved, setSaved] = useState(false);
   const isRefused = isProblem(error, 'changed-meanwhile');
+  const save = useRef<HTMLButtonElement>(null);
   const then = async (saving: Promise<boolean>) => {
     if (!(await saving)) return;
     setSaved(true);
@@ -69,6 +71,8 @@ export function DraftBar<T>({ draft, isInvalid = false, isSecret = false, onSave
   const discard = () => {
     setSaved(false);
     draft.reset();
+    // The button that asked for it goes.
+    save.current?.focus();
   };
   return (
     <Stack gap="sm">
@@ -97,13 +101,14 @@ export function DraftBar<T>({ draft, isInvalid = false, isSecret = false, onSave
       )}
       <Group gap="sm">
         {!isGone && (
-          <Button
+          <BusyButton
+            ref={save}
             onClick={() => void then(draft.save())}
-            loading={isSaving}
-            disabled={!isDirty || isInvalid || (theirs !== undefined && isRefused)}
+            isBusy={isSaving}
+            isIdle={!isDirty || isInvalid || (theirs !== undefined && isRefused)}
           >
             {t('save')}
-          </Button>
+          </BusyButton>
         )}
         {isDirty && (
           <Button variant="default" onClick={discard} disabled={isSaving}>

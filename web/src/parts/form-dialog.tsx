@@ -1,5 +1,6 @@
 import { Button, Group, Modal, Stack, type ModalProps } from '@mantine/core';
 import { defineTexts } from '../i18n/i18n.ts';
+import { BusyButton } from './busy-button.tsx';
 import { AskUnderWay, unlessBusy } from './leaving.tsx';
 
 const useTexts = defineTexts('form-dialog', { cancel: 'Cancel' }, { cancel: 'Annuleren' });
@@ -36,9 +37,9 @@ export function FormDialog({ children, gap = 'sm', isBusy, onClose, onSubmit, su
               <Button variant="default" onClick={leave} disabled={isBusy}>
                 {t('cancel')}
               </Button>
-              <Button type="submit" color={submit.color} loading={isBusy} disabled={!submit.isReady}>
+              <BusyButton type="submit" color={submit.color} isBusy={isBusy} disabled={!submit.isReady}>
                 {submit.text}
-              </Button>
+              </BusyButton>
             </Group>
           )}
         </Stack>

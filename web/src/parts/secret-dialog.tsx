@@ -16,6 +16,7 @@ interface Props {
   title: string;
   /** Says for whom it is. */
   detail: string;
+  /** Also gives the focus to where it was before: the question that the secret came after is gone. */
   onClose: () => void;
 }
 
@@ -30,6 +31,7 @@ export function SecretDialog({ secret, title, detail, onClose }: Props) {
       closeOnClickOutside={false}
       closeOnEscape={false}
       withCloseButton={false}
+      returnFocus={false}
       centered
     >
       {secret !== null && (

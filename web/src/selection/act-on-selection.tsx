@@ -18,6 +18,7 @@ import { useState } from 'react';
 import { answerOf, api } from '../api/client.ts';
 import { isProblem } from '../api/problem.ts';
 import { useFormat } from '../i18n/format.ts';
+import { BusyButton } from '../parts/busy-button.tsx';
 import { readListsAnew } from '../parts/found-lists.ts';
 import { AskUnderWay } from '../parts/leaving.tsx';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
@@ -259,9 +260,9 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
               {t('cancel')}
             </Button>
           )}
-          <Button
+          <BusyButton
             type="submit"
-            loading={isBusy}
+            isBusy={isBusy}
             disabled={!isReady || !may}
             color={kind === 'replay' ? undefined : 'red'}
           >
@@ -269,7 +270,7 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
               count: counted?.count ?? 0,
               shown: counted ? format.number(counted.count) : '…',
             })}
-          </Button>
+          </BusyButton>
         </Group>
       </Stack>
       <AskUnderWay isBusy={isBusy} />

@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { consoleRoot } from '../api/client.ts';
 import { isProblem } from '../api/problem.ts';
 import { signInWithSecret, type WaysIn } from '../api/session.ts';
+import { BusyButton } from '../parts/busy-button.tsx';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
 import { useSignInTexts } from './sign-in-texts.ts';
 
@@ -82,9 +83,9 @@ function SecretForm() {
         ) : (
           error && <ProblemAlert error={error} />
         )}
-        <Button type="submit" loading={isPending} fullWidth>
+        <BusyButton type="submit" isBusy={isPending} fullWidth>
           {t('submit')}
-        </Button>
+        </BusyButton>
       </Stack>
     </form>
   );

@@ -7,7 +7,6 @@ import {
   type MantineColorScheme,
 } from '@mantine/core';
 import { TbLanguage, TbLogout, TbUserCircle } from 'react-icons/tb';
-import { notifications } from '@mantine/notifications';
 import { lazy, Suspense, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { loadPart } from '../api/load-part.ts';
@@ -16,6 +15,7 @@ import { ApiProblem, isProblem } from '../api/problem.ts';
 import { changeLanguage, currentLanguage } from '../i18n/i18n.ts';
 import { Contained } from '../parts/contained.tsx';
 import { InEnglish } from '../parts/in-english.tsx';
+import { toldFailure } from '../parts/told.ts';
 import { useSession } from './session.tsx';
 import { useSignInTexts } from './sign-in-texts.ts';
 import { useShellTexts } from './texts.ts';
@@ -45,10 +45,8 @@ export function UserMenu() {
   };
   const tryToEnd = (...request: Parameters<typeof end>) =>
     void end(...request).catch((error: unknown) => {
-      notifications.show({
-        color: 'red',
+      toldFailure(error instanceof ApiProblem ? <InEnglish>{error.problem.detail}</InEnglish> : t('unreachableNow'), {
         title: signIn('notSignedOut'),
-        message: error instanceof ApiProblem ? <InEnglish>{error.problem.detail}</InEnglish> : t('unreachableNow'),
       });
     });
   const name = session ? t('user', { name: session.user.name, role: t(session.user.role) }) : '';

@@ -14,6 +14,7 @@ import {
 import { TbChevronDown, TbChevronRight } from 'react-icons/tb';
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState, type FormEvent } from 'react';
+import { BusyButton } from '../parts/busy-button.tsx';
 import { applicationsQuery } from '../parts/catalogue.ts';
 import { answerOf, api } from '../api/client.ts';
 import { isSame } from '../drafts/draft.ts';
@@ -209,9 +210,9 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
               <Button variant="default" onClick={leave} disabled={create.isPending}>
                 {t('cancel')}
               </Button>
-              <Button type="submit" loading={create.isPending} disabled={!isReady}>
+              <BusyButton type="submit" isBusy={create.isPending} disabled={!isReady}>
                 {t('create')}
-              </Button>
+              </BusyButton>
             </Group>
           </Stack>
         </form>

@@ -1,5 +1,6 @@
 import { Button, Group, Paper, Skeleton, Stack } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
+import { BusyButton } from '../../parts/busy-button.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { tryAgain } from '../../parts/next-page.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
@@ -48,9 +49,9 @@ export function OpenAlerts() {
       ))}
       {query.hasNextPage && (
         <Group>
-          <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+          <BusyButton variant="default" isBusy={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
             {t('moreOpen')}
-          </Button>
+          </BusyButton>
         </Group>
       )}
     </Stack>

@@ -1,7 +1,7 @@
 import { Anchor, Button, Drawer, Group, Skeleton, Stack, Text } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useContext, useEffect, useState } from 'react';
+import { useContext, useEffect, useState, type RefObject } from 'react';
 import { ConfirmOver } from '../../drafts/confirm-over.tsx';
 import { DraftBar } from '../../drafts/draft-bar.tsx';
 import { GoneNotice } from '../../drafts/gone-notice.tsx';
@@ -35,9 +35,11 @@ interface Props {
   mayChange: boolean;
   onClose: () => void;
   onSecret: (shown: ShownSecret) => void;
+  /** The button that asks for a new secret, while the drawer is open. */
+  rotate: RefObject<HTMLButtonElement | null>;
 }
 
-export function ApplicationDrawer({ id, mayChange, onClose, onSecret }: Props) {
+export function ApplicationDrawer({ id, onClose, ...props }: Props) {
   const t = useApplicationTexts();
   const [isAsking, setAsking] = useState(false);
   return (
@@ -51,12 +53,12 @@ export function ApplicationDrawer({ id, mayChange, onClose, onSecret }: Props) {
       // out.
       closeOnEscape={!isAsking}
     >
-      {id !== undefined && <Loaded key={id} id={id} mayChange={mayChange} onSecret={onSecret} onAsking={setAsking} />}
+      {id !== undefined && <Loaded key={id} id={id} {...props} onAsking={setAsking} />}
     </Drawer>
   );
 }
 
-type LoadedProps = Pick<Props, 'mayChange' | 'onSecret'> & { onAsking: (isAsking: boolean) => void };
+type LoadedProps = Omit<Props, 'id' | 'onClose'> & { onAsking: (isAsking: boolean) => void };
 
 function Loaded({ id, ...props }: LoadedProps & { id: string }) {
   const t = useApplicationTexts();
@@ -75,7 +77,7 @@ function Loaded({ id, ...props }: LoadedProps & { id: string }) {
   );
 }
 
-function Details({ current, mayChange, onSecret, onAsking }: LoadedProps & { current: Tagged<Application> }) {
+function Details({ current, mayChange, onSecret, onAsking, rotate }: LoadedProps & { current: Tagged<Application> }) {
   const t = useApplicationTexts();
   const client = useQueryClient();
   const goOn = useGoOn();
@@ -136,7 +138,7 @@ function Details({ current, mayChange, onSecret, onAsking }: LoadedProps & { cur
           <DraftBar draft={draft} />
           {!isGone && (
             <Group gap="xs">
-              <Button variant="default" onClick={() => ask({ what: 'rotate', secretSetAt })}>
+              <Button ref={rotate} variant="default" onClick={() => ask({ what: 'rotate', secretSetAt })}>
                 {t('rotate')}
               </Button>
               <Button variant="light" color="red" onClick={() => ask({ what: 'remove', secretSetAt })}>

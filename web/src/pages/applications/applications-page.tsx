@@ -2,7 +2,7 @@ import { Anchor, Badge, Button, Group, Text } from '@mantine/core';
 import { TbPlus } from 'react-icons/tb';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import { useFormat } from '../../i18n/format.ts';
 import { useTotals } from '../../parts/activity.ts';
 import { applicationsQuery } from '../../parts/catalogue.ts';
@@ -24,6 +24,8 @@ export function ApplicationsPage() {
   const format = useFormat();
   const [state, set] = useUrlState();
   const [secret, showSecret] = useState<ShownSecret>();
+  const add = useRef<HTMLButtonElement>(null);
+  const rotate = useRef<HTMLButtonElement>(null);
   const mayChange = useMay('administrator');
   const query = useQuery({ ...applicationsQuery, staleTime: 0 });
   const totals = useTotals('application');
@@ -118,7 +120,7 @@ export function ApplicationsPage() {
     <>
       <PageHeader title={t('title')} description={t('description')}>
         {mayChange && (
-          <Button leftSection={<TbPlus size={16} aria-hidden />} onClick={() => set({ new: '1' }, true)}>
+          <Button ref={add} leftSection={<TbPlus size={16} aria-hidden />} onClick={() => set({ new: '1' }, true)}>
             {t('add')}
           </Button>
         )}
@@ -146,12 +148,16 @@ export function ApplicationsPage() {
         mayChange={mayChange}
         onClose={() => set({ application: undefined })}
         onSecret={showSecret}
+        rotate={rotate}
       />
       <SecretDialog
         secret={secret?.secret ?? null}
         title={t('newSecret', { name: secret?.clientId })}
         detail={t('shownOnce')}
-        onClose={() => showSecret(undefined)}
+        onClose={() => {
+          showSecret(undefined);
+          (rotate.current ?? add.current)?.focus();
+        }}
       />
     </>
   );

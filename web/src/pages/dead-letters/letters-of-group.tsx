@@ -2,6 +2,7 @@ import { Button, Checkbox, Text, Tooltip } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useMutation, useMutationState, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { BusyButton } from '../../parts/busy-button.tsx';
 import { CallError } from '../../parts/call-error.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
@@ -15,7 +16,7 @@ import { ListTable, type Column } from '../../parts/list-table.tsx';
 import { readOn, tryAgain } from '../../parts/next-page.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { RelativeTime } from '../../parts/relative-time.tsx';
-import { told } from '../../parts/told.ts';
+import { told, toldFailure } from '../../parts/told.ts';
 import { deadStates, getsDeliveries, type Criteria, type Group } from '../../selection/selection.ts';
 import { useMay } from '../../shell/session.tsx';
 import type { Choice } from './choice.ts';
@@ -72,20 +73,15 @@ export function LettersOfGroup({ group, label, subscription, criteria, choice }:
   /** Its error moves no row, and is there until it is closed or the same one is sent again. */
   const send = (row: Delivery) =>
     void retry.mutateAsync(row).catch((error: unknown) =>
-      notifications.show({
-        id: noticeOf(row),
-        color: 'red',
-        autoClose: false,
-        withBorder: true,
-        message: (
-          <>
-            <Text size="sm" fw={700} mb="xs" className="anywhere">
-              {t('notSentAgain', { id: row.notificationId })}
-            </Text>
-            <ProblemAlert error={error} />
-          </>
-        ),
-      }),
+      toldFailure(
+        <>
+          <Text size="sm" fw={700} mb="xs" className="anywhere">
+            {t('notSentAgain', { id: row.notificationId })}
+          </Text>
+          <ProblemAlert error={error} />
+        </>,
+        { id: noticeOf(row) },
+      ),
     );
   /** One of which it is not known whether it arrived. */
   const [asked, setAsked] = useState<Delivery>();
@@ -166,16 +162,16 @@ export function LettersOfGroup({ group, label, subscription, criteria, choice }:
       align: 'right',
       render: (row) =>
         isDead(row) ? (
-          <Button
+          <BusyButton
             size="compact-xs"
             variant="default"
             disabled={!may || !getsDeliveries(subscription)}
-            loading={underWay.some((each) => isSame(each, row))}
+            isBusy={underWay.some((each) => isSame(each, row))}
             aria-label={t('sendOneAgain', { id: row.notificationId })}
             onClick={() => (row.state === 'unknown' ? setAsked(row) : send(row))}
           >
             {t('sendAgain')}
-          </Button>
+          </BusyButton>
         ) : row.state === 'delivered' ? (
           <DeliveryStateBadge state="delivered" />
         ) : (

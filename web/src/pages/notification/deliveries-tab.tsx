@@ -1,7 +1,7 @@
 import { ActionIcon, Button, Group, Text } from '@mantine/core';
-import { notifications } from '@mantine/notifications';
 import { TbChevronDown, TbChevronRight } from 'react-icons/tb';
 import { useState } from 'react';
+import { BusyButton } from '../../parts/busy-button.tsx';
 import { CallError } from '../../parts/call-error.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
@@ -10,6 +10,7 @@ import { DeliveryStateBadge, isEnded } from '../../parts/delivery-state.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { ExactTime } from '../../parts/relative-time.tsx';
+import { told } from '../../parts/told.ts';
 import { allOf, useUrlState } from '../../parts/url-state.ts';
 import { SubscriptionState } from '../../selection/dry-run-result.tsx';
 import { getsDeliveries } from '../../selection/selection.ts';
@@ -69,9 +70,9 @@ export function DeliveriesTab({ id, deliveries, onMore, isLoading }: Props) {
         ))}
       </ul>
       {onMore && (
-        <Button variant="default" onClick={onMore} loading={isLoading}>
+        <BusyButton variant="default" onClick={onMore} isBusy={isLoading}>
           {t('more')}
-        </Button>
+        </BusyButton>
       )}
     </>
   );
@@ -172,15 +173,14 @@ function Actions({ id, delivery, name }: { id: string; delivery: ShownDelivery; 
   const [error, setError] = useState<unknown>();
   const { subscriptionId, subscription, state, heldFor } = delivery;
   const path = { notificationId: id, subscriptionId };
-  const tell = (message: string) => notifications.show({ message });
   const retry = async () => {
     await answerOf(api.POST('/admin/v1/deliveries/{notificationId}/{subscriptionId}/retry', { params: { path } }));
-    tell(t(!isEnded(state) ? 'retried' : subscription === 'paused' ? 'sentAgainLater' : 'sentAgain'));
+    told(t(!isEnded(state) ? 'retried' : subscription === 'paused' ? 'sentAgainLater' : 'sentAgain'));
     await refresh();
   };
   const cancel = async () => {
     await answerOf(api.POST('/admin/v1/deliveries/{notificationId}/{subscriptionId}/cancel', { params: { path } }));
-    tell(t('cancelled'));
+    told(t('cancelled'));
     await refresh();
   };
   const retryAtOnce = async () => {
@@ -205,15 +205,15 @@ function Actions({ id, delivery, name }: { id: string; delivery: ShownDelivery; 
     <div className={classes.actions}>
       <Group gap="xs" wrap="nowrap">
         {canRetry && (
-          <Button size="xs" variant="default" loading={isBusy} onClick={() => void retryAtOnce()}>
+          <BusyButton size="xs" variant="default" isBusy={isBusy} onClick={() => void retryAtOnce()}>
             {t('tryNow')}
-          </Button>
+          </BusyButton>
         )}
         {canSendAgain && (
-          <Button
+          <BusyButton
             size="xs"
             variant="default"
-            loading={isBusy}
+            isBusy={isBusy}
             onClick={() => {
               if (state === 'delivered') setAsks('replay');
               else if (state === 'unknown') setAsks('again');
@@ -221,7 +221,7 @@ function Actions({ id, delivery, name }: { id: string; delivery: ShownDelivery; 
             }}
           >
             {t('sendAgain')}
-          </Button>
+          </BusyButton>
         )}
         {!isEnded(state) && (
           <Button size="xs" variant="subtle" color="red" onClick={() => setAsks('cancel')}>

@@ -1,6 +1,7 @@
 import { Badge, Button, Group, Paper, Select, Skeleton, Stack, Table, Text } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { BusyButton } from '../../parts/busy-button.tsx';
 import { PartlyEnglish } from '../../parts/in-english.tsx';
 import { AnchorLink, ButtonLink } from '../../parts/links.tsx';
 import type { components } from '../../../generated/admin-api.d.ts';
@@ -81,9 +82,14 @@ export function ExplainTab({ id, deliveries }: { id: string; deliveries: readonl
         ))}
       </Stack>
       {found.hasNextPage && (
-        <Button mt="sm" variant="default" loading={found.isFetchingNextPage} onClick={() => void found.fetchNextPage()}>
+        <BusyButton
+          mt="sm"
+          variant="default"
+          isBusy={found.isFetchingNextPage}
+          onClick={() => void found.fetchNextPage()}
+        >
           {t('more')}
-        </Button>
+        </BusyButton>
       )}
     </>
   );

@@ -1,6 +1,7 @@
-import { Alert, Button, Group, Skeleton, Text, TextInput } from '@mantine/core';
+import { Alert, Group, Skeleton, Text, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
+import { BusyButton } from '../../parts/busy-button.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
 import { FormDialog } from '../../parts/form-dialog.tsx';
@@ -120,9 +121,9 @@ export function ReplayDialog({ id, subscriptionId, name, isDelivered = false, on
       </div>
       {replayId === undefined && (
         <Group justify="flex-end">
-          <Button type="submit" loading={isBusy} disabled={!dryRun.data || dryRun.data.count === 0}>
+          <BusyButton type="submit" isBusy={isBusy} disabled={!dryRun.data || dryRun.data.count === 0}>
             {t('replayAction')}
-          </Button>
+          </BusyButton>
         </Group>
       )}
     </FormDialog>

@@ -2,6 +2,7 @@ import { Button, Group, Text } from '@mantine/core';
 import { TbArrowUp, TbBan } from 'react-icons/tb';
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo, useRef } from 'react';
+import { BusyButton } from '../../parts/busy-button.tsx';
 import { ButtonLink } from '../../parts/links.tsx';
 import { useFormat } from '../../i18n/format.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
@@ -36,14 +37,14 @@ export function NotificationsPage() {
   const isDone = found.isSuccess && !found.hasNextPage;
   const none = searchedTo ? t('notFoundYet', { time: format.time(searchedTo) }) : t(isFiltered ? 'notFound' : 'none');
   const searchOn = (
-    <Button
+    <BusyButton
       size="compact-sm"
       variant="default"
-      loading={found.isFetchingNextPage}
+      isBusy={found.isFetchingNextPage}
       onClick={() => void found.fetchNextPage()}
     >
       {t('goOn')}
-    </Button>
+    </BusyButton>
   );
 
   return (

@@ -2,6 +2,7 @@ import { Alert, Button, Grid, Group, Paper, Skeleton, Stack, Text } from '@manti
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState, type FormEvent } from 'react';
 import { flushSync } from 'react-dom';
+import { BusyButton } from '../../parts/busy-button.tsx';
 import { ButtonLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem, type ApiProblem } from '../../api/problem.ts';
@@ -164,9 +165,9 @@ function PublishForm({ channels, now }: Props) {
                 <ProblemAlert error={error} isOnce />
               )}
               <Group>
-                <Button type="submit" loading={publishing.isPending} disabled={!may}>
+                <BusyButton type="submit" isBusy={publishing.isPending} disabled={!may}>
                   {t('publish')}
-                </Button>
+                </BusyButton>
                 <Button
                   variant="subtle"
                   color="gray"

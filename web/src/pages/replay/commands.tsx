@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
+import { BusyButton } from '../../parts/busy-button.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { told } from '../../parts/told.ts';
@@ -55,13 +56,13 @@ export function Commands({ work }: { work: Replay }) {
         </div>
       )}
       {work.state === 'paused' ? (
-        <Button disabled={!may} loading={isBusy} onClick={() => void carryOut('resume')}>
+        <BusyButton disabled={!may} isBusy={isBusy} onClick={() => void carryOut('resume')}>
           {t('resume')}
-        </Button>
+        </BusyButton>
       ) : (
-        <Button variant="default" disabled={!may} loading={isBusy} onClick={() => void carryOut('pause')}>
+        <BusyButton variant="default" disabled={!may} isBusy={isBusy} onClick={() => void carryOut('pause')}>
           {t('pause')}
-        </Button>
+        </BusyButton>
       )}
       <Button variant="default" disabled={!may} onClick={() => setAsking(true)}>
         {t('cancel')}

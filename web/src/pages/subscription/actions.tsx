@@ -2,17 +2,18 @@ import { ActionIcon, Button, Menu } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { TbDots, TbPlayerPause, TbPlayerPlay, TbPlug, TbSend, TbTrash, TbX } from 'react-icons/tb';
 import { useQueryClient } from '@tanstack/react-query';
-import { useRef, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { ConfirmOver } from '../../drafts/confirm-over.tsx';
+import { BusyButton } from '../../parts/busy-button.tsx';
 import { Confirm } from '../../parts/confirm.tsx';
 import { readListsAnew } from '../../parts/found-lists.ts';
 import { useMay } from '../../shell/session.tsx';
 import { subscriptionQuery, type Situation, type SubscriptionWithHeld } from '../../subscriptions/data.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
-import { told } from '../../parts/told.ts';
+import { told, toldFailure } from '../../parts/told.ts';
 import { TestCall } from './test-call.tsx';
 import { useSubscriptionTexts } from './texts.ts';
 
@@ -41,6 +42,14 @@ export function Actions({ subscription, tag, situation, onDeleted }: Props) {
   const [asked, setAsked] = useState<Asked>();
   const [busy, setBusy] = useState<Verb>();
   const more = useRef<HTMLButtonElement>(null);
+  const turn = useRef<HTMLButtonElement>(null);
+  /** The button that enables goes once it is done: the focus goes on at the one beside it. */
+  const isEnabling = useRef(false);
+  useEffect(() => {
+    if (disabledAt !== null) return;
+    if (isEnabling.current && document.activeElement === document.body) turn.current?.focus();
+    isEnabling.current = false;
+  }, [disabledAt]);
   /** The item of the menu that asked is gone. */
   const leave = () => {
     setAsked(undefined);
@@ -77,13 +86,7 @@ export function Actions({ subscription, tag, situation, onDeleted }: Props) {
     // Long enough to read it, to find out that it was the wrong one, and to reach the button by keyboard.
     const notice = told(withUndo, { autoClose: 20_000 });
   };
-  const failed = (error: unknown) =>
-    notifications.show({
-      color: 'red',
-      autoClose: false,
-      withBorder: true,
-      message: <ProblemAlert error={error} />,
-    });
+  const failed = (error: unknown) => void toldFailure(<ProblemAlert error={error} />);
 
   /** One after the other: a pause that overtakes the resumption before it would be undone by that, unseen. */
   const change = (verb: Verb, done: string, undo?: () => void): Promise<void> => {
@@ -129,32 +132,37 @@ export function Actions({ subscription, tag, situation, onDeleted }: Props) {
       {mayOperate && (
         <>
           {disabledAt !== null && (
-            <Button
+            <BusyButton
               leftSection={<TbPlug size={16} aria-hidden />}
-              loading={busy === 'enable'}
-              onClick={() => void change('enable', t('enabled'))}
+              isBusy={busy === 'enable'}
+              onClick={() => {
+                isEnabling.current = true;
+                void change('enable', t('enabled'));
+              }}
             >
               {t('enable')}
-            </Button>
+            </BusyButton>
           )}
           {pausedAt === null ? (
-            <Button
+            <BusyButton
+              ref={turn}
               variant="default"
               leftSection={<TbPlayerPause size={16} aria-hidden />}
-              loading={busy === 'pause'}
+              isBusy={busy === 'pause'}
               onClick={() => void pause()}
             >
               {t('pause')}
-            </Button>
+            </BusyButton>
           ) : (
-            <Button
+            <BusyButton
+              ref={turn}
               leftSection={<TbPlayerPlay size={16} aria-hidden />}
-              loading={busy === 'resume'}
+              isBusy={busy === 'resume'}
               disabled={held.isDropping}
               onClick={() => void resume()}
             >
               {t('resume')}
-            </Button>
+            </BusyButton>
           )}
           <Button variant="default" leftSection={<TbSend size={16} aria-hidden />} onClick={() => setAsked('test')}>
             {t('test')}

@@ -1,13 +1,14 @@
 import { Badge, Button, Code, Group, Select, Skeleton, Stack, Table, Text } from '@mantine/core';
 import { TbKey, TbPlus } from 'react-icons/tb';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../api/client.ts';
 import { ConfirmOver } from '../../drafts/confirm-over.tsx';
 import { useFormat } from '../../i18n/format.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
+import { useFocusAfterRemoval } from '../../parts/focus-after-removal.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { ExactTime } from '../../parts/relative-time.tsx';
 import { told } from '../../parts/told.ts';
@@ -38,6 +39,9 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
   const [scheme, setScheme] = useState<Key['scheme']>('v1');
   const [grace, setGrace] = useState<(typeof graces)[number]>(86_400);
   const [secret, setSecret] = useState<string | null>(null);
+  const make = useRef<HTMLButtonElement>(null);
+  const toMake = () => make.current?.focus();
+  const { list, removing } = useFocusAfterRemoval<HTMLTableSectionElement>('key', data?.length ?? 0, toMake);
 
   const readAgain = () => queries.invalidateQueries({ queryKey });
   const show = (added: components['schemas']['AddedSigningKey'], message: string) => {
@@ -50,11 +54,6 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
   const problem = error && <ProblemAlert error={error} onRetry={() => void refetch()} />;
   if (!data) return problem ?? <Skeleton height={200} />;
   const ask = (what: Asked) => setAsked({ ...what, over: data });
-  const makeButton = mayChange && (
-    <Button leftSection={<TbPlus size={16} aria-hidden />} onClick={() => ask({ to: 'make' })}>
-      {t('makeKey')}
-    </Button>
-  );
   const isLast = data.length === 1;
   const present = asked && asked.to !== 'make' ? data.find(({ id }) => id === asked.key.id) : undefined;
   const unseen = asked
@@ -72,9 +71,7 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
     <Stack gap="md">
       {problem}
       {data.length === 0 ? (
-        <EmptyState title={t('noKeys')} action={makeButton}>
-          {t('noKeysHelp')}
-        </EmptyState>
+        <EmptyState title={t('noKeys')}>{t('noKeysHelp')}</EmptyState>
       ) : (
         <>
           <Text size="sm" c="dimmed">
@@ -93,7 +90,7 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
                   {mayChange && <Table.Th ta="right">{t('actionsOf')}</Table.Th>}
                 </Table.Tr>
               </Table.Thead>
-              <Table.Tbody>
+              <Table.Tbody ref={list}>
                 {data.map((key) => (
                   <Table.Tr key={key.id}>
                     <Table.Td>
@@ -116,7 +113,12 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
                               {t('rotate')}
                             </Button>
                           )}
-                          <Button size="compact-sm" variant="default" onClick={() => ask({ to: 'end', key })}>
+                          <Button
+                            size="compact-sm"
+                            variant="default"
+                            onClick={() => ask({ to: 'end', key })}
+                            data-removes="key"
+                          >
                             {t('end')}
                           </Button>
                         </Group>
@@ -127,8 +129,15 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
               </Table.Tbody>
             </Table>
           </Table.ScrollContainer>
-          <Group>{makeButton}</Group>
         </>
+      )}
+      {/* The same one before and after the first key: its dialog returns the focus to it. */}
+      {mayChange && (
+        <Group justify={data.length === 0 ? 'center' : 'flex-start'}>
+          <Button ref={make} leftSection={<TbPlus size={16} aria-hidden />} onClick={() => ask({ to: 'make' })}>
+            {t('makeKey')}
+          </Button>
+        </Group>
       )}
       <ConfirmOver
         {...over}
@@ -195,13 +204,20 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
               params: { path: { ...path, keyId: asked.key.id } },
             }),
           );
+          removing(data.indexOf(asked.key));
           told(t('keyEnded'));
           void readAgain();
         }}
       >
         {t(isLast ? 'endLastHelp' : 'endHelp')}
       </ConfirmOver>
-      <SecretOnce secret={secret} onClose={() => setSecret(null)} />
+      <SecretOnce
+        secret={secret}
+        onClose={() => {
+          setSecret(null);
+          toMake();
+        }}
+      />
     </Stack>
   );
 }

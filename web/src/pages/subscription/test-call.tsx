@@ -5,6 +5,7 @@ import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api, reachReceiver } from '../../api/client.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { defineTexts } from '../../i18n/i18n.ts';
+import { BusyButton } from '../../parts/busy-button.tsx';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { useErrorClassTexts } from '../../parts/error-class.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
@@ -96,14 +97,14 @@ export function TestCall({ subscriptionId, opened, onClose }: Props) {
           <Button variant="default" onClick={close}>
             {t('close')}
           </Button>
-          <Button
+          <BusyButton
             leftSection={<TbSend size={16} aria-hidden />}
-            loading={call.isPending}
+            isBusy={call.isPending}
             onClick={() => call.mutate()}
             data-autofocus
           >
             {t(call.data || call.error ? 'again' : 'send')}
-          </Button>
+          </BusyButton>
         </Group>
       </Stack>
     </Modal>

@@ -1,8 +1,9 @@
-import { Alert, Button, Group, TagsInput, TextInput } from '@mantine/core';
+import { Alert, Group, TagsInput, TextInput } from '@mantine/core';
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
+import { BusyButton } from '../../parts/busy-button.tsx';
 import { InEnglish } from '../../parts/in-english.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { useMay } from '../../shell/session.tsx';
@@ -56,9 +57,9 @@ export function ChannelStep() {
         />
       </Group>
       {make.error !== null && wrong.length === 0 && <ProblemAlert error={make.error} />}
-      <Button type="submit" mt="sm" loading={make.isPending} disabled={!may}>
+      <BusyButton type="submit" mt="sm" isBusy={make.isPending} disabled={!may}>
         {t('makeChannel')}
-      </Button>
+      </BusyButton>
     </form>
   );
 }

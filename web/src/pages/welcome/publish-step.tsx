@@ -1,4 +1,5 @@
-import { Alert, Button, Group } from '@mantine/core';
+import { Alert, Group } from '@mantine/core';
+import { BusyButton } from '../../parts/busy-button.tsx';
 import { ButtonLink } from '../../parts/links.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { useMay } from '../../shell/session.tsx';
@@ -36,9 +37,9 @@ export function PublishStep({ channel }: { channel: string }) {
       {!may && <Alert color="gray">{t('needsOperator')}</Alert>}
       {publish.error !== null && <ProblemAlert error={publish.error} />}
       <Group>
-        <Button onClick={publishExample} loading={publish.isPending} disabled={!may || !channels.data}>
+        <BusyButton onClick={publishExample} isBusy={publish.isPending} disabled={!may || !channels.data}>
           {t('publishExample')}
-        </Button>
+        </BusyButton>
         <ButtonLink variant="default" to="/publish" search={{ channel }}>
           {t('form')}
         </ButtonLink>

@@ -1,6 +1,7 @@
-import { Alert, Button, Group, Select, Stack, Text, TextInput } from '@mantine/core';
+import { Alert, Group, Select, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import { BusyButton } from '../../parts/busy-button.tsx';
 import { InEnglish } from '../../parts/in-english.tsx';
 import { ButtonLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
@@ -106,9 +107,9 @@ export function SubscriptionStep({ channels }: { channels: readonly { name: stri
         </Text>
       )}
       <Group mt="sm">
-        <Button type="submit" loading={subscribe.isPending || owner === undefined} disabled={!may}>
+        <BusyButton type="submit" isBusy={subscribe.isPending || owner === undefined} disabled={!may}>
           {t('subscribe')}
-        </Button>
+        </BusyButton>
         {owner !== undefined && (
           <Text size="xs" c="dimmed">
             {t('owner', { owner })}

@@ -4,6 +4,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import { answerAndTagOf, answerOf, api } from '../../../api/client.ts';
 import { isProblem } from '../../../api/problem.ts';
+import { BusyButton } from '../../../parts/busy-button.tsx';
 import { Confirm } from '../../../parts/confirm.tsx';
 import { CopyButton } from '../../../parts/copy-button.tsx';
 import { ProblemAlert } from '../../../parts/problem-alert.tsx';
@@ -76,13 +77,13 @@ export default function ConfigurationTab() {
         {t('about')}
       </Text>
       <Group gap="xs">
-        <Button
+        <BusyButton
           variant="default"
           onClick={() => (draft.text === '' ? loading.mutate() : ask('load'))}
-          loading={loading.isPending}
+          isBusy={loading.isPending}
         >
           {t('load')}
-        </Button>
+        </BusyButton>
         {draft.text !== '' && <CopyButton value={draft.text} label={t('copy')} />}
       </Group>
       {loading.error && <ProblemAlert error={loading.error} />}
@@ -107,14 +108,14 @@ export default function ConfigurationTab() {
             onChange={(event) => change({ isPruning: event.currentTarget.checked })}
           />
           <Group gap="xs">
-            <Button
+            <BusyButton
               variant={planned && !isStale ? 'default' : 'filled'}
               onClick={look}
-              loading={plan.isPending}
+              isBusy={plan.isPending}
               disabled={draft.text.trim() === ''}
             >
               {t('plan')}
-            </Button>
+            </BusyButton>
             {planned?.data.plan && changes.length > 0 && (
               <Button onClick={() => ask('apply')} disabled={isStale} color={removals.length > 0 ? 'red' : undefined}>
                 {t('apply')}

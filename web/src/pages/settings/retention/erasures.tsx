@@ -6,6 +6,7 @@ import type { components } from '../../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../../api/client.ts';
 import { untilItPasses } from '../../../api/queries.ts';
 import { useFormat } from '../../../i18n/format.ts';
+import { BusyButton } from '../../../parts/busy-button.tsx';
 import { Confirm } from '../../../parts/confirm.tsx';
 import { tryAgain } from '../../../parts/next-page.ts';
 import { ProblemAlert } from '../../../parts/problem-alert.tsx';
@@ -59,9 +60,9 @@ export function Erasures() {
         ))}
         {asked.hasNextPage && (
           <Group>
-            <Button variant="default" loading={asked.isFetchingNextPage} onClick={() => void asked.fetchNextPage()}>
+            <BusyButton variant="default" isBusy={asked.isFetchingNextPage} onClick={() => void asked.fetchNextPage()}>
               {t('more')}
-            </Button>
+            </BusyButton>
           </Group>
         )}
       </Stack>

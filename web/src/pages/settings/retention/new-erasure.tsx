@@ -1,7 +1,8 @@
-import { Button, Group, Radio, Stack, TextInput } from '@mantine/core';
+import { Group, Radio, Stack, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answerOf, api } from '../../../api/client.ts';
+import { BusyButton } from '../../../parts/busy-button.tsx';
 import { Confirm } from '../../../parts/confirm.tsx';
 import { errorOf } from '../../../parts/field-errors.tsx';
 import { ProblemAlert } from '../../../parts/problem-alert.tsx';
@@ -58,9 +59,9 @@ export function NewErasure() {
         />
         {request.error && !isAsking && <ProblemAlert error={request.error} />}
         <Group>
-          <Button type="submit" variant="default" loading={request.isPending} disabled={sought.trim() === ''}>
+          <BusyButton type="submit" variant="default" isBusy={request.isPending} disabled={sought.trim() === ''}>
             {by === 'mainObject' ? t('count') : t('erase')}
-          </Button>
+          </BusyButton>
         </Group>
       </Stack>
       <Confirm
