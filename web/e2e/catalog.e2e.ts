@@ -61,13 +61,15 @@ test('a channel is added, and changed by two operators at once', async ({ open, 
   await expect(page.getByRole('row').filter({ hasText: name })).toContainText('at most 60 min old · texts 20 days');
   await page.getByLabel('Search by name').fill('nothing is called so');
   await page.getByRole('button', { name: 'Clear the search' }).click();
-  await expect(page.getByRole('row').filter({ hasText: name })).toBeVisible();
+  await expect(page.getByLabel('Search by name')).toHaveValue('');
+  await expect(page.getByRole('row').nth(1)).toBeVisible();
 });
 
 test('a channel is removed once no subscription names it, by its name typed', async ({ open, heraut, receiver }) => {
   const name = await heraut.createChannel();
   const subscriptionId = await heraut.subscribe({ channel: name, url: receiver.url });
-  const page = await open('channels');
+  // Of a long list only the rows in view are drawn, and how long it is depends on the tests before.
+  const page = await open(`channels?q=${name}`);
   await page.getByRole('link', { name, exact: true }).click();
   const remove = page.getByRole('button', { name: 'Remove', exact: true });
   await remove.click();
@@ -129,7 +131,7 @@ test('the volume of a channel does not seem to fall because its last hour is not
 
 test('an application is added, changed, given a new secret, and removed by its name', async ({ open, heraut }) => {
   const clientId = newName('case-system');
-  const page = await open('applications');
+  const page = await open(`applications?q=${clientId}`);
   await page.getByRole('button', { name: 'Add application' }).click();
   const form = page.getByRole('dialog', { name: 'Add application' });
   await form.getByLabel('Client id').fill(clientId);
