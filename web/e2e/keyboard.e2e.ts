@@ -291,7 +291,8 @@ test('after the secret of an application the focus is where it was asked for, an
   await expect(button('Add application')).toBeFocused();
   await page.getByRole('link', { name: clientId, exact: true }).press('Enter');
   await button('New secret').press('Enter');
-  await dialog.getByRole('button', { name: 'New secret', exact: true }).last().press('Enter');
+  const question = page.getByRole('dialog', { name: /^Make a new secret/ });
+  await question.getByRole('button', { name: 'New secret', exact: true }).press('Enter');
   await button('I have copied it').press('Enter');
   await expect(button('New secret')).toBeFocused();
 });
