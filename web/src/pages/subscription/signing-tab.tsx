@@ -204,7 +204,7 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
               params: { path: { ...path, keyId: asked.key.id } },
             }),
           );
-          removing(data.indexOf(asked.key));
+          removing(data.findIndex(({ id }) => id === asked.key.id));
           told(t('keyEnded'));
           void readAgain();
         }}
