@@ -10,7 +10,8 @@ interface Props extends ButtonProps, Omit<ComponentPropsWithoutRef<'button'>, ke
 
 /**
  * A button that says when what it began is under way, and takes no other press until then. It is not `disabled`
- * meanwhile, as with `loading`: a browser takes the focus from a disabled button, and Tab begins at the top of the page.
+ * meanwhile, as with `loading`: a browser takes the focus from a disabled button, and Tab begins at the top of the
+ * page.
  */
 export function BusyButton({ isBusy, isIdle = false, onClick, leftSection, ...button }: Props) {
   const isOff = isBusy || isIdle;
