@@ -10,18 +10,11 @@ import {
 } from './delivery.js';
 import { onEachDay, perDay } from './per-day.js';
 
-/**
- * One that was handed over is sent without a lock (docs/decisions/0062), so no other process may get it before the late
- * lock. Where a process, or all of the machine, stood still for as long as a lease, the rule that frees such deliveries
- * may be about to see it.
- */
-const leaseLasts = `(d.next_at IS NULL OR d.next_at > now() + interval '1 s')`;
-
 export const findStillQueued = perDay(
   'still-queued',
   (of) => `
     SELECT d.notification_id, d.subscription_id, d.generation, (SELECT version FROM catalogue) AS catalogue_version
-    FROM ${handedOut.from} JOIN ${of('delivery')} d ON ${stillHandedOut} AND ${leaseLasts}`,
+    FROM ${handedOut.from} JOIN ${of('delivery')} d ON ${stillHandedOut}`,
 );
 
 export interface StillQueued<D> {
@@ -30,7 +23,7 @@ export interface StillQueued<D> {
   catalogueVersion: number;
 }
 
-/** Of deliveries that came out of the queue late or twice, those that are still to be sent by this process. */
+/** Of deliveries that came out of the queue late or twice, those that are still to be sent. */
 export async function stillQueued<D extends Delivery>(postgres: Postgres, deliveries: D[]): Promise<StillQueued<D>> {
   const rows = await onEachDay(deliveries, notificationIdOf, (day, items) =>
     postgres.query<KeyRow & { generation: number; catalogue_version: string }>(

@@ -187,16 +187,6 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       expect((await stillQueued(test.postgres, [delivery])).deliveries).toEqual([delivery]);
     });
 
-    it('is not found as queued any more from a second before its lease ends, when it may be handed out again', async () => {
-      const delivery = await accept();
-      await test.keepInHand([delivery], 'a process');
-      const { DELIVERY_LEASE_MS: leaseMs } = test.config.settings;
-      await test.age([delivery], leaseMs - 60_000);
-      expect((await stillQueued(test.postgres, [delivery])).deliveries).toEqual([delivery]);
-      await test.age([delivery], 59_500);
-      expect((await stillQueued(test.postgres, [delivery])).deliveries).toEqual([]);
-    });
-
     it('stays there when another process takes the message of it, which was not acknowledged', async () => {
       const delivery = await accept();
       await test.keepInHand([delivery], 'the first');
