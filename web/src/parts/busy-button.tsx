@@ -18,7 +18,7 @@ export function BusyButton({ isBusy, isIdle = false, onClick, leftSection, ...bu
   return (
     <Button
       {...button}
-      aria-busy={isBusy || undefined}
+      aria-busy={isBusy}
       aria-disabled={isOff || undefined}
       data-disabled={isIdle || undefined}
       leftSection={isBusy ? <Loader size={14} color="currentColor" aria-hidden /> : leftSection}

@@ -1,8 +1,9 @@
-import { Anchor, Button, Loader, Text } from '@mantine/core';
+import { Anchor, Text } from '@mantine/core';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useNames } from '../../parts/names.ts';
 import { AsOf } from '../../parts/as-of.tsx';
+import { BusyButton } from '../../parts/busy-button.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { FoundStatus } from '../../parts/found-status.tsx';
 import { ListTable, type Column } from '../../parts/list-table.tsx';
@@ -86,17 +87,15 @@ export function AuditPage() {
           <EmptyState
             title={none}
             action={
-              // Not disabled while it searches: it would lose the focus.
-              <Button
+              <BusyButton
                 variant="default"
-                aria-busy={query.isFetchingNextPage}
-                leftSection={query.isFetchingNextPage && <Loader size={14} />}
+                isBusy={query.isFetchingNextPage}
                 onClick={() => {
                   if (!query.isFetching) void query.fetchNextPage();
                 }}
               >
                 {t('searchOn')}
-              </Button>
+              </BusyButton>
             }
           />
         ) : (
