@@ -584,5 +584,7 @@ test('a parked endpoint and a disabled subscription are set going again', async 
   await heraut.publish(channel);
   await asTimePasses(page, () => expect(page.getByText(/^Its receiver answered 410 Gone/)).toBeVisible(atOnce));
   await page.getByRole('button', { name: 'Enable' }).click();
+  // The button has gone.
+  await expect(page.getByRole('button', { name: 'Pause', exact: true })).toBeFocused();
   await asTimePasses(page, () => expect(page.getByText('Nothing holds it up')).toBeVisible(atOnce));
 });
