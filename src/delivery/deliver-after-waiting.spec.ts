@@ -27,6 +27,8 @@ import { settled } from '../../test/support/settled.js';
 
 /** Calls to an endpoint of which nothing is known. */
 const window = 8;
+/** Of what was handed over. */
+const leaseMs = 15_000;
 
 describe('a delivery that waited in line', () => {
   let subscription: ListedSubscription | undefined;
@@ -152,12 +154,16 @@ describe('a delivery that waited in line', () => {
         isStillQueued: async ({ notificationId }: HandedOut) => (asked.push(notificationId), onAsk(), isStillQueued),
       } as unknown as DeliveryRecords,
       {
-        get mayWait() {
-          return mayLockLate;
-        },
-        begin: (delivery: HandedOut) => {
+        mayWait: (queuedAt: number) => mayLockLate && clock.now() - queuedAt < leaseMs,
+        begin: (delivery: HandedOut, queuedAt: number) => {
           const { seal, release } = lock(keyIdOf(delivery));
-          return { seal, end: release };
+          return {
+            seal,
+            end: release,
+            get isHeld() {
+              return clock.now() - queuedAt < leaseMs;
+            },
+          };
         },
       } as unknown as LateLocks,
     );
@@ -180,6 +186,7 @@ describe('a delivery that waited in line', () => {
       onBegun: () => {},
       stopping,
       isHandedOver: mayLockLate && generation === 1,
+      queuedAt: clock.now() - waitedBeforeMs,
       isRedelivered: false,
       since: clock.now() - waitedBeforeMs,
     };
@@ -453,6 +460,30 @@ describe('a delivery that waited in line', () => {
     await run(begin(1));
     expect([locks, calls.length, ended]).toEqual([2, 1, ['delivered']]);
     expect(steps).toEqual(['released', 'settled', 'released']);
+  });
+
+  it.each<[string, number, boolean]>([
+    ['shorter than the lease that it was accepted with lasts, needs no lock', leaseMs - 1, false],
+    ['longer, gets its lock like any other one: another process may send it by now', leaseMs, true],
+  ])('with the process that accepted it, %s', async (_, waited, isLocked) => {
+    mayLockLate = true;
+    let locks = 0;
+    onLock = () => locks++;
+    await run(begin(1, waited));
+    expect([locks, calls.length, ended]).toEqual([isLocked ? 1 : 0, 1, ['delivered']]);
+  });
+
+  it('for its token for longer than its lease lasts, without a lock, is not wanted any more', async () => {
+    mayLockLate = true;
+    void begin(1);
+    await settled();
+    waitedMs += leaseMs - 1000; // some of it has passed
+    expect(await calls[0]!.caller.isStillWanted(new AbortController().signal)).toBe(true);
+    waitedMs += 1000;
+    expect(await calls[0]!.caller.isStillWanted(new AbortController().signal)).toBe(false);
+    calls[0]!.answer();
+    for (let rounds = 0; rounds < 10 && open > 0; rounds++) await settled();
+    expect(open).toBe(0);
   });
 
   it('for its token for longer than its lock lasts is not wanted any more: another process may have it', async () => {

@@ -41,6 +41,8 @@ export interface Surroundings {
    * hand: nobody else sends them.
    */
   isHandedOver: boolean;
+  /** Milliseconds since 1970, by the ledger's clock: when it handed them out. */
+  queuedAt: number;
   /** Their message may have been taken before. */
   isRedelivered: boolean;
   /** When they were known to be still queued. */
@@ -86,7 +88,7 @@ export class DeliverService {
    * @throws an error of a value that cannot be stored
    */
   async deliver(delivery: HandedOut, surroundings: Surroundings): Promise<void> {
-    const { bodies, onBegun, stopping, isHandedOver, isRedelivered, since } = surroundings;
+    const { bodies, onBegun, stopping, isHandedOver, queuedAt, isRedelivered, since } = surroundings;
     const fate = await this.entry.admit(delivery, isHandedOver);
     if (fate.kind === 'ends') return this.end(delivery, fate.outcome, stopping);
     if (fate.kind === 'held') {
@@ -119,7 +121,7 @@ export class DeliverService {
       if (this.stillWanted.hasChanged(task)) isStale = true;
       else if (guaranteeOf(subscription, this.atLeastOnceCustomers) === 'at-most-once')
         await (isRedelivered || delivery.generation > 1 ? this.atMostOnceAgain(task) : this.atMostOnce(task));
-      else if (isHandedOver && this.lateLocks.mayWait) await this.underLease(task);
+      else if (isHandedOver && this.lateLocks.mayWait(queuedAt)) await this.underLease(task, queuedAt);
       else isStale = (await this.atLeastOnce(task)) === 'stale';
     } finally {
       borrowed?.giveBack();
@@ -160,13 +162,15 @@ export class DeliverService {
   }
 
   /**
-   * send → leave → decide → settle. The ledger says that it is in the hand of this process, which no other one takes
-   * for dead yet: nobody else may send it. So it gets a lock, and a seal, only if it takes long (docs/decisions/0062).
+   * send → leave → decide → settle. The ledger says that it is in the hand of this process, under a lease that lasts,
+   * and no other one takes this process for dead yet: nobody else may send it. So it gets a lock, and a seal, only if
+   * it takes long (docs/decisions/0062).
    */
-  private async underLease(task: Task): Promise<void> {
+  private async underLease(task: Task, queuedAt: number): Promise<void> {
     const { delivery, subscription, stopping } = task;
     stopping.throwIfAborted();
-    const unlocked = this.lateLocks.begin(delivery);
+    const unlocked = this.lateLocks.begin(delivery, queuedAt);
+    task.lock = unlocked;
     let onReleased: (() => void) | undefined;
     try {
       const outcome = await this.call(task, 'at-least-once');

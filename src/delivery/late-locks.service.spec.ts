@@ -4,25 +4,31 @@ import { readSettings } from '../config/settings.js';
 import type { Idempotency } from '../idempotency/idempotency.service.js';
 import { systemClock } from '../infra/clock.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
+import type { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { eventually } from '../../test/support/eventually.js';
 import { newDelivery } from '../../test/support/new-delivery.js';
 import { LateLocks } from './late-locks.service.js';
 
 describe('late locks', () => {
   let now: number;
+  let isSteady: boolean;
   /** The calls to the store, in their order. */
   let steps: string[];
   let answer: () => Promise<{ kind: string; lock?: object }>;
+  let heldUntil: number;
   let locks: LateLocks;
 
   const lock = {
     seal: async () => void steps.push('seal'),
     release: async () => void steps.push('release'),
+    get isHeld() {
+      return now < heldUntil;
+    },
   };
   const acquired = () => Promise.resolve({ kind: 'acquired', lock });
 
   beforeEach(() => {
-    [now, steps, answer] = [0, [], acquired];
+    [now, isSteady, steps, answer, heldUntil] = [0, true, [], acquired, Infinity];
     const operation = () => ({
       acquire: () => {
         steps.push('acquire');
@@ -31,14 +37,19 @@ describe('late locks', () => {
     });
     locks = new LateLocks(
       { operation } as unknown as Idempotency,
-      { isSteady: true } as unknown as Heartbeat,
+      {
+        get isSteady() {
+          return isSteady;
+        },
+      } as unknown as Heartbeat,
       { now: () => now, pause: systemClock.pause },
+      { now: () => now } as LedgerClock,
       { settings: readSettings({}) },
     );
   });
   afterEach(() => locks.beforeApplicationShutdown());
 
-  const begin = () => locks.begin(newDelivery({}));
+  const begin = () => locks.begin(newDelivery({}), 0);
   async function sweepAt(ms: number): Promise<void> {
     now = ms;
     await locks.sweep();
@@ -112,6 +123,35 @@ describe('late locks', () => {
     for (const give of given) give();
     await sweeping;
     expect(steps).toEqual(['acquire', 'acquire', 'release', 'seal']);
+  });
+
+  it.each([
+    ['may wait', 0, 9999, true],
+    ['may not where the lease that the delivery was accepted with is about to end', 0, 10_000, false],
+    ['may not where that has ended, as after a standstill', 0, 60_000, false],
+    ['may wait, by the age of the delivery', 55_000, 60_000, true],
+  ])('%s', (_, queuedAt, at, expected) => {
+    now = at;
+    expect(locks.mayWait(queuedAt)).toBe(expected);
+    isSteady = false;
+    expect(locks.mayWait(queuedAt)).toBe(false);
+  });
+
+  it('leave others no time to send what is under its lease, until that is about to end', async () => {
+    const unlocked = begin();
+    now = 9999;
+    expect(unlocked.isHeld).toBe(true);
+    now = 10_000;
+    expect(unlocked.isHeld).toBe(false);
+  });
+
+  it('take the place of the lease, and may be lost like any lock', async () => {
+    const unlocked = begin();
+    await sweepAt(300);
+    [now, heldUntil] = [10_000, 20_000];
+    expect(unlocked.isHeld).toBe(true);
+    now = 20_000;
+    expect(unlocked.isHeld).toBe(false);
   });
 
   it('are left to another message that was faster', async () => {

@@ -5,15 +5,25 @@ import type { Lock } from '../idempotency/lock.js';
 import { Clock } from '../infra/clock.js';
 import type { Delivery } from '../ledger/delivery.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
+import { LedgerClock } from '../liveness/ledger-clock.service.js';
+import { handOverLeaseMs } from '../queue/hand-over.service.js';
 import { deliveryKeys, keyIdOf } from './delivery-keys.js';
 import type { SealedOutcome } from './sealed-outcome.js';
 
 /** Nearly all deliveries are over sooner. */
 const lockedAfterMs = 300;
 const sweepMs = 100;
+/**
+ * From the acceptance of a delivery on; the rest of its first lease is for its late lock. A process that stood still
+ * for longer finds it in its hand as before, while the rule `lease-ended` is about to give it to another one. Where it
+ * has merely waited for long, the worker has a longer lease of it by now, but then a lock more costs little.
+ */
+const unlockedForMs = (handOverLeaseMs * 2) / 3;
 
 /** A delivery that is sent under the lease of its process alone. */
 export interface Unlocked {
+  /** False where this process stood still for so long that another one may send it by now. */
+  readonly isHeld: boolean;
   /** Its outcome is known, and about to be written. Waits only where it has got its lock meanwhile. */
   seal(outcome: SealedOutcome, keepMs: number): Promise<void> | undefined;
   /** The ledger has its outcome, or another process will send it. */
@@ -36,6 +46,7 @@ export class LateLocks implements BeforeApplicationShutdown {
     idempotency: Idempotency,
     private readonly heartbeat: Heartbeat,
     private readonly clock: Clock,
+    private readonly ledgerClock: LedgerClock,
     { settings }: Config,
   ) {
     this.keys = deliveryKeys(idempotency, settings);
@@ -47,15 +58,25 @@ export class LateLocks implements BeforeApplicationShutdown {
     clearInterval(this.sweeping);
   }
 
-  /** Whether locks may wait: no other process takes this one for dead meanwhile, and sends what it has in hand. */
-  get mayWait(): boolean {
-    return this.heartbeat.isSteady;
+  /**
+   * Whether the lock of a delivery may wait: meanwhile no other process takes this one for dead, and its lease does not
+   * end, after which others would send it.
+   * @param queuedAt milliseconds since 1970, by the ledger's clock: when it was accepted
+   */
+  mayWait(queuedAt: number): boolean {
+    return this.heartbeat.isSteady && this.isUnderFirstLease(queuedAt);
   }
 
-  begin(delivery: Delivery): Unlocked {
-    const begun = new UnderLease(delivery, this.clock.now(), this.unlocked);
+  /** @param queuedAt as above */
+  begin(delivery: Delivery, queuedAt: number): Unlocked {
+    const isUnderLease = () => this.isUnderFirstLease(queuedAt);
+    const begun = new UnderLease(delivery, this.clock.now(), isUnderLease, this.unlocked);
     this.unlocked.add(begun);
     return begun;
+  }
+
+  private isUnderFirstLease(queuedAt: number): boolean {
+    return this.ledgerClock.now() - queuedAt < unlockedForMs;
   }
 
   /** Locks what has taken too long. Where the store does not answer, the next sweep tries again. */
@@ -81,8 +102,13 @@ class UnderLease implements Unlocked {
   constructor(
     private readonly delivery: Delivery,
     readonly begunAt: number,
+    private readonly isUnderLease: () => boolean,
     private readonly unlocked: Set<UnderLease>,
   ) {}
+
+  get isHeld(): boolean {
+    return this.lock ? this.lock.isHeld : this.isUnderLease();
+  }
 
   seal(...sealing: [SealedOutcome, number]): Promise<void> | undefined {
     this.sealing = sealing;

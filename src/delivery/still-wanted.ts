@@ -18,8 +18,8 @@ export interface Task {
   stopping: AbortSignal;
   /** When its subscription, and its expiry, were looked at. */
   since: number;
-  /** Once it has one. */
-  lock: Lock | undefined;
+  /** Once it has one; of one that is sent under the lease of its process, that lease. */
+  lock: Pick<Lock, 'isHeld'> | undefined;
 }
 
 /**
@@ -48,7 +48,7 @@ export class StillWanted {
 
   /**
    * Its subscription is the same, it may still be called with this delivery, and no other process has had time to get
-   * the lock that this one had.
+   * the lock, or the lease, that this one had.
    */
   isAsBefore({ delivery, subscription, place, lock }: Task): boolean {
     const known = this.subscriptions.find(delivery.subscriptionId);

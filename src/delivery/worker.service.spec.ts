@@ -104,7 +104,7 @@ async function start(parts: Parts) {
     } as unknown as Sender,
     { endingOf: () => undefined, decide: () => Promise.resolve({ state: 'waiting' }) } as unknown as Decider,
     { settle: done, hold, isStillQueued: () => Promise.resolve(true) } as unknown as DeliveryRecords,
-    { mayWait: false } as LateLocks,
+    { mayWait: () => false } as unknown as LateLocks,
   );
   const inProcess = new InProcessDeliveryQueue('process', 1000);
   const queue = shared ? Object.assign(inProcess, { process: null }) : inProcess;

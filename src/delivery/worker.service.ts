@@ -38,6 +38,7 @@ const drainMs = 11_000;
 /** How a chunk came. */
 interface Arrival {
   lane: Lane | 'handed-over';
+  queuedAt: number;
   isRedelivered: boolean;
   /** Aborted when its chunk is back in the queue; not of what was handed over. */
   givenBack?: AbortSignal;
@@ -121,7 +122,12 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     const freeMemory = lane === 'fresh' ? this.handOver.occupy(chunk) : undefined;
     const unsettled = new Set(chunk.deliveries);
     try {
-      await this.beginAll(chunk, { lane, isRedelivered, givenBack }, unsettled, this.unacknowledged[lane]);
+      await this.beginAll(
+        chunk,
+        { lane, queuedAt: chunk.queuedAt, isRedelivered, givenBack },
+        unsettled,
+        this.unacknowledged[lane],
+      );
       // Where not even that can be written, the chunk goes back to the queue.
       await this.keep(unsettled, givenBack);
     } finally {
@@ -140,7 +146,11 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
         this.logger.error({ event: 'delivery.broken', deliveries: unsettled.size, error });
     };
     const keeping = setTimeout(() => void this.keep(unsettled).catch(report), keptAfterMs);
-    await this.beginAll(chunk, { lane: 'handed-over', isRedelivered: false }, unsettled).catch(report);
+    await this.beginAll(
+      chunk,
+      { lane: 'handed-over', queuedAt: chunk.queuedAt, isRedelivered: false },
+      unsettled,
+    ).catch(report);
     if (unsettled.size === 0) clearTimeout(keeping);
   }
 
@@ -195,7 +205,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     onSettled: (delivery: HandedOut) => void,
     unacknowledged?: Unacknowledged,
   ): Promise<void> {
-    const { lane, isRedelivered } = arrival;
+    const { lane, queuedAt, isRedelivered } = arrival;
     return new Promise((resolve) => {
       let detaching: NodeJS.Timeout | undefined;
       let acknowledged: (() => void) | undefined;
@@ -208,7 +218,8 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
       const isHandedOver = lane === 'handed-over';
       const onBegun = isHandedOver ? () => {} : () => (detaching ??= setTimeout(detach, detachAfterMs));
       const { signal: stopping } = this.stopping;
-      const surroundings = { bodies, onBegun, stopping, isHandedOver, isRedelivered, since: this.clock.now() };
+      const since = this.clock.now();
+      const surroundings = { bodies, onBegun, stopping, isHandedOver, queuedAt, isRedelivered, since };
       const starts = lane === 'due' || lane === 'slow' ? deliveries.map(() => this.pace.start(lane)) : [];
       const waiting = starts.filter((start) => start !== undefined);
       const all = Promise.all(

@@ -14,10 +14,11 @@ import { takenFromSiblings } from './queue.counters.js';
 import { SiblingCapacity } from './sibling-capacity.js';
 
 /**
- * Of what is handed over, until its worker has taken the lease of all that is in hand. A delivery that was committed
- * and could not be handed over, because the ledger's answer was lost, is found when this ends.
+ * Milliseconds. Of what is handed over, from its acceptance on, until its worker has taken the lease of all that is in
+ * hand. A delivery that was committed and could not be handed over, because the ledger's answer was lost, is found when
+ * this ends.
  */
-const leaseMs = 15_000;
+export const handOverLeaseMs = 15_000;
 /** Deliveries that a sibling accepted longer ago go back to the ledger: too little of their lease is left. */
 const lateAfterMs = 5000;
 
@@ -137,7 +138,7 @@ export class HandOver {
       freeMemory = undefined;
     };
     return {
-      destination: { state: 'in-hand', process: this.heartbeat.processId, leaseMs },
+      destination: { state: 'in-hand', process: this.heartbeat.processId, leaseMs: handOverLeaseMs },
       go: (deliveries, catalogueVersion, queuedAt) => {
         giveUp();
         this.hand({ deliveries, catalogueVersion, queuedAt });
@@ -152,7 +153,7 @@ export class HandOver {
    */
   private toSibling({ sibling, process }: { sibling: number; process: string }): Way {
     return {
-      destination: { state: 'in-hand', process, leaseMs },
+      destination: { state: 'in-hand', process, leaseMs: handOverLeaseMs },
       go: (deliveries, catalogueVersion, queuedAt) => {
         for (const chunk of cutIntoChunks(deliveries, catalogueVersion, queuedAt))
           this.siblings.handOver(sibling, encodeChunk(chunk));

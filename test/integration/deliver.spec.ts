@@ -11,6 +11,7 @@ import type { OperationalEvent } from '../../src/operational-events/operational-
 import { Decider } from '../../src/delivery/decider.service.js';
 import { InProcessAttemptStates } from '../../src/delivery/attempt-states.in-process.js';
 import { LateLocks } from '../../src/delivery/late-locks.service.js';
+import { handOverLeaseMs } from '../../src/queue/hand-over.service.js';
 import type { WebhookResponse } from '../../src/delivery/webhook-client.js';
 import { DeliverService, type Surroundings } from '../../src/delivery/deliver.service.js';
 import { filteredCounted } from '../../src/delivery/delivery.counters.js';
@@ -129,7 +130,7 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       },
     } as typeof test.heartbeat;
     const clock = { now: () => passedMs, pause: systemClock.pause };
-    lateLocks = new LateLocks(idempotency, heartbeat, clock, test.config);
+    lateLocks = new LateLocks(idempotency, heartbeat, clock, test.ledgerClock, test.config);
     deliver = new DeliverService(
       test.config,
       systemClock,
@@ -162,17 +163,18 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
     onBegun: () => {},
     stopping: new AbortController().signal,
     isHandedOver: false,
+    queuedAt: test.ledgerClock.now(),
     isRedelivered: false,
     since: systemClock.now(),
   });
   const run = (delivery: Delivery, came: Partial<Surroundings> = {}) =>
     deliver.deliver({ ...delivery, body: Buffer.from('{}') }, { ...usual(), ...came });
   /** It is handed over to the worker of the process that accepted it, and its call is open. */
-  async function begin(delivery: Delivery): Promise<{ end: () => Promise<void> }> {
+  async function begin(delivery: Delivery, came: Partial<Surroundings> = {}): Promise<{ end: () => Promise<void> }> {
     await test.keepInHand([delivery], test.heartbeat.processId);
     let respond = () => {};
     answer = () => new Promise((resolve) => (respond = () => resolve(answered(200))));
-    const running = run(delivery, { isHandedOver: true });
+    const running = run(delivery, { isHandedOver: true, ...came });
     await eventually(() => calls > 0);
     return {
       end: () => {
@@ -429,6 +431,15 @@ describe.each(storeAdapters)('delivering at least once, with locks and seals in 
       settle();
       await ending;
       expect([await test.state(delivery!), await keyOf(delivery!)]).toEqual(['queued', 'sealed']);
+    });
+
+    it('is locked like any other one where its process stood still for as long as the lease that it was accepted with', async () => {
+      const [delivery] = await test.accept();
+      outcome = delivered;
+      const { end } = await begin(delivery!, { queuedAt: test.ledgerClock.now() - handOverLeaseMs });
+      expect(await keyOf(delivery!)).toBe('locked');
+      await end();
+      expect(await keyOf(delivery!)).toBe('sealed');
     });
 
     it('is locked like any other one while the heartbeat of its process does not reach the ledger', async () => {

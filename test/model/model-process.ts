@@ -127,7 +127,7 @@ export class ModelProcess {
     const turns = new Turns(directory, postgres, enqueuer);
     const records = new DeliveryRecords(clock, settlements, holds, claims, inHand, subscriptions, turns, config);
     const idempotency = new Idempotency(new PostgresIdempotencyStore(postgres), heartbeat, clock);
-    this.lateLocks = new LateLocks(idempotency, heartbeat, clock, config);
+    this.lateLocks = new LateLocks(idempotency, heartbeat, clock, ledgerClock, config);
     const deliver = new DeliverService(
       config,
       clock,
