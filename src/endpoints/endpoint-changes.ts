@@ -17,7 +17,7 @@ export class EndpointChanges {
   private readonly changing = new Set<string>();
   /** Of these, the ones whose receivers asked to be left alone meanwhile: for the longest of those times. */
   private readonly askedMeanwhile = new Map<string, OpenReason & { askedMs: number }>();
-  /** Closed by this process, and started slowly, before it was told that they are open no more. */
+  /** Those that this process closes, and starts slowly itself, until it is told that they are open no more. */
   private readonly startedAnew = new Set<string>();
 
   constructor(
@@ -41,10 +41,17 @@ export class EndpointChanges {
   close(address: string): void {
     if (this.changing.has(address)) return;
     this.change(address, async () => {
-      // It stays open where it has asked for more time meanwhile, or another worker was faster.
-      if (!(await this.openEndpoints.close(address))) return;
+      let isClosed = false;
       this.startedAnew.add(address);
-      this.rooms.startSlowly(address);
+      try {
+        // It stays open where it has asked for more time meanwhile, or another worker was faster.
+        isClosed = await this.openEndpoints.close(address);
+      } finally {
+        // A look that ended before this answer came left the start to it.
+        const wasSeen = !this.startedAnew.has(address);
+        if (!isClosed) this.startedAnew.delete(address);
+        if (isClosed || wasSeen) this.rooms.startSlowly(address);
+      }
     });
   }
 

@@ -211,9 +211,9 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
 
   private async openTogether(batch: Opening[]): Promise<void[]> {
     const opened = await openEndpoints(this.postgres, batch);
-    await this.refresh();
     for (const { address, reason, failures } of batch)
       if (opened.delete(address)) this.events.report({ event: 'endpoint.opened', address, reason, failures });
+    await this.seeChange();
     return batch.map(() => undefined);
   }
 
@@ -226,9 +226,14 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
   }
 
   private async haveClosed(closed: readonly ClosedEndpoint[], by: 'probe' | 'operator' | 'unused'): Promise<void> {
-    await this.refresh();
     for (const { address, openMs } of closed)
       this.events.report({ event: 'endpoint.closed', address, openMs: Math.round(openMs), by });
+    await this.seeChange();
+  }
+
+  /** Never throws: the change is committed, whatever this look says, and the poll looks each second. */
+  private seeChange(): Promise<void> {
+    return this.polls.note(this.refresh());
   }
 
   private async claimTogether(batch: ProbeClaim[]): Promise<boolean[]> {

@@ -25,6 +25,7 @@ export class LiveEvents implements OnApplicationBootstrap, OnApplicationShutdown
   private dropped = 0;
   private timer: NodeJS.Timeout | undefined;
   private writing: Promise<void> | undefined;
+  private isEnding = false;
 
   constructor(
     private readonly postgres: Postgres,
@@ -40,8 +41,8 @@ export class LiveEvents implements OnApplicationBootstrap, OnApplicationShutdown
 
   /** After the last answer, for until then something happens, and before the database is closed. */
   async onApplicationShutdown(): Promise<void> {
+    this.isEnding = true;
     clearTimeout(this.timer);
-    this.timer = undefined;
     await this.writing;
     await this.write();
   }
@@ -58,9 +59,21 @@ export class LiveEvents implements OnApplicationBootstrap, OnApplicationShutdown
       return;
     }
     this.pending.push(event);
+    this.writeSoon();
+  }
+
+  /**
+   * One write after the other. Those of all processes take turns (event-table.ts); where that takes long, a write each
+   * time would have one connection of the hot path more, until publications get none.
+   */
+  private writeSoon(): void {
+    if (this.writing || this.isEnding) return;
     this.timer ??= setTimeout(() => {
       this.timer = undefined;
-      this.writing = this.write();
+      this.writing = this.write().finally(() => {
+        this.writing = undefined;
+        if (this.pending.length > 0) this.writeSoon();
+      });
     }, writeEveryMs).unref();
   }
 

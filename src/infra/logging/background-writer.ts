@@ -69,7 +69,7 @@ export class BackgroundWriter {
    * Writes what waits before it returns. The piece that is being written in the background is written there: Node waits
    * for it.
    * @param last is written behind all, whatever waits
-   * @param giveUpAt by `Date.now()`: until then, a pipe that is full is tried again
+   * @param giveUpAt by `performance.now()`, as the clock of the system may be set: until then, a pipe that is full is tried again
    */
   end(last: string, giveUpAt: number): void {
     const { state } = this;
@@ -134,7 +134,7 @@ export class BackgroundWriter {
         rest = rest.subarray(this.sink.writeSync(rest));
       } catch (error) {
         // Of another error there is nobody to tell: it is the log that cannot be written.
-        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || Date.now() >= giveUpAt) return false;
+        if ((error as NodeJS.ErrnoException).code !== 'EAGAIN' || performance.now() >= giveUpAt) return false;
         Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, tryFullAfterMs);
       }
     }

@@ -105,7 +105,7 @@ export function openStandardOutput(minLength = 16_000): LogOutput {
     isEnding = true;
     clearTimeout(passing);
     // Where nobody reads, `flush` has waited already.
-    writer.end(`${collected}${droppedLine()}`, isRead ? Date.now() + flushWithinMs : 0);
+    writer.end(`${collected}${droppedLine()}`, isRead ? performance.now() + flushWithinMs : 0);
   }
 }
 
