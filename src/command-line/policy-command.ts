@@ -48,7 +48,7 @@ async function policyOf({ client }: Session, subscription: string): Promise<Retr
 function draw(terminal: Terminal, { policy, attempts }: RetryPolicyPreview): string {
   const { maxRetries, backoffFactor, baseFactor, maxDelaySeconds, jitter } = policy;
   return [
-    `${counted(attempts.length, 'attempt')} in ${attempts.at(-1)!.elapsed}: after failure n, ${backoffFactor} s × ${baseFactor}^n, at most ${maxDelaySeconds} s, ±${Math.round(jitter * 100)} %; ${counted(maxRetries, 'retry', 'retries')}.`,
+    `${counted(attempts.length, 'attempt')} in ${attempts.at(-1)!.elapsed}: after failure n, ${backoffFactor} s × ${baseFactor}^(n − 1), at most ${maxDelaySeconds} s, ±${Math.round(jitter * 100)} %; ${counted(maxRetries, 'retry', 'retries')}.`,
     '',
     table(
       terminal,

@@ -46,7 +46,7 @@ export class EndpointsController {
     id: 'endpoint_reset',
     summary: 'Closes the circuit breaker of an endpoint: what is held for it goes out again, slowly at first.',
     description:
-      'It opens again if calls go on failing. Not needed after a recovery: probes find that out within a minute.',
+      'It opens again if calls go on failing. Not needed after a recovery: probes find that out within a minute, unless the receiver has asked for a longer time by `Retry-After`.',
     body: endpointResetInput,
     status: 204,
     problems: { 404: 'The circuit breaker of this address is not open.' },

@@ -6,7 +6,7 @@ import type { Postgres } from '../infra/postgres/postgres.js';
 import { hasNoConnectionLeft, isClosedAtOnce, isReadOnly } from '../infra/postgres/postgres-errors.js';
 import { refusalOf } from '../infra/rabbitmq/connection-advice.js';
 import type { Heartbeat } from '../liveness/heartbeat.service.js';
-import type { DeliveryQueue } from '../queue/delivery-queue.js';
+import { lanes, type DeliveryQueue } from '../queue/delivery-queue.js';
 import { LaneSilent } from '../queue/lane-silent.js';
 import { answerWithin, PartDown, PartShort, type HealthCheck } from './check-health.js';
 
@@ -77,7 +77,10 @@ export function rabbitMqWorks(queue: DeliveryQueue): HealthCheck {
       const { trouble } = queue;
       const refusal = trouble === undefined ? undefined : refusalOf(trouble);
       if (refusal) throw new PartDown(refusal.reason, { cause: trouble });
-      if (trouble instanceof LaneSilent) throw new PartDown(trouble.message, { cause: trouble });
+      if (trouble instanceof LaneSilent) {
+        const goesOn = lanes.some((lane) => queue.accepts(lane));
+        throw new (goesOn ? PartShort : PartDown)(trouble.message, { cause: trouble });
+      }
       if (trouble !== undefined) throw trouble;
     },
   };

@@ -3,10 +3,11 @@ import { Logger } from '@nestjs/common';
 import { startPrivateServers, type PrivateServers } from '../../scripts/private-servers.mjs';
 import { readSettings } from '../../src/config/settings.js';
 import { examineRabbitMq } from '../../src/doctor/rabbitmq-findings.amqplib.js';
-import type { HealthCheck } from '../../src/health/check-health.js';
+import { checkHealth, type HealthCheck } from '../../src/health/check-health.js';
 import { queueTakesAll, rabbitMqWorks } from '../../src/health/part-checks.js';
-import { lanes } from '../../src/queue/delivery-queue.js';
+import { lanes, type DeliveryQueue } from '../../src/queue/delivery-queue.js';
 import { RabbitMqDeliveryQueue } from '../../src/queue/delivery-queue.rabbitmq.js';
+import { LaneSilent } from '../../src/queue/lane-silent.js';
 import { eventually } from '../support/eventually.js';
 import { newDelivery } from '../support/new-delivery.js';
 
@@ -66,6 +67,8 @@ describe('RabbitMQ that is reached, and refuses', () => {
       (error: Error) => error.message,
     );
   const unhealthy = () => reasonOf(rabbitMqWorks(queue));
+  const healthOfWorker = async (of: DeliveryQueue = queue) =>
+    (await checkHealth([rabbitMqWorks(of)], ['worker'], 30_000, () => {})).status;
   const doctor = (workers?: number) =>
     examineRabbitMq(readSettings({ AMQP_URL: url, QUEUE_PREFIX: prefix }), Promise.resolve(workers ?? 0));
   const roundTrip = () =>
@@ -171,6 +174,7 @@ describe('RabbitMQ that is reached, and refuses', () => {
       expect([queue.isAccepting, queue.accepts('due'), queue.accepts('slow')]).toEqual([true, true, false]);
       expect([await queue.publish('slow', chunk), await queue.publish('due', chunk)]).toEqual(['refused', 'confirmed']);
       expect(await unhealthy()).toBe('the queue of the lane slow confirms nothing');
+      expect(await healthOfWorker()).toBe('degraded');
       expect(logged()).toContainEqual(
         expect.objectContaining({ event: 'queue.confirms-nothing', lane: 'slow', queue: `${prefix}.slow` }),
       );
@@ -180,6 +184,11 @@ describe('RabbitMQ that is reached, and refuses', () => {
       expect(await queue.publish('slow', chunk)).toBe('confirmed');
       nowMs += 1000;
       expect(queue.accepts('slow')).toBe(true);
+    });
+
+    it('stops a worker only where no lane takes anything', async () => {
+      const none = { trouble: new LaneSilent('slow'), accepts: () => false } as unknown as DeliveryQueue;
+      expect(await healthOfWorker(none)).toBe('unavailable');
     });
 
     it('gets a connection anew where so much goes there that the broker would read nothing more of it, and is tried by one chunk at a time', async () => {
