@@ -72,12 +72,15 @@ const verbatimInput = z
     kind: z.literal('verbatim'),
     auth: z
       .string()
+      .trim()
       .min(1)
       .max(maxAuthLength)
       .regex(headerValue, 'Holds a character that cannot be sent in a header.')
       .meta({ writeOnly: true })
       .optional()
-      .describe('The literal value of the `Authorization` header. Left out: that of the abonnement stays.'),
+      .describe(
+        'The literal value of the `Authorization` header. Left out: that of the abonnement stays; there must be one, unless the authorization is `verbatim` already.',
+      ),
   })
   .meta({ id: 'VerbatimAuthorizationInput', title: 'The `auth` of the abonnement' });
 

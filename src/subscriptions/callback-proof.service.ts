@@ -22,6 +22,7 @@ import type { SigningKey } from '../signing/signing-key.js';
 import { describeTrouble } from './describe-trouble.js';
 import { proofBody } from './proof-body.js';
 import { proofTurns } from './proof-turns.js';
+import { requireAuth } from './secrets-to-store.js';
 import type { SubscriptionInput } from './subscription-changes.js';
 import type { Subscription } from './subscription.js';
 
@@ -94,6 +95,8 @@ export class CallbackProof implements OnModuleDestroy {
     const { callbackUrl = subscription.callbackUrl, auth = subscription.auth, credentials } = changes;
     const isUrlNew = callbackUrl !== subscription.callbackUrl;
     if (!isUrlNew && auth === subscription.auth && !credentials && !subscription.disabledAt) return false;
+    const before = { auth: subscription.auth, kind: subscription.credentials.kind };
+    requireAuth(changes, before, 'credentials.authorization.auth');
     const shown = shownTo(auth, credentials, subscription.credentials);
     await this.proveInTurn({ callbackUrl, ...shown, signingKeys: subscription.signingKeys, isUrlNew }, caller);
     return true;

@@ -1,6 +1,13 @@
 import type { CredentialChanges } from '../credentials/credentials-io.js';
-import { changedParts, noParts, partsOf, toStore, type CredentialParts } from '../credentials/credentials.js';
-import { ConflictProblem } from '../infra/http/problem.js';
+import {
+  changedParts,
+  noParts,
+  partsOf,
+  toStore,
+  type CredentialParts,
+  type Credentials,
+} from '../credentials/credentials.js';
+import { ConflictProblem, ValidationProblem } from '../infra/http/problem.js';
 import { UnreadableSecret, type SecretCipher } from '../secrets/secret-cipher.service.js';
 import { authPlace, credentialsPlace } from './subscription.js';
 
@@ -28,6 +35,23 @@ export function secretsToStore(
   };
 }
 
+/**
+ * A subscription whose credentials make its authorization mostly has no `auth`: with verbatim authorization it would
+ * send without any.
+ * @param before the `auth` there is, and the kind of authorization; undefined: that cannot be decrypted
+ * @param name of the field that is missing
+ * @throws {ValidationProblem} when there is no `auth` that could stay
+ */
+export function requireAuth(
+  { auth, credentials }: Changes,
+  before: { auth: string; kind: Credentials['kind'] | undefined },
+  name: string,
+): void {
+  if (credentials?.authorization?.kind !== 'verbatim' || (credentials.auth ?? auth) !== undefined) return;
+  if (before.auth !== '' || before.kind === 'verbatim') return;
+  throw new ValidationProblem([{ name, code: 'required', reason: 'There is no value that could stay.' }]);
+}
+
 /** @throws {ConflictProblem} when they cannot be decrypted here */
 export function readParts(cipher: SecretCipher, id: string, stored: string | null): CredentialParts {
   if (stored === null) return noParts;
@@ -37,6 +61,12 @@ export function readParts(cipher: SecretCipher, id: string, stored: string | nul
     if (error instanceof UnreadableSecret) throw unreadable();
     throw error;
   }
+}
+
+/** Undefined: they cannot be decrypted here. */
+export function kindOf(cipher: SecretCipher, id: string, stored: string | null): Credentials['kind'] | undefined {
+  const parts = stored === null ? null : cipher.decryptIfPossible(stored, credentialsPlace(id));
+  return parts === undefined ? undefined : partsOf(parts).authorization.kind;
 }
 
 /** Those that are to be replaced as a whole need not be readable. */

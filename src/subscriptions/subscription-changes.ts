@@ -11,7 +11,7 @@ import { addSigningKey } from './add-signing-key.js';
 import { calledBy } from './called-url.js';
 import { noteSigningKeys } from './note-signing-keys.js';
 import { noteOfSubscription } from './note-subscription.js';
-import { secretsToStore } from './secrets-to-store.js';
+import { kindOf, requireAuth, secretsToStore } from './secrets-to-store.js';
 import { SubscriptionWrites } from './subscription-writes.js';
 import { SubscriptionEntity } from './subscription.entity.js';
 import type { DeliveryGuarantee, Subscription } from './subscription.js';
@@ -167,11 +167,14 @@ export class SubscriptionChanges {
   /**
    * An undefined part stays as it is.
    * @throws {ConflictProblem} when a part is to stay that cannot be decrypted here
+   * @throws {ValidationProblem} when its calls would be without authorization, and nobody said so
    */
   setCredentials(id: string, credentials: CredentialChanges): Promise<ChangedSubscription | undefined> {
-    return this.change('credentials-changed', id, always, (entity) =>
-      secretsToStore(this.cipher, id, { credentials }, entity.credentials),
-    );
+    return this.change('credentials-changed', id, always, ({ auth, credentials: stored }) => {
+      const secrets = secretsToStore(this.cipher, id, { credentials }, stored);
+      requireAuth({ credentials }, { auth, kind: kindOf(this.cipher, id, stored) }, 'authorization.auth');
+      return secrets;
+    });
   }
 
   enable(id: string): Promise<ChangedSubscription | undefined> {

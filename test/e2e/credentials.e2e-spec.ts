@@ -131,6 +131,38 @@ describe('the credentials of a subscription', () => {
     expect((await admin.get(`${path}/${id}`)).json.credentials).toMatchObject({ headers: ['a'] });
   });
 
+  it('do not become verbatim where there is no value that could stay, by either API, and no callback is called', async () => {
+    const { status, json } = await admin.post(path, {
+      ownerClientId: 'superuser',
+      callbackUrl: receiver.url,
+      credentials: { authorization: zgw },
+    });
+    expect(status).toBe(201);
+    const calls = receiver.requests.length;
+    const authorization = { kind: 'verbatim' };
+    for (const body of [{ authorization }, { authorization, tls: null, headers: null }]) {
+      const refused = await change(json.id, body);
+      expect([refused.status, refused.json.invalidParams]).toMatchObject([
+        400,
+        [{ name: 'authorization.auth', code: 'required' }],
+      ]);
+    }
+    const own = await admin.api.patch(`/abonnement/${json.id}`, { credentials: { authorization } });
+    expect([own.status, own.json.invalidParams]).toMatchObject([
+      400,
+      [{ name: 'credentials.authorization.auth', code: 'required' }],
+    ]);
+    expect(receiver.requests).toHaveLength(calls);
+    expect((await admin.get(`${path}/${json.id}`)).json.credentials).toMatchObject({ kind: 'zgw' });
+    const blank = await change(json.id, { authorization: { kind: 'verbatim', auth: ' ' } });
+    expect([blank.status, blank.json.invalidParams]).toMatchObject([400, [{ name: 'authorization.auth' }]]);
+    const given = await change(json.id, {
+      authorization: { kind: 'verbatim', auth: 'Bearer secret-of-the-receiver ' },
+    });
+    expect(given.json.credentials).toMatchObject({ kind: 'verbatim' });
+    expect((await change(json.id, { authorization })).status).toBe(200);
+  });
+
   const strangerKey = makeCertificate('stranger').key;
   const ended = makeCertificate('ended', { by: authority, validTo: new Date(Date.now() - 1000) });
   const ahead = makeCertificate('ahead', { by: authority, validFrom: new Date(Date.now() + 3_600_000) });
