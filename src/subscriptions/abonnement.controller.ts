@@ -50,7 +50,7 @@ const signingSecret = z
 const shareText =
   'With this the application would have more abonnementen, or larger ones, filters on more different sets of names, or more of them that demand no filter of a kanaal, than one may have (SUBSCRIPTIONS_PER_APPLICATION, SUBSCRIPTION_BYTES_PER_APPLICATION, FILTER_NAME_SETS_PER_APPLICATION, UNFILTERED_SUBSCRIPTIONS_PER_APPLICATION). Or a kanaal that it names was removed meanwhile (`channel-removed`).';
 const changeTexts = {
-  409: `${shareText} Or the credentials there are cannot be decrypted: give all parts of \`credentials\`. Or another request changed the abonnement while its callback was called (\`changed-while-proved\`): read it, and repeat if need be.`,
+  409: `${shareText} Or the credentials there are cannot be decrypted, so that the callback was not called: repeat the request when every process has the key of encryption, or give all parts of \`credentials\`. Or another request changed the abonnement while its callback was called (\`changed-while-proved\`): read it, and repeat if need be.`,
 };
 
 @Audited()

@@ -22,7 +22,7 @@ import type { SigningKey } from '../signing/signing-key.js';
 import { describeTrouble } from './describe-trouble.js';
 import { proofBody } from './proof-body.js';
 import { proofTurns } from './proof-turns.js';
-import { requireAuth } from './secrets-to-store.js';
+import { requireAuth, requireReadable } from './secrets-to-store.js';
 import type { SubscriptionInput } from './subscription-changes.js';
 import type { Subscription } from './subscription.js';
 
@@ -86,6 +86,7 @@ export class CallbackProof implements OnModuleDestroy {
    * @param caller whose turn it takes
    * @returns whether it was called
    * @throws {ValidationProblem} with the answer or error of the callback
+   * @throws {ConflictProblem} where it cannot be called as it would be from now on: a secret cannot be decrypted here
    */
   async proveChange(
     subscription: Subscription,
@@ -95,7 +96,9 @@ export class CallbackProof implements OnModuleDestroy {
     const { callbackUrl = subscription.callbackUrl, auth = subscription.auth, credentials } = changes;
     const isUrlNew = callbackUrl !== subscription.callbackUrl;
     if (!isUrlNew && auth === subscription.auth && !credentials && !subscription.disabledAt) return false;
-    const before = { auth: subscription.auth, kind: subscription.credentials.kind };
+    requireReadable(subscription, changes);
+    const isKindKnown = !subscription.unreadableSecrets?.includes('credentials');
+    const before = { auth: subscription.auth, kind: isKindKnown ? subscription.credentials.kind : undefined };
     requireAuth(changes, before, 'credentials.authorization.auth');
     const shown = shownTo(auth, credentials, subscription.credentials);
     await this.proveInTurn({ callbackUrl, ...shown, signingKeys: subscription.signingKeys, isUrlNew }, caller);

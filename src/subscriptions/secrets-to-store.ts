@@ -9,7 +9,7 @@ import {
 } from '../credentials/credentials.js';
 import { ConflictProblem, ValidationProblem } from '../infra/http/problem.js';
 import { UnreadableSecret, type SecretCipher } from '../secrets/secret-cipher.service.js';
-import { authPlace, credentialsPlace } from './subscription.js';
+import { authPlace, credentialsPlace, type Subscription, type SubscriptionSecret } from './subscription.js';
 
 interface Changes {
   auth?: string | undefined;
@@ -52,6 +52,28 @@ export function requireAuth(
   throw new ValidationProblem([{ name, code: 'required', reason: 'There is no value that could stay.' }]);
 }
 
+/**
+ * For a call that is to prove the changes.
+ * @throws {ConflictProblem} when the call would lack something that stays, as it cannot be decrypted here
+ */
+export function requireReadable(
+  { credentials: before, unreadableSecrets = [] }: Pick<Subscription, 'credentials' | 'unreadableSecrets'>,
+  { auth, credentials }: Changes,
+): void {
+  const kind = credentials?.authorization?.kind ?? before.kind;
+  const stays: Record<SubscriptionSecret, boolean> = {
+    auth: kind === 'verbatim' && (credentials?.auth ?? auth) === undefined,
+    credentials: !credentials || !isWhole(credentials),
+    signingKeys: true,
+  };
+  const missing = unreadableSecrets.filter((secret) => stays[secret]).map((secret) => secretNames[secret]);
+  if (missing.length === 0) return;
+  throw new ConflictProblem(
+    'credentials-unreadable',
+    `The callback was not called: ${missing.join(' and ')} cannot be decrypted here. Repeat this once every process has the key of encryption; where that is lost, replace them.`,
+  );
+}
+
 /** @throws {ConflictProblem} when they cannot be decrypted here */
 export function readParts(cipher: SecretCipher, id: string, stored: string | null): CredentialParts {
   if (stored === null) return noParts;
@@ -73,12 +95,20 @@ export function kindOf(cipher: SecretCipher, id: string, stored: string | null):
 function partsToKeep(
   cipher: SecretCipher,
   id: string,
-  { authorization, tls, headers }: CredentialChanges,
+  changes: CredentialChanges,
   stored: string | null,
 ): CredentialParts {
-  const isWhole = authorization && tls !== undefined && headers !== undefined;
-  return isWhole ? noParts : readParts(cipher, id, stored);
+  return isWhole(changes) ? noParts : readParts(cipher, id, stored);
 }
+
+const isWhole = ({ authorization, tls, headers }: CredentialChanges): boolean =>
+  authorization !== undefined && tls !== undefined && headers !== undefined;
+
+const secretNames: Record<SubscriptionSecret, string> = {
+  auth: 'the `auth` there is',
+  credentials: 'the credentials there are (replaced by authorization, tls and headers, each as a whole)',
+  signingKeys: 'a signing key',
+};
 
 const unreadable = () =>
   new ConflictProblem(

@@ -11,7 +11,7 @@ import { demandsOf, type Demands } from './match-filters.js';
 import { alternativesOf } from './name-sets.js';
 import { Shares, type Part } from './shares.js';
 import { readSigningKeys } from './signing-key-rows.js';
-import { authPlace, credentialsPlace, type Subscription } from './subscription.js';
+import { authPlace, credentialsPlace, type Subscription, type SubscriptionSecret } from './subscription.js';
 
 export interface ListedSubscription extends Subscription {
   /** Seconds since 1970. */
@@ -25,7 +25,7 @@ export interface ListedSubscription extends Subscription {
   readonly slowedWith?: number;
 }
 
-type Secrets = Pick<Subscription, 'auth' | 'credentials' | 'signingKeys' | 'unreadable'>;
+type Secrets = Pick<Subscription, SubscriptionSecret | 'unreadable' | 'unreadableSecrets'>;
 
 /** The entries of a subscription, and what each of them demands. */
 type Entries = Required<Pick<Part, 'channels' | 'demands'>>;
@@ -167,21 +167,27 @@ export class SubscriptionDirectory implements CatalogueDirectory {
   }
 
   private secretsOf({ id, auth, credentials, signing_keys: signingKeys }: SubscriptionRow): Secrets {
-    try {
-      const stored = credentials === null ? null : this.cipher.decrypt(credentials, credentialsPlace(id));
-      return {
-        auth: this.cipher.decrypt(auth, authPlace(id)),
-        credentials: credentialsOf(partsOf(stored)),
-        signingKeys: readSigningKeys(signingKeys, this.cipher),
-        unreadable: null,
-      };
-    } catch (error) {
-      // As a rule encrypted with a key that other processes have: see docs/running.md#secrets. Any other error may
-      // quote secrets.
-      const reason = error instanceof UnreadableSecret ? error.message : 'its credentials cannot be read';
-      this.logger.error({ event: 'secrets.unreadable', subscriptionId: id, reason });
-      return { auth: '', credentials: verbatim, signingKeys: [], unreadable: reason };
-    }
+    const reasons = new Map<SubscriptionSecret, string>();
+    const read = <T>(secret: SubscriptionSecret, decrypt: () => T, none: T): T => {
+      try {
+        return decrypt();
+      } catch (error) {
+        // As a rule encrypted with a key that other processes have: see docs/running.md#secrets. Any other error may
+        // quote secrets.
+        reasons.set(secret, error instanceof UnreadableSecret ? error.message : 'its credentials cannot be read');
+        return none;
+      }
+    };
+    const stored = () => (credentials === null ? null : this.cipher.decrypt(credentials, credentialsPlace(id)));
+    const secrets = {
+      credentials: read('credentials', () => credentialsOf(partsOf(stored())), verbatim),
+      auth: read('auth', () => this.cipher.decrypt(auth, authPlace(id)), ''),
+      signingKeys: read('signingKeys', () => readSigningKeys(signingKeys, this.cipher), []),
+    };
+    const [reason] = reasons.values();
+    if (reason === undefined) return { ...secrets, unreadable: null };
+    this.logger.error({ event: 'secrets.unreadable', subscriptionId: id, reason });
+    return { ...secrets, unreadable: reason, unreadableSecrets: [...reasons.keys()] };
   }
 
   private forget(id: string): void {

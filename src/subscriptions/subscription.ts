@@ -44,7 +44,11 @@ export interface Subscription {
   readonly signingKeys: readonly SigningKey[];
   /** Why this process cannot send to it: its secrets cannot be decrypted here. Null, as a rule. */
   readonly unreadable: string | null;
+  /** Those that this process has as if there were none. Left out, as a rule. */
+  readonly unreadableSecrets?: readonly SubscriptionSecret[];
 }
+
+export type SubscriptionSecret = 'auth' | 'credentials' | 'signingKeys';
 
 /** Rows and columns of its secrets, which are bound to them when they are encrypted. */
 export const authPlace = (id: string): string => `subscription.auth/${id}`;

@@ -119,7 +119,7 @@ export class SubscriptionsController {
     answer: subscriptionOutput,
     problems: {
       ...unknownSubscription,
-      409: `${overShare[409]} ${channelRemoved} \`changed-while-proved\`: another request changed it while its callback was called.`,
+      409: `${overShare[409]} ${channelRemoved} \`changed-while-proved\`: another request changed it while its callback was called. \`credentials-unreadable\`: its callback was not called, as the process that answers cannot decrypt its secrets.`,
     },
   })
   async change(
