@@ -74,14 +74,14 @@ export class Authorization {
 
 function refusedFor({ code, application, waitSeconds = 1 }: Refusal): Refused {
   if (code === 'throttled') return { problem: new ThrottledProblem(waitSeconds), application };
-  if (code === 'secret-unreadable') return { problem: unreadable(), application };
+  if (code === 'secret-unreadable') return { problem: unreadableSecret(), application };
   return { problem: new PermissionProblem(code, explanations[code]), application };
 }
 
 /** Trouble on our side, which another process may not have: a publisher that is told 403 gives up its notification. */
-const unreadable = (): UnavailableProblem => {
+export const unreadableSecret = (): UnavailableProblem => {
   const detail =
-    'The process that answers cannot decrypt the secret of the application, and so cannot check the token.';
+    'The process that answers cannot decrypt the secret of the application, and so cannot check what was made with it.';
   return new UnavailableProblem(detail, 10, undefined, 'secret-unreadable');
 };
 

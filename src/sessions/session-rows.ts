@@ -76,6 +76,12 @@ export const insertTicket = statement(
    VALUES ($token_hash, $client_id, $signature, $expires_at::timestamptz)`,
 );
 
+/** For a look at its application before it is used. */
+export const findTicket = statement(
+  'find-sign-in-ticket',
+  'SELECT client_id FROM sign_in_ticket WHERE token_hash = $token_hash',
+);
+
 /** The one that deletes it is the one that uses it. */
 export const takeTicket = statement(
   'take-sign-in-ticket',

@@ -8,7 +8,7 @@ import { ApplicationDirectory } from '../auth/application-directory.service.js';
 import type { Application } from '../auth/application.js';
 import { authorOf } from '../auth/author.interceptor.js';
 import { lookedUp } from '../auth/authorization.guard.js';
-import { bearerToken } from '../auth/authorization.service.js';
+import { bearerToken, unreadableSecret } from '../auth/authorization.service.js';
 import { RefusalLimit } from '../auth/refusal-limit.service.js';
 import { UserSessions, type SessionUser } from '../auth/user-sessions.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
@@ -84,6 +84,7 @@ export class Sessions extends UserSessions {
   /**
    * The session that the request belongs to.
    * @throws {NotSignedInProblem} when there is none, or no longer
+   * @throws {UnavailableProblem} where the secret that it was begun with cannot be decrypted here
    * @throws {ThrottledProblem} where it is not known here, and too many of this address had none in this minute
    */
   async find(request: FastifyRequest): Promise<Session> {
@@ -100,6 +101,7 @@ export class Sessions extends UserSessions {
     if (waitSeconds !== undefined) throw new ThrottledProblem(waitSeconds);
     const session = await this.look(hash, isUsed);
     if (session && (await this.check(session, token, hash))) return session;
+    if (session && this.applicationOf(session)?.isUnreadable) throw unreadableSecret();
     if (!session) this.known.end(hash);
     // One that has just ended is no guess.
     const nowWait = wasKnown ? undefined : this.limit.addCookie(request);

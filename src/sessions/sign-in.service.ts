@@ -5,6 +5,7 @@ import { AuditLog } from '../audit/audit-log.js';
 import { addressKey } from '../auth/address-key.js';
 import { ApplicationDirectory } from '../auth/application-directory.service.js';
 import type { Application } from '../auth/application.js';
+import { unreadableSecret } from '../auth/authorization.service.js';
 import { RefusalLimit } from '../auth/refusal-limit.service.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
@@ -23,7 +24,7 @@ import { LedgerClock } from '../liveness/ledger-clock.service.js';
 import { isFromHere } from '../infra/http/from-here.js';
 import type { BegunSignIn, Provider } from './provider.openid-client.js';
 import { nameIn, roleIn, type Claims } from './read-claims.js';
-import { insertTicket, takeTicket } from './session-rows.js';
+import { findTicket, insertTicket, takeTicket } from './session-rows.js';
 import { hashOf, isSecretOf, isSignedBy, isToken, newToken, signatureOf } from './session-token.js';
 import { idOfClient, idOfSubject, type Session } from './session.js';
 import { Sessions } from './sessions.service.js';
@@ -159,6 +160,7 @@ export class SignIn implements OnModuleDestroy {
    * Signs in with the client id and secret of a superuser, where there is no provider.
    * @throws {PermissionProblem}
    * @throws {ThrottledProblem}
+   * @throws {UnavailableProblem} where the secret cannot be checked here; that is no guess
    */
   async withSecret(clientId: string, secret: string, request: FastifyRequest, reply: FastifyReply): Promise<Session> {
     if (this.hasProvider) throw new PermissionProblem('sign-in-refused', `Sign in by ${this.settings.OIDC_LABEL}.`);
@@ -167,12 +169,14 @@ export class SignIn implements OnModuleDestroy {
       const waitSeconds = this.limit.waitAsGuesser(request, application);
       if (waitSeconds !== undefined) throw new ThrottledProblem(waitSeconds);
     }
+    requireReadable(application);
     if (!isRight(application, secret)) {
       const waitSeconds = this.limit.add(request, application, application !== undefined);
       if (waitSeconds !== undefined) throw new ThrottledProblem(waitSeconds);
       // Another process may just have made it, or given it another secret.
       await this.catalogue.refresh();
       application = this.applications.find(clientId);
+      requireReadable(application);
       if (!isRight(application, secret)) {
         throw new PermissionProblem('sign-in-refused', 'No superuser has this client id and this secret.');
       }
@@ -202,16 +206,21 @@ export class SignIn implements OnModuleDestroy {
   /**
    * Signs in with a ticket, at the machine itself.
    * @throws {SignInFailed}
+   * @throws {UnavailableProblem} where it cannot be checked here; it stays good
    */
   async withTicket(ticket: unknown, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     if (!isToken(ticket) || !isFromHere(request)) throw new SignInFailed('ticket-refused');
     if (this.limit.waitWithTicket(request) !== undefined) throw new SignInFailed('throttled');
+    const [seen] = await this.postgres.queryAside<{ client_id: string }>(findTicket, { token_hash: hashOf(ticket) });
+    if (seen) {
+      await this.catalogue.refresh();
+      requireReadable(this.applications.find(seen.client_id));
+    }
     const now = new Date(this.ledgerClock.now()).toISOString();
     const [[taken]] = await this.postgres.dataSource.query<
       [{ client_id: string; signature: string; is_good: boolean }[], number]
     >(takeTicket.text, valuesOf(takeTicket, { token_hash: hashOf(ticket), now }));
     if (!taken?.is_good) throw this.refuseTicket(request);
-    await this.catalogue.refresh();
     const application = this.applications.find(taken.client_id);
     if (!application?.isSuperuser || !application.key || !isSignedBy(taken.signature, ticket, application.key)) {
       throw this.refuseTicket(request);
@@ -250,3 +259,8 @@ export class SignIn implements OnModuleDestroy {
 
 const isRight = (application: Application | undefined, secret: string): application is Application =>
   application?.isSuperuser === true && application.key !== undefined && isSecretOf(secret, application.key);
+
+/** @throws {UnavailableProblem} where nothing that was made with the secret of this superuser can be checked here */
+function requireReadable(application: Application | undefined): void {
+  if (application?.isSuperuser && application.isUnreadable) throw unreadableSecret();
+}

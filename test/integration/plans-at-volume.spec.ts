@@ -108,6 +108,7 @@ import {
   findStanding,
   sweepEnded,
   sweepTickets,
+  findTicket,
   takeTicket,
 } from '../../src/sessions/session-rows.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
@@ -326,6 +327,7 @@ describe('with much in every state, the cost of a statement is that of its own w
     [endSession, { token_hash: '' }],
     [endOfUser, { user_id: 'nobody' }],
     [sweepEnded, {}],
+    [findTicket, { token_hash: '' }],
     [takeTicket, { token_hash: '', now: sometime }],
     [sweepTickets, {}],
     [sweepActivity, { seconds: 60, kept_seconds: 3_600_000, limit: 1000 }],

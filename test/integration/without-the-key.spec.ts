@@ -1,12 +1,18 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { randomUUID } from 'node:crypto';
+import { secretPlace } from '../../src/auth/application.js';
+import { ApplicationsService } from '../../src/auth/applications.service.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
+import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { keyRingOf, newEntry } from '../../src/secrets/key-ring.js';
 import { SecretCipher } from '../../src/secrets/secret-cipher.service.js';
 import { signingKeyPlace } from '../../src/subscriptions/signing-key-rows.js';
 import { authPlace, credentialsPlace } from '../../src/subscriptions/subscription.js';
-import { AdminApi } from '../support/admin-api.js';
+import { AdminApi, type AdminBody } from '../support/admin-api.js';
+import { Browser } from '../support/browser.js';
 import { lastPart } from '../support/last-part.js';
 import { Receiver } from '../support/receiver.js';
+import { signToken } from '../support/tokens.js';
 
 const path = '/admin/v1/subscriptions';
 const auth = 'Bearer secret-of-the-receiver';
@@ -126,5 +132,68 @@ describe('a subscription with a secret that this process cannot decrypt', () => 
     await loseSecret.auth(id);
     const authorization = { kind: 'zgw', clientId: 'heraut', secret: 'x'.repeat(32) };
     expect((await own({ credentials: { authorization } })(id)).status).toBe(200);
+  });
+});
+
+describe('a superuser whose secret this process cannot decrypt', () => {
+  const host = '127.0.0.1';
+  const unreadable = [503, 'secret-unreadable', '10'];
+
+  async function newSuperuser() {
+    const [clientId, secret] = [randomUUID(), randomUUID()];
+    const service = admin.api.app.get(ApplicationsService);
+    const { application } = await service.create({ clientId, secret, label: '', scopes: [], isSuperuser: true });
+    const { id } = application;
+    const [{ stored }] = await admin.api.app
+      .get(Postgres)
+      .dataSource.query<[{ stored: string }]>('SELECT secret AS stored FROM application WHERE id = $1', [id]);
+    const store = (text: string) => change('UPDATE application SET version = $1, secret = $3 WHERE id = $2', id, text);
+    const lose = () => store(theirs.encrypt(secret, secretPlace(id)));
+    return { clientId, secret, lose, find: () => store(stored) };
+  }
+  const signIn = (browser: Browser, clientId: string, secret: string) =>
+    browser.change('POST', `${admin.api.origin}/console/session`, { clientId, secret });
+  const told = ({ status, json, headers }: { status: number; json: Partial<AdminBody>; headers: Headers }) => [
+    status,
+    json.code,
+    headers.get('retry-after'),
+  ];
+
+  it('signs in as soon as it can, however often that was tried before', async () => {
+    const { clientId, secret, lose, find } = await newSuperuser();
+    await lose();
+    for (let times = 0; times < 20; times++)
+      expect(told(await signIn(new Browser(), clientId, secret))).toEqual(unreadable);
+    await find();
+    expect((await signIn(new Browser(), clientId, secret)).status).toBe(200);
+  });
+
+  it('keeps its ticket until that can be checked', async () => {
+    const { clientId, secret, lose, find } = await newSuperuser();
+    const token = signToken({ clientId, secret });
+    const { json } = await admin.post('/admin/v1/sign-in-tickets', undefined, { token });
+    const enter = async () => {
+      const { url } = await new Browser().get(`${admin.api.origin}/console/enter?ticket=${String(json.ticket)}`);
+      return url.searchParams.get('error');
+    };
+    await lose();
+    for (let times = 0; times < 10; times++) expect(await enter()).toBe('unavailable');
+    await find();
+    expect(await enter()).toBeNull();
+    expect(await enter()).toBe('ticket-refused');
+  });
+
+  it('keeps its session, whose cookie is no guess', async () => {
+    const { clientId, secret, lose, find } = await newSuperuser();
+    const browser = new Browser();
+    expect((await signIn(browser, clientId, secret)).status).toBe(200);
+    const session = (of: Browser) => of.get(`${admin.api.origin}/console/session`);
+    await lose();
+    for (let times = 0; times < 10; times++) expect(told(await session(browser))).toEqual(unreadable);
+    const listed = await browser.get(`${admin.api.origin}/admin/v1/channels`, { 'x-heraut-console': '1' });
+    expect(told(listed)).toEqual(unreadable);
+    await find();
+    expect((await session(browser)).status).toBe(200);
+    expect(browser.cookie(host, 'heraut_session')).toBeDefined();
   });
 });
