@@ -11,6 +11,7 @@ import {
   fingerprintOf,
   IdempotencyKeyInFlight,
   IdempotencyKeyReused,
+  IdempotencyKeyUnreadable,
   readIdempotencyKey,
   RequestsUnderWay,
 } from './idempotency-key.js';
@@ -61,6 +62,7 @@ export class CreationRequests {
    * @throws {IdempotencyKeyInvalid}
    * @throws {IdempotencyKeyInFlight}
    * @throws {IdempotencyKeyReused}
+   * @throws {IdempotencyKeyUnreadable}
    */
   async carryOut<T, Found>(
     { request, reply }: Exchange,
@@ -116,16 +118,20 @@ export class CreationRequests {
     try {
       return await this.find(once);
     } catch (error) {
-      throw error instanceof IdempotencyKeyReused ? error : failure;
+      throw error instanceof IdempotencyKeyReused || error instanceof IdempotencyKeyUnreadable ? error : failure;
     }
   }
 
-  /** @throws {IdempotencyKeyReused} */
+  /**
+   * @throws {IdempotencyKeyReused}
+   * @throws {IdempotencyKeyUnreadable}
+   */
   private async find(once: OnceKey): Promise<Before | undefined> {
     const before = await findByKey(this.postgres, once);
     if (!before) return undefined;
-    if (!this.cipher.isSame(before.requestHash ?? '', once.requestHash ?? '', hashPlace(once)))
-      throw new IdempotencyKeyReused();
+    const hash = this.cipher.decryptIfPossible(before.requestHash ?? '', hashPlace(once));
+    if (hash === undefined) throw new IdempotencyKeyUnreadable();
+    if (hash !== once.requestHash) throw new IdempotencyKeyReused();
     return { kind: 'replayed', id: before.id };
   }
 }

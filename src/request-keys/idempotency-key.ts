@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { createHash } from 'node:crypto';
-import { ConflictProblem, ProblemError } from '../infra/http/problem.js';
+import { ConflictProblem, ProblemError, UnavailableProblem } from '../infra/http/problem.js';
 
 const printable = /^[\x20-\x7e]{1,255}$/;
 const quoted = /^"((?:[^"\\]|\\["\\])*)"$/;
@@ -95,5 +95,17 @@ export class IdempotencyKeyReused extends ProblemError {
   constructor() {
     const detail = 'This key was used before with another request. Use a new key for a new request.';
     super('IdempotencyKeyReused', 422, 'idempotency-key-reused', detail);
+  }
+}
+
+/**
+ * As its hash is encrypted with a key that another process has, or that was removed since. Not as with another request:
+ * a caller that takes a new key for this one has it carried out a second time.
+ */
+export class IdempotencyKeyUnreadable extends UnavailableProblem {
+  constructor() {
+    const detail =
+      'Whether this key was used before with this request cannot be decrypted by the process that answers. Nothing was done: repeat it under this key, and look whether it was carried out before you take a new one.';
+    super(detail, 10, undefined, 'secret-unreadable');
   }
 }

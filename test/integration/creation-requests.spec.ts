@@ -5,6 +5,8 @@ import { entities } from '../../src/entities.js';
 import { CreationRequests, type Exchange, type Reserve } from '../../src/request-keys/creation-requests.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { KeyReserved } from '../../src/ledger/created-once.js';
+import { keyRingOf, newEntry } from '../../src/secrets/key-ring.js';
+import { SecretCipher } from '../../src/secrets/secret-cipher.service.js';
 import { createDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { plainCipher } from '../support/secrets.js';
@@ -32,7 +34,7 @@ describe('a request that creates something under a key', () => {
     await database.drop();
   });
 
-  const startProcess = () => new CreationRequests(postgres, plainCipher, { settings });
+  const startProcess = (cipher = plainCipher) => new CreationRequests(postgres, cipher, { settings });
   const asked = (input: object) => ({ application: 'operator', operation: 'create-replay', input }) as const;
   /** The created thing has its id alone. */
   const create = (reserve: Reserve): Promise<string> =>
@@ -100,6 +102,32 @@ describe('a request that creates something under a key', () => {
       throw new Error('not so many any more');
     };
     expect(await startProcess().carryOut(request, asked({}), refused, find)).toMatchObject({ kind: 'replayed' });
+  });
+
+  it('with a secret in it is told to come again where this process lacks the key, and makes nothing twice', async () => {
+    const [older, newer] = [newEntry(), newEntry()];
+    const cipherWith = (...entries: string[]) => new SecretCipher(keyRingOf(entries, 'the test'));
+    const [request, withSecret] = [requestUnder(randomUUID()), { ...asked({ secret: 'x' }), hasSecret: true }];
+    const [here, elsewhere] = [startProcess(cipherWith(older)), startProcess(cipherWith(newer, older))];
+    const unreadable = {
+      status: 503,
+      code: 'secret-unreadable',
+      extra: { headers: { 'retry-after': '10' } },
+    };
+    const late = async (reserve: Reserve) => {
+      // Another process carries it out meanwhile.
+      expect(await elsewhere.carryOut(request, withSecret, create, find)).toMatchObject({ kind: 'created' });
+      return create(reserve);
+    };
+    await expect(here.carryOut(request, withSecret, late, find)).rejects.toMatchObject(unreadable);
+    const never = () => Promise.reject(new Error('carried out a second time'));
+    await expect(here.carryOut(request, withSecret, never, find)).rejects.toMatchObject(unreadable);
+    const withBoth = startProcess(cipherWith(older, newer));
+    expect(await withBoth.carryOut(request, withSecret, never, find)).toMatchObject({ kind: 'replayed' });
+    const other = { ...asked({ secret: 'y' }), hasSecret: true };
+    await expect(withBoth.carryOut(request, other, never, find)).rejects.toMatchObject({
+      code: 'idempotency-key-reused',
+    });
   });
 
   it('is carried out anew when the time of its key is over', async () => {
