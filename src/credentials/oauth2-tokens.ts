@@ -1,6 +1,8 @@
 import { Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { createHash } from 'node:crypto';
+import { isTroubleOfMachine } from '../outbound/describe-error.js';
+import { ProxyTrouble } from '../outbound/egress-proxy.js';
 import type { Outbound } from '../outbound/outbound.service.js';
 import { Refused } from '../outbound/refused.js';
 import type { OAuth2Authorization } from './credentials.js';
@@ -34,7 +36,15 @@ interface Known {
   token?: { value: string; askedAt: Moment; refreshAfterMs: number; endsAfterMs: number } | undefined;
   fetching?: { since: number; done: Promise<void> } | undefined;
   failure?:
-    | { reason: string; isRefused: boolean; since: number; lastAt: number; times: number; pauseUntil: number }
+    | {
+        reason: string;
+        isRefused: boolean;
+        isOurs: boolean;
+        since: number;
+        lastAt: number;
+        times: number;
+        pauseUntil: number;
+      }
     | undefined;
 }
 
@@ -127,10 +137,10 @@ export class OAuth2Tokens {
   }
 
   private unavailable(
-    { reason, isRefused, since, pauseUntil }: NonNullable<Known['failure']>,
+    { reason, isRefused, isOurs, since, pauseUntil }: NonNullable<Known['failure']>,
     now: number,
   ): Unavailable {
-    return { reason, isRefused, forMs: now - since, againInMs: Math.max(pauseUntil - now, 0) };
+    return { reason, isRefused, isOurs, forMs: now - since, againInMs: Math.max(pauseUntil - now, 0) };
   }
 
   private isSame({ lastAt }: NonNullable<Known['failure']>, now: number): boolean {
@@ -166,6 +176,7 @@ export class OAuth2Tokens {
     known.failure = {
       reason,
       isRefused: result.isRefused,
+      isOurs: result.isOurs === true,
       since,
       lastAt: now,
       times: times + 1,
@@ -190,7 +201,8 @@ export class OAuth2Tokens {
       const { code, message, name } = error as Error & { code?: string };
       if (error instanceof Refused) return { kind: 'none', reason: `is refused: ${message}`, isRefused: true };
       if (name === 'TimeoutError') return { kind: 'none', reason: 'does not answer in time', isRefused: false };
-      return { kind: 'none', reason: `cannot be used: ${code ?? message}`, isRefused: false };
+      const isOurs = error instanceof ProxyTrouble || isTroubleOfMachine(error as Error) || this.closing.signal.aborted;
+      return { kind: 'none', reason: `cannot be used: ${code ?? message}`, isRefused: false, isOurs };
     }
   }
 }

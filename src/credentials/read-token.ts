@@ -1,6 +1,7 @@
 import { withoutSecret } from '../infra/logging/without-secret.js';
 import { headerValue } from './check-headers.js';
 import type { TokenAnswer } from './token-request.node-http.js';
+import type { Unavailable } from './unavailable.js';
 
 /** Where the token endpoint does not say how long a token lasts. */
 const usualSeconds = 300;
@@ -9,7 +10,7 @@ const longestTextShown = 200;
 export type TokenResult =
   | { kind: 'token'; token: string; lastsMs: number }
   /** `isRefused`: the client is, and would be again; otherwise the endpoint is in trouble. */
-  | { kind: 'none'; reason: string; isRefused: boolean };
+  | ({ kind: 'none' } & Pick<Unavailable, 'reason' | 'isRefused' | 'isOurs'>);
 
 /**
  * The meaning of a token endpoint's answer (RFC 6749 §5).

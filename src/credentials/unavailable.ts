@@ -7,6 +7,8 @@ export interface Unavailable {
    * the trouble of somebody else than the receiver, and costs it no attempt.
    */
   isRefused: boolean;
+  /** It is our own trouble: nothing is known of the endpoint that was to be asked. Left out, as a rule. */
+  isOurs?: boolean;
   /** How long it has been so. */
   forMs: number;
   /** When it may be better. */

@@ -4,6 +4,7 @@ import type { Application } from '../auth/application.js';
 import { Authorizations } from '../credentials/authorizations.service.js';
 import type { CredentialChanges } from '../credentials/credentials-io.js';
 import { changedCredentials, verbatim, type Credentials } from '../credentials/credentials.js';
+import type { Unavailable } from '../credentials/unavailable.js';
 import { whyKeyUnusable } from '../credentials/usable-key.js';
 import { Config } from '../config/config.module.js';
 import { CallTime } from '../infra/call-time.js';
@@ -146,7 +147,7 @@ export class CallbackProof implements OnModuleDestroy {
     // Why, is for the log alone: a token endpoint can be named by anybody, and must not serve to find out what answers
     // where.
     if (typeof authorization !== 'string') {
-      if (time.hasStoodStill) throw stoodStill();
+      requireNotOurs(authorization, time);
       throw refused(wholeInput, 'invalid-callback-url', 'was not called: no token could be had for it');
     }
     const show = (shown: string) =>
@@ -157,7 +158,7 @@ export class CallbackProof implements OnModuleDestroy {
       // fault.
       const another = await this.authorizations.of(authorized);
       if (typeof another === 'string') answer = await show(another);
-      else if (time.hasStoodStill) throw stoodStill();
+      else requireNotOurs(another, time);
     }
     if ('trouble' in answer) throw refused(wholeInput, 'invalid-callback-url', answer.trouble);
     if (answer.status < 200 || answer.status > 209) {
@@ -219,6 +220,17 @@ const shownTo = (auth: string, changes: CredentialChanges | undefined, before: C
 
 /** The callback, or the token endpoint, may have given up a call that this process left unfinished for so long. */
 const stoodStill = (error?: Error) => new UnavailableProblem('This server stood still during the call.', 1, error);
+
+/**
+ * Of the callback nothing is known then, as where it cannot be called itself.
+ * @throws {UnavailableProblem} where it is not for the subscriber that no token could be had
+ */
+function requireNotOurs({ isOurs, againInMs }: Unavailable, { hasStoodStill }: CallTime): void {
+  if (hasStoodStill) throw stoodStill();
+  if (!isOurs) return;
+  const detail = 'This server has no means to ask for the token of this callback now.';
+  throw new UnavailableProblem(detail, Math.max(Math.ceil(againInMs / 1000), 1));
+}
 
 /** 400, and nginx's own 495 and 496: no certificate was shown. */
 const isRefusal = (status: number, tls: TlsIdentity | undefined): boolean =>

@@ -6,6 +6,7 @@ import { Authorizations } from '../../src/credentials/authorizations.service.js'
 import { verbatim, type Credentials } from '../../src/credentials/credentials.js';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
 import type { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
+import type { Connector } from '../../src/outbound/connector.js';
 import { Outbound } from '../../src/outbound/outbound.service.js';
 import { newKey, SigningKey } from '../../src/signing/signing-key.js';
 import { CallbackProof } from '../../src/subscriptions/callback-proof.service.js';
@@ -25,6 +26,17 @@ const outbound = new Outbound(config.settings);
 /** Hours ahead of that of this process. */
 const ledgerClock = { now: () => Date.now() + 6 * 3_600_000 } as LedgerClock;
 const authorizations = new Authorizations(outbound, systemClock, ledgerClock);
+
+const oauth2 = (tokenUrl: string): Credentials => ({
+  ...verbatim,
+  kind: 'oauth2',
+  tokenUrl,
+  clientId: 'client',
+  clientSecret: 'secret',
+  scope: null,
+  clientAuthentication: 'basic',
+  tokenTls: null,
+});
 
 describe('a callback that sends an informational response first', () => {
   it('is judged by its answer', async () => {
@@ -95,6 +107,20 @@ describe('a callback that this machine has no means to call', () => {
     const proof = new CallbackProof(config, outOfFiles, authorizations, ledgerClock);
     const detail = 'This server cannot make a connection to the callback now.';
     await expect(proof.prove({ ...request, credentials })).rejects.toMatchObject({ status: 503, detail });
+  });
+
+  it('is not refused either where that is so of the endpoint of its token, however soon it is tried again', async () => {
+    const logged = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
+    const withoutMeans = new Authorizations(outOfFiles, systemClock, ledgerClock);
+    const proof = new CallbackProof(config, outbound, withoutMeans, ledgerClock);
+    const credentials = oauth2('http://tokens.test/token');
+    for (let times = 0; times < 2; times++)
+      await expect(proof.prove({ ...request, credentials, isUrlNew: false })).rejects.toMatchObject({
+        status: 503,
+        extra: { headers: { 'retry-after': '1' } },
+      });
+    expect(logged).toHaveBeenCalledOnce();
+    logged.mockRestore();
   });
 });
 
@@ -177,6 +203,19 @@ describe('a callback that this process kept waiting while it stood still', () =>
   });
 });
 
+/** Of a machine that may run out of files. */
+class PassingOutbound extends Outbound {
+  isOutOfFiles = false;
+
+  override connectorFor(...identity: Parameters<Outbound['connectorFor']>): Connector {
+    if (!this.isOutOfFiles) return super.connectorFor(...identity);
+    return (_options, connected) => {
+      connected(Object.assign(new Error('socket EMFILE'), { code: 'EMFILE' }), null);
+      return undefined;
+    };
+  }
+}
+
 describe('a callback for which a token is kept already', () => {
   const endpoint = new TokenEndpoint();
   let receiver: Receiver;
@@ -193,7 +232,7 @@ describe('a callback for which a token is kept already', () => {
    * The tokens that the callback is shown when it accepts these, and a first one was fetched so long ago, and what
    * comes of it.
    */
-  async function shownTokens(accepted: string[], ageMs: number, giveNext?: TokenEndpoint['answer']) {
+  async function shownTokens(accepted: string[], ageMs: number, giveNext?: TokenEndpoint['answer'] | 'out of files') {
     endpoint.reset();
     receiver.requests.length = 0;
     let passedMs = 0;
@@ -201,20 +240,13 @@ describe('a callback for which a token is kept already', () => {
       now: () => systemClock.now() + passedMs,
       pause: (ms, signal) => systemClock.pause(ms, signal),
     };
-    const kept = new Authorizations(outbound, clock, ledgerClock);
-    const credentials: Credentials = {
-      ...verbatim,
-      kind: 'oauth2',
-      tokenUrl: `http://127.0.0.1:${endpoint.port}/token`,
-      clientId: 'client',
-      clientSecret: 'secret',
-      scope: null,
-      clientAuthentication: 'basic',
-      tokenTls: null,
-    };
+    const means = new PassingOutbound(config.settings);
+    const kept = new Authorizations(means, clock, ledgerClock);
+    const credentials = oauth2(`http://127.0.0.1:${endpoint.port}/token`);
     await kept.of({ auth: '', credentials });
     passedMs = ageMs;
-    endpoint.answer = giveNext ?? endpoint.answer;
+    if (giveNext === 'out of files') means.isOutOfFiles = true;
+    else endpoint.answer = giveNext ?? endpoint.answer;
     receiver.always((request, response) => {
       const isAccepted = accepted.includes(String(request.headers.authorization));
       response.writeHead(isAccepted ? 204 : 401).end();
@@ -223,7 +255,8 @@ describe('a callback for which a token is kept already', () => {
     const proof = new CallbackProof(config, outbound, kept, ledgerClock).prove(request);
     const outcome = await proof.then(
       () => 'proved',
-      (error: { extra: { invalidParams: { reason: string }[] } }) => error.extra.invalidParams[0]?.reason,
+      (error: { status: number; extra: { invalidParams?: { reason: string }[] } }) =>
+        error.extra.invalidParams?.[0]?.reason ?? error.status,
     );
     return { outcome, shown: receiver.requests.map(({ headers }) => headers.authorization) };
   }
@@ -255,6 +288,15 @@ describe('a callback for which a token is kept already', () => {
       shown: ['Bearer token-1'],
     });
     expect(logged).toHaveBeenCalledOnce();
+    logged.mockRestore();
+  });
+
+  it('is not refused where this machine has no means to ask for a new one', async () => {
+    const logged = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
+    expect(await shownTokens(['Bearer token-2'], 30_000, 'out of files')).toEqual({
+      outcome: 503,
+      shown: ['Bearer token-1'],
+    });
     logged.mockRestore();
   });
 });

@@ -1,3 +1,4 @@
+import { Logger } from '@nestjs/common';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import dns from 'node:dns';
 import { once } from 'node:events';
@@ -351,6 +352,22 @@ describe.each([
       status: 503,
       detail: 'The egress proxy of this server fails.',
     });
+    // The token is the first call where the URL stays.
+    const credentials = {
+      ...verbatim,
+      kind: 'oauth2' as const,
+      tokenUrl: urlOf(),
+      clientId: 'client',
+      clientSecret: 'secret',
+      scope: null,
+      clientAuthentication: 'basic' as const,
+      tokenTls: null,
+    };
+    const logged = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
+    await expect(proof.prove({ callbackUrl: urlOf(), auth: '', credentials, isUrlNew: false })).rejects.toMatchObject({
+      status: 503,
+    });
+    logged.mockRestore();
     proxy.behaviour = tunnel;
     receiver.next(answer(401), answer(204));
     await expect(
