@@ -36,7 +36,7 @@ export function addEndpointCommands(program: Command, session: Session): void {
     .description(
       'Closes the circuit breaker of an endpoint: what is held for it goes out again. Probes do so by themselves.',
     )
-    .argument('<address>', 'as it is listed')
+    .argument('<address>', 'as it is listed, or the callback URL of a subscription')
     .action(async (address: string) => {
       await session.client.request('POST', `${path}/reset`, { body: { address } });
       session.show({ address, reset: true }, () => `${address} is closed.`);

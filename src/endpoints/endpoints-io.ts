@@ -13,7 +13,7 @@ export const endpointResetInput = z
       .max(longestAddress)
       .check(storable)
       .describe(
-        'As it is listed; where none reads like that, the callback URL in any spelling. An origin (`https://host:port`) is only itself.',
+        'As it is listed; where none reads like that, the callback URL in any spelling. Where all subscriptions with this callback URL have a TLS identity of their own, the URL stands for those of all these identities. An origin (`https://host:port`) is only itself.',
       ),
   })
   .meta({ id: 'EndpointReset' });

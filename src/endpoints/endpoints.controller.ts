@@ -11,7 +11,10 @@ import { AdminOperation } from '../openapi/admin-operation.js';
 import { SubscriptionsService } from '../subscriptions/subscriptions.service.js';
 import { endpointListOutput, endpointResetInput, endpointsToShow, mostPaced } from './endpoints-io.js';
 import { OpenEndpoints } from './open-endpoints.service.js';
-import { addressOf, originOf } from './origin.js';
+import { addressOf, endpointsMeant, originOf } from './origin.js';
+
+const notOpen =
+  'No circuit breaker of this address is open. Where subscriptions call this URL with and without a TLS identity of their own, give the one with an identity as it is listed.';
 
 @AdminController('endpoints', 'endpoints')
 export class EndpointsController {
@@ -49,7 +52,7 @@ export class EndpointsController {
       'It opens again if calls go on failing. Not needed after a recovery: probes find that out within a minute, unless the receiver has asked for a longer time by `Retry-After`.',
     body: endpointResetInput,
     status: 204,
-    problems: { 404: 'The circuit breaker of this address is not open.' },
+    problems: { 404: notOpen },
   })
   async reset(@Body() body: unknown): Promise<void> {
     const { address } = checkInput(endpointResetInput, body);
@@ -58,13 +61,26 @@ export class EndpointsController {
     const [origin, url] = [originOf(address), addressOf({ callbackUrl: address, credentials: {} })];
     const isOrigin = url === `${origin}/` && !address.endsWith('/');
     if (await this.close(isOrigin ? origin : url)) return;
-    throw new NotFoundProblem('The circuit breaker of this address is not open.');
+    if (!isOrigin && (await this.close(...(await this.openOf(address))))) return;
+    throw new NotFoundProblem(notOpen);
   }
 
-  private close(address: string): Promise<boolean> {
-    return this.openEndpoints.reset(address, (query, { openedAt, reason, failures }) => {
-      const before = { openedAt, reason, failures };
-      return AuditLog.note(query, { action: 'endpoint.reset', subject: `endpoint/${address}`, before, after: null });
-    });
+  /** Of the endpoints that the list of subscriptions takes the address for. */
+  private async openOf(address: string): Promise<string[]> {
+    const [subscriptions] = await Promise.all([this.subscriptions.list(), this.openEndpoints.refresh()]);
+    const meant = endpointsMeant(address, subscriptions);
+    return [...(meant ?? [])].filter((each) => this.openEndpoints.all.has(each));
+  }
+
+  private close(...addresses: string[]): Promise<boolean> {
+    return this.openEndpoints.reset(addresses, (query, closed) =>
+      AuditLog.noteAll(
+        query,
+        closed.map(({ address, openedAt, reason, failures }) => {
+          const before = { openedAt, reason, failures };
+          return { action: 'endpoint.reset', subject: `endpoint/${address}`, before, after: null };
+        }),
+      ),
+    );
   }
 }

@@ -151,15 +151,21 @@ export class OpenEndpoints implements OnApplicationBootstrap, OnModuleDestroy, O
     return this.closings.add(address);
   }
 
-  /** @param also runs in the same transaction, if it was open. @returns whether it was */
-  async reset(address: string, also: (query: Query, closed: ClosedEndpoint) => Promise<void>): Promise<boolean> {
+  /**
+   * @param addresses so many at most as are open
+   * @param also runs in the same transaction, with those that were open, if any was. @returns whether any was
+   */
+  async reset(
+    addresses: readonly string[],
+    also: (query: Query, closed: readonly ClosedEndpoint[]) => Promise<void>,
+  ): Promise<boolean> {
     const closed = await this.postgres.transaction(async (query) => {
-      const [was] = await closeEndpoints(query, [address], true);
-      if (was) await also(query, was);
-      return was;
+      const were = await closeEndpoints(query, addresses, true);
+      if (were.length > 0) await also(query, were);
+      return were;
     });
-    await this.haveClosed(closed ? [closed] : [], 'operator');
-    return closed !== undefined;
+    await this.haveClosed(closed, 'operator');
+    return closed.length > 0;
   }
 
   /** No subscription leads to them. */

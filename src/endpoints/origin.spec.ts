@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { addressOf, endpointsOf, originOf } from './origin.js';
+import { addressOf, endpointsMeant, endpointsOf, originOf } from './origin.js';
 
 const tls = (id: string) => ({ tls: { id } });
 
@@ -70,5 +70,32 @@ describe('the endpoints that a callback leads to', () => {
   it('have the origin that their address tells', () => {
     for (const callbackUrl of ['https://a.example:8443', 'https://a.example:8443/hook?a=b'])
       expect(originOf(addressOf({ callbackUrl, credentials: tls('identity') }))).toBe('https://a.example:8443');
+  });
+});
+
+describe('the endpoints that are meant', () => {
+  const plain = (callbackUrl: string) => ({ callbackUrl, credentials: {} });
+  const own = (callbackUrl: string, id: string) => ({ callbackUrl, credentials: tls(id) });
+  const meant = (given: string, ...callbacks: Parameters<typeof endpointsMeant>[1]) => {
+    const addresses = endpointsMeant(given, callbacks);
+    return addresses && [...addresses];
+  };
+
+  it('are the one that reads like what is given', () => {
+    const callbacks = [own('https://a.example/hook', 'one'), plain('https://a.example')];
+    const addresses = ['https://a.example', 'https://a.example/', 'https://a.example/hook with TLS identity one'];
+    for (const address of addresses) expect(meant(address, ...callbacks)).toEqual([address]);
+  });
+
+  it('are that of the callback URL in another spelling, and with each identity where it has no other', () => {
+    const [url, given] = ['https://a.example/hook', 'HTTPS://A.example/hook#part'];
+    const others = [own(`${url}/`, 'three'), plain('https://a.example/other')];
+    const both = [own(url, 'one'), own(given, 'two'), own(url, 'one')];
+    const identities = ['one', 'two'].map((id) => `${url} with TLS identity ${id}`);
+    for (const each of [url, given]) {
+      expect(meant(each, ...both, ...others)).toEqual(identities);
+      expect(meant(each, ...both, plain(given), ...others)).toEqual([url]);
+      expect(meant(each, ...others)).toBeUndefined();
+    }
   });
 });

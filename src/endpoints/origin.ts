@@ -31,3 +31,19 @@ export const endpointsOf = (callback: Callback): [origin: string, own: string] =
   originOf(callback.callbackUrl),
   addressOf(callback),
 ];
+
+/**
+ * The endpoints that somebody means who gives an address, or a callback URL as it is shown, by what subscriptions lead
+ * to: the address as it reads, else the URL however it is spelt, else that URL with each TLS identity that it is called
+ * with. Undefined where none leads to any of these.
+ */
+export function endpointsMeant(given: string, callbacks: readonly Callback[]): ReadonlySet<string> | undefined {
+  const { url } = calledBy(given);
+  const own = new Set<string>();
+  for (const callback of callbacks) {
+    if (endpointsOf(callback).includes(given)) return new Set([given]);
+    if (calledBy(callback.callbackUrl).url === url) own.add(addressOf(callback));
+  }
+  if (own.size === 0) return undefined;
+  return own.has(url) ? new Set([url]) : own;
+}

@@ -3,7 +3,7 @@ import { uuid } from '../infra/http/input-parts.js';
 import { pageQuery } from '../infra/http/page-query.js';
 import { byCreation, type ListedSubscription } from '../subscriptions/subscription-directory.service.js';
 import { inputText as text } from '../subscriptions/subscription-input.js';
-import { addressOf, endpointsOf, longestAddress } from './origin.js';
+import { endpointsMeant, endpointsOf, longestAddress } from './origin.js';
 
 const listedStates = ['enabled', 'paused', 'disabled', 'unreadable', 'parked'] as const;
 type ListedState = (typeof listedStates)[number];
@@ -32,7 +32,7 @@ export const subscriptionListQuery = z.strictObject({
   endpoint: text(longestAddress)
     .optional()
     .describe(
-      'Address of an endpoint that it leads to, as `GET /admin/v1/endpoints` lists it: an origin, or a URL. Where none leads to one that reads like that, the callback URL in any spelling.',
+      'Address of an endpoint that it leads to, as `GET /admin/v1/endpoints` lists it: an origin, or a URL, with its TLS identity where it has one. Where none leads to one that reads like that, the callback URL in any spelling; where all of those have a TLS identity of their own, each of them.',
     ),
   text: text(200).optional().describe('Part of its id, callback URL, owner or a channel, in any case of letters.'),
   ids: subscriptionIds.optional(),
@@ -56,18 +56,16 @@ export function pageOfSubscriptions(
 ): SubscriptionPage {
   const ids = filter.ids && new Set(filter.ids);
   const isIn = state === 'parked' ? isParked : state && states[state];
-  const leadingTo = (address: string | undefined) =>
-    all.filter(
-      (subscription) =>
-        (!ids || ids.has(subscription.id)) &&
-        (!isIn || isIn(subscription)) &&
-        (address === undefined || endpointsOf(subscription).includes(address)) &&
-        fits(subscription, filter),
-    );
-  let fitting = leadingTo(endpoint);
-  // The callback URL, as it is shown, may be spelt in another way.
-  if (fitting.length === 0 && endpoint !== undefined)
-    fitting = leadingTo(addressOf({ callbackUrl: endpoint, credentials: {} }));
+  const meant = endpoint === undefined ? undefined : endpointsMeant(endpoint, all);
+  const leadsThere = (subscription: ListedSubscription) =>
+    endpoint === undefined || endpointsOf(subscription).some((address) => meant?.has(address));
+  const fitting = all.filter(
+    (subscription) =>
+      (!ids || ids.has(subscription.id)) &&
+      (!isIn || isIn(subscription)) &&
+      leadsThere(subscription) &&
+      fits(subscription, filter),
+  );
   const rest = cursor ? fitting.filter((subscription) => byCreation(subscription, cursor) > 0) : fitting;
   const subscriptions = rest.slice(0, limit);
   return {

@@ -6,11 +6,14 @@ import { noCounts } from '../../src/activity/tally.js';
 import { TallyWriter } from '../../src/activity/tally-writer.service.js';
 import { Measurements } from '../../src/dispatching/measurements.service.js';
 import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
+import { addressOf } from '../../src/endpoints/origin.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { version } from '../../src/infra/version.js';
 import type { OverviewAnswer } from '../../src/overview/overview-io.js';
+import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { AdminApi } from '../support/admin-api.js';
 import { superuser } from '../support/api.js';
+import { makeCertificate } from '../support/certificates.js';
 import { eventually } from '../support/eventually.js';
 import { insertSubscription } from '../support/insert-subscription.js';
 import { lastPart } from '../support/last-part.js';
@@ -116,6 +119,42 @@ describe('open endpoints, as an operator sees them', () => {
       expect((await reset({ address: again })).status).toBe(404);
     expect((await listed()).map(({ address: left }) => left)).toEqual([`${origin}/`]);
     await reset({ address: `${origin}/` });
+  });
+
+  it('are named, by its callback URL, of a subscription that has a TLS identity of its own', async () => {
+    const callbackUrl = `${origin}/hook`;
+    const withIdentity = async (nr: number) => {
+      const id = await leadTo(callbackUrl);
+      const tls = { authority: makeCertificate(`authority-${nr}`).certificate };
+      expect((await admin.patch(`/admin/v1/subscriptions/${id}/credentials`, { tls })).status).toBe(200);
+      return { id, address: addressOf(admin.api.app.get(SubscriptionDirectory).find(id)!) };
+    };
+    const [one, other] = [await withIdentity(1), await withIdentity(2)];
+    const leadingTo = async (endpoint: string, more: object = {}) => {
+      const { json } = await admin.get(`/admin/v1/subscriptions?${new URLSearchParams({ endpoint, ...more })}`);
+      return (json['subscriptions'] as { id: string }[]).map(({ id }) => id);
+    };
+    await Promise.all([open(one.address), open(other.address)]);
+    for (const given of [callbackUrl, `${origin.toUpperCase()}/hook#part`])
+      expect(await leadingTo(given)).toEqual([one.id, other.id]);
+    expect(await leadingTo(one.address)).toEqual([one.id]);
+    expect((await reset({ address: one.address })).status).toBe(204);
+    await open(one.address);
+    expect((await reset({ address: callbackUrl })).status).toBe(204);
+    expect(await listed()).toEqual([]);
+    for (const { address } of [one, other]) {
+      const { json } = await admin.get(`/admin/v1/audit?${new URLSearchParams({ subject: `endpoint/${address}` })}`);
+      expect((json['entries'] as object[])[0]).toMatchObject({ action: 'endpoint.reset', before: { failures: 5 } });
+    }
+    // One without an identity is what the URL reads like, whether it is open or paused or not.
+    const plain = await leadTo(callbackUrl);
+    await open(one.address);
+    expect([await leadingTo(callbackUrl), await leadingTo(callbackUrl, { state: 'paused' })]).toEqual([[plain], []]);
+    await admin.post(`/admin/v1/subscriptions/${one.id}/pause`);
+    expect(await leadingTo(callbackUrl, { state: 'paused' })).toEqual([]);
+    const refused = await reset({ address: callbackUrl });
+    expect([refused.status, refused.json.detail]).toEqual([404, expect.stringContaining('as it is listed')]);
+    expect((await reset({ address: one.address })).status).toBe(204);
   });
 
   it('are told apart from those that only cannot take it as fast as it comes', async () => {

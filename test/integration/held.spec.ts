@@ -300,7 +300,7 @@ describe.each([embedded, real])('deliveries that are held, on the $name stack', 
     expect([await states(deliveries), await releaser.findLeft()]).toEqual([['held'], 'held']);
     await openEndpoints.open(origin, 'down', 3);
     expect(await releaser.findLeft()).toBe('nothing');
-    await openEndpoints.reset(origin, () => Promise.resolve());
+    await openEndpoints.reset([origin], () => Promise.resolve());
     await test.sql('UPDATE subscription SET paused_at = now() WHERE id = $1', [subscription]);
     expect(await releaser.findLeft()).toBe('nothing');
   });

@@ -335,7 +335,7 @@ describe.each([embedded, real])('held deliveries, and probes of endpoints, on th
 
   it('do not wait for as long as their receiver has asked for where an operator says that it is well', async () => {
     await openEndpoints.open(url, 'HTTP 429', 1, hourMs);
-    expect(await openEndpoints.reset(url, () => Promise.resolve())).toBe(true);
+    expect(await openEndpoints.reset([url], () => Promise.resolve())).toBe(true);
     expect(openEndpoints.list()).toEqual([]);
   });
 
