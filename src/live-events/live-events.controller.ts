@@ -13,11 +13,19 @@ import { deliveryStates } from '../ledger/delivery.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { endSoon } from './listener.js';
 import { eventKinds } from './live-event.js';
+import { mostTogether } from './live-events.service.js';
 import { LiveListeners, mostListeners, mostOfOne } from './live-listeners.service.js';
 
 const eventsQuery = z.strictObject({
   event: z.enum(eventKinds).optional().describe('Only events of this kind.'),
-  channel: z.string().min(1).max(50).optional().describe('Only what is about this channel.'),
+  channel: z
+    .string()
+    .min(1)
+    .max(50)
+    .optional()
+    .describe(
+      `Only what is about this channel. Dead letters that are told together are so by channel, except for those that a subscription leaves when it is disabled, and more than ${mostTogether} within a quarter of a second: they are told without one.`,
+    ),
   subscription: uuid().optional().describe('Only what is about this subscription.'),
   state: z
     .enum(deliveryStates)

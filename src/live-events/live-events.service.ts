@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnApplicationBootstrap, type OnApplicationShut
 import { Postgres } from '../infra/postgres/postgres.js';
 import { readChannels } from '../ledger/read-channels.js';
 import { Heartbeat } from '../liveness/heartbeat.service.js';
-import { OperationalEvents } from '../operational-events/operational-events.service.js';
+import { asOne, OperationalEvents, type DeadLetter } from '../operational-events/operational-events.service.js';
 import { writeEvents } from './event-table.js';
 import type { LiveEvent, StreamEvent } from './live-event.js';
 import { eventsDropped } from './live-events.counters.js';
@@ -12,7 +12,17 @@ import { eventsDropped } from './live-events.counters.js';
  * second.
  */
 const mostPending = 1000;
+/**
+ * Dead letters that are told together, between two writes, of which the channels are looked up. More are told without.
+ */
+export const mostTogether = 2000;
 const writeEveryMs = 250;
+
+interface Pending {
+  event: LiveEvent;
+  /** Those that it tells together. */
+  dead: readonly DeadLetter[];
+}
 
 /**
  * Writes down what happens in this process while anybody listens, in any process. Otherwise an event costs one look at
@@ -21,7 +31,8 @@ const writeEveryMs = 250;
 @Injectable()
 export class LiveEvents implements OnApplicationBootstrap, OnApplicationShutdown {
   private readonly logger = new Logger(LiveEvents.name);
-  private pending: LiveEvent[] = [];
+  private pending: Pending[] = [];
+  private together = 0;
   private dropped = 0;
   private timer: NodeJS.Timeout | undefined;
   private writing: Promise<void> | undefined;
@@ -34,8 +45,8 @@ export class LiveEvents implements OnApplicationBootstrap, OnApplicationShutdown
   ) {}
 
   onApplicationBootstrap(): void {
-    this.operationalEvents.onReport((event) => {
-      if (this.isOn) this.report(event);
+    this.operationalEvents.onReport((event, dead) => {
+      if (this.isOn) this.report(event, dead);
     });
   }
 
@@ -52,13 +63,16 @@ export class LiveEvents implements OnApplicationBootstrap, OnApplicationShutdown
     return this.heartbeat.isListenedTo;
   }
 
-  report(event: LiveEvent): void {
+  /** @param dead those that it tells together */
+  report(event: LiveEvent, dead: readonly DeadLetter[] = []): void {
     if (this.pending.length >= mostPending) {
       this.dropped += 1;
       eventsDropped.inc();
       return;
     }
-    this.pending.push(event);
+    const isRoom = this.together + dead.length <= mostTogether;
+    if (isRoom) this.together += dead.length;
+    this.pending.push({ event, dead: isRoom ? dead : [] });
     this.writeSoon();
   }
 
@@ -80,10 +94,10 @@ export class LiveEvents implements OnApplicationBootstrap, OnApplicationShutdown
   private async write(): Promise<void> {
     const [events, dropped] = [this.pending, this.dropped];
     if (events.length === 0) return;
-    [this.pending, this.dropped] = [[], 0];
+    [this.pending, this.together, this.dropped] = [[], 0, 0];
     try {
-      const channels = await readChannels(this.postgres, [...new Set(events.flatMap(idWithoutChannel))]);
-      const texts = events.map((event) => JSON.stringify(withChannel(event, channels)));
+      const channels = await readChannels(this.postgres, [...new Set(events.flatMap(idsWithoutChannel))]);
+      const texts = events.flatMap((each) => withChannel(each, channels).map((event) => JSON.stringify(event)));
       if (dropped > 0) {
         const missed: StreamEvent = { event: 'events.missed', count: dropped, reason: 'too-fast' };
         texts.push(JSON.stringify(missed));
@@ -98,14 +112,27 @@ export class LiveEvents implements OnApplicationBootstrap, OnApplicationShutdown
   }
 }
 
-/** Of an event about one notification that does not say its channel: those who deliver do not know it. */
-function idWithoutChannel(event: LiveEvent): string[] {
+/** Of an event about notifications that does not say their channel: those who deliver do not know it. */
+function idsWithoutChannel({ event, dead }: Pending): string[] {
+  if (dead.length > 0) return dead.map(({ notificationId }) => notificationId);
   if ('channel' in event || !('notificationId' in event) || event.notificationId === null) return [];
   return [event.notificationId];
 }
 
-function withChannel(event: LiveEvent, channels: ReadonlyMap<string, string>): object {
-  const [id] = idWithoutChannel(event);
-  const channel = id === undefined ? undefined : channels.get(id);
-  return channel === undefined ? event : { ...event, channel };
+/** Of dead letters that are told together: one event for each of their channels. */
+function withChannel(pending: Pending, channels: ReadonlyMap<string, string>): object[] {
+  const { event, dead } = pending;
+  const named = (one: LiveEvent, channel: string | undefined) => (channel === undefined ? one : { ...one, channel });
+  if (dead.length > 0) {
+    const byChannel = new Map<string | undefined, DeadLetter[]>();
+    for (const each of dead) {
+      const channel = channels.get(each.notificationId);
+      const those = byChannel.get(channel);
+      if (those) those.push(each);
+      else byChannel.set(channel, [each]);
+    }
+    return [...byChannel].map(([channel, those]) => named(asOne(those), channel));
+  }
+  const [id] = idsWithoutChannel(pending);
+  return [named(event, id === undefined ? undefined : channels.get(id))];
 }

@@ -37,6 +37,15 @@ export interface DeadLetter {
   reason: string | null;
 }
 
+type Listener = (event: OperationalEvent, dead: readonly DeadLetter[]) => void;
+
+/** Dead letters of one subscription, in the same state. */
+export function asOne(dead: readonly DeadLetter[]): OperationalEvent {
+  const [first, ...others] = dead;
+  const notificationId = others.length === 0 ? first!.notificationId : null;
+  return { event: 'delivery.dead', ...first!, notificationId, count: dead.length };
+}
+
 const isGood: Record<OperationalEvent['event'], boolean> = {
   'endpoint.opened': false,
   'endpoint.closed': true,
@@ -53,16 +62,17 @@ const isGood: Record<OperationalEvent['event'], boolean> = {
 @Injectable()
 export class OperationalEvents {
   private readonly logger = new Logger('Operations');
-  private readonly listeners: ((event: OperationalEvent) => void)[] = [];
+  private readonly listeners: Listener[] = [];
 
   /** Has `listener` told of each event too. It must not throw. */
-  onReport(listener: (event: OperationalEvent) => void): void {
+  onReport(listener: Listener): void {
     this.listeners.push(listener);
   }
 
-  report(event: OperationalEvent): void {
+  /** @param dead of dead letters that are reported as one, where each is known */
+  report(event: OperationalEvent, dead: readonly DeadLetter[] = []): void {
     if (event.event === 'delivery.dead') deadCounted.inc({ state: event.state }, event.count);
-    for (const listener of this.listeners) listener(event);
+    for (const listener of this.listeners) listener(event, dead);
     if (isGood[event.event]) this.logger.log(event);
     else this.logger.warn(event);
   }
@@ -79,9 +89,6 @@ export class OperationalEvents {
       if (group) group.push(each);
       else groups.set(key, [each]);
     }
-    for (const [first, ...others] of groups.values()) {
-      const notificationId = others.length === 0 ? first!.notificationId : null;
-      this.report({ event: 'delivery.dead', ...first!, notificationId, count: others.length + 1 });
-    }
+    for (const group of groups.values()) this.report(asOne(group), group);
   }
 }

@@ -6,10 +6,12 @@ import type { EventFilter } from '../../src/live-events/event-filter.js';
 import { findAfter, sweepEvents, sweepLiveEvents, writeEvents } from '../../src/live-events/event-table.js';
 import { statement, type Statement, type Values } from '../../src/infra/postgres/statement.js';
 import type { LiveEvent } from '../../src/live-events/live-event.js';
-import { LiveEvents } from '../../src/live-events/live-events.service.js';
+import { LiveEvents, mostTogether } from '../../src/live-events/live-events.service.js';
 import { LiveListeners, mostListeners, type Place } from '../../src/live-events/live-listeners.service.js';
 import { Heartbeat } from '../../src/liveness/heartbeat.service.js';
+import type { Delivery } from '../../src/ledger/delivery.js';
 import { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
+import type { DeadLetter } from '../../src/operational-events/operational-events.service.js';
 import { eventually } from '../support/eventually.js';
 import { TestLedger } from '../support/ledger.js';
 import { stacks } from '../support/stacks.js';
@@ -104,6 +106,39 @@ describe.each(stacks)('live events on the $name stack', (stack) => {
     await eventually(() => fitting.told.length === 1, 'the one that fits');
     expect(fitting.told).toEqual([expect.objectContaining({ ...attempted(notificationId, subscriptionId), channel })]);
     expect(some.told).toEqual([]);
+  });
+
+  it('of dead letters that are told together are one for each channel, with what these have in common', async () => {
+    const all = await hear();
+    const letters: DeadLetter[] = [];
+    const subscriptionId = randomUUID();
+    for (const reason of ['one', 'two', 'three', 'four']) {
+      const [{ notificationId }] = (await test.accept()) as [Delivery];
+      letters.push({ notificationId, subscriptionId, state: 'failed', reason });
+    }
+    const [first, ...rest] = letters.map(({ notificationId }) => notificationId);
+    await test.sql(`UPDATE notification SET channel = 'rare' WHERE id = $1`, [first]);
+    await test.sql(`UPDATE notification SET channel = 'common' WHERE id = ANY ($1::uuid[])`, [rest]);
+    const [rare, common] = [await hear({ channel: 'rare' }), await hear({ channel: 'common', event: 'delivery.dead' })];
+    test.events.reportDead(letters);
+    // Without a look at them: where nobody knows which they are, and beyond so many.
+    const unknown = { notificationId: null, subscriptionId, state: 'failed', reason: null } as const;
+    test.events.report({ event: 'delivery.dead', ...unknown, count: 7 });
+    test.events.reportDead(Array.from({ length: mostTogether }, () => ({ ...letters[1]!, state: 'unknown' as const })));
+    await live.onApplicationShutdown();
+    await eventually(() => all.told.length === 4, 'all four');
+    const text = expect.any(String) as string;
+    const dead = { id: text, at: text, event: 'delivery.dead', subscriptionId, state: 'failed' };
+    const ofRare = { ...dead, notificationId: first, reason: 'one', count: 1, channel: 'rare' };
+    const ofCommon = { ...dead, notificationId: null, reason: 'two', count: 3, channel: 'common' };
+    expect(all.told).toEqual([
+      ofRare,
+      ofCommon,
+      { ...dead, notificationId: null, reason: null, count: 7 },
+      { ...dead, notificationId: null, state: 'unknown', reason: 'two', count: mostTogether },
+    ]);
+    await eventually(() => rare.told.length + common.told.length === 2, 'those that fit');
+    expect([rare.told, common.told]).toEqual([[ofRare], [ofCommon]]);
   });
 
   it('reach everybody who listens in the order of their numbers, each once, whenever they come and wherever they go on', async () => {
