@@ -2,6 +2,7 @@ import { Get, Query } from '@nestjs/common';
 import type * as z from 'zod';
 import { AdminController } from '../auth/auth.decorators.js';
 import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
+import { Catalogue } from '../catalogue/catalogue.service.js';
 import { checkInput } from '../infra/http/check-input.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { readSituations } from '../ledger/read-situations.js';
@@ -15,6 +16,7 @@ import { situationsOutput, situationsQuery, situationToShow } from './situations
 @AdminController('subscriptions', 'subscriptions/situations')
 export class SituationsController {
   constructor(
+    private readonly catalogue: Catalogue,
     private readonly subscriptions: SubscriptionDirectory,
     private readonly openEndpoints: OpenEndpoints,
     private readonly ledgerClock: LedgerClock,
@@ -33,6 +35,7 @@ export class SituationsController {
   })
   async read(@Query() query: Record<string, string>): Promise<z.output<typeof situationsOutput>> {
     const { ids } = checkInput(situationsQuery, query);
+    await this.catalogue.refresh(); // another process may just have made or deleted one
     const asked = ids.map((id) => this.subscriptions.find(id)).filter((one) => one !== undefined);
     const callbacks = new Map(asked.map((each) => [each.id, each]));
     const [situations] = await Promise.all([

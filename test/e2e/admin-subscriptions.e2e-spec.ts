@@ -6,6 +6,7 @@ import { SubscriptionsService } from '../../src/subscriptions/subscriptions.serv
 import type { AdminApi } from '../support/admin-api.js';
 import { eventually } from '../support/eventually.js';
 import { insertDeliveries } from '../support/insert-deliveries.js';
+import { insertSubscription } from '../support/insert-subscription.js';
 import { answer, hang, protectedReceiver, reset, type Behaviour, type Receiver } from '../support/receiver.js';
 import { brief, codesOf, path, SubscriptionScene } from '../support/subscription-scene.js';
 
@@ -196,6 +197,29 @@ describe('how it stands with subscriptions', () => {
 
   it.each(['', 'x', Array.from({ length: 101 }, () => randomUUID()).join()])('is not told of %j', async (ids) => {
     expect((await admin.get(`${path}/situations?ids=${ids}`)).status).toBe(400);
+  });
+});
+
+describe('a subscription that another process has just made or deleted', () => {
+  it('is among those whose situation is told, or is not any more', async () => {
+    const ids: string[] = [];
+    const told = async () => {
+      const { json } = await admin.get(`${path}/situations?ids=${ids.join()}`);
+      return (json.situations as { subscriptionId: string }[]).map(({ subscriptionId }) => subscriptionId);
+    };
+    // Several: one may be known because this process has just had a look of its own.
+    for (let nr = 0; nr < 5; nr += 1) {
+      ids.push(await insertSubscription(sql));
+      expect((await told()).toSorted()).toEqual(ids.toSorted());
+    }
+    for (const id of ids.splice(1)) {
+      await sql(
+        `WITH raised AS (UPDATE catalogue SET version = version + 1 RETURNING version)
+         UPDATE subscription SET deleted_at = now(), version = raised.version FROM raised WHERE id = $1`,
+        [id],
+      );
+      expect(await told()).not.toContain(id);
+    }
   });
 });
 
