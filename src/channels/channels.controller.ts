@@ -107,13 +107,14 @@ export class ChannelsController {
   ): Promise<Shown> {
     const changes = checkInput(channelChangesInput, body);
     const { documentationLink } = changes;
-    const channel = await this.channels.get(channelId);
-    if (documentationLink !== undefined && documentationLink !== channel.documentationLink)
-      await this.documentation.check(documentationLink, 'documentationLink', caller);
     const mustFit = (before: Channel) => {
       requireMatch(ifMatch, channelToShow(before));
       refuseUnknown(changes, before);
     };
+    const channel = await this.channels.get(channelId);
+    mustFit(channel); // before, too: no documentation is fetched for a change that is refused
+    if (documentationLink !== undefined && documentationLink !== channel.documentationLink)
+      await this.documentation.check(documentationLink, 'documentationLink', caller);
     return channelToShow(await this.channels.update(channelId, changes, mustFit));
   }
 

@@ -169,6 +169,16 @@ describe('the documentation of a kanaal', () => {
       const ofOperator = { name: newName(), documentationLink: docs.url };
       const { json } = await strict.post(`${strict.origin}/admin/v1/channels`, ofOperator);
       expect(json.invalidParams).toMatchObject([{ name: 'documentationLink', code: 'bad-url' }]);
+      const { id } = (await strict.post(`${strict.origin}/admin/v1/channels`, { name: newName() })).json;
+      const calls = docs.requests.length;
+      // A change that is refused anyway calls nothing.
+      const refused = async (changes: object, headers: Record<string, string>) => {
+        const body = { documentationLink: docs.url, ...changes };
+        const { status } = await strict.patch(`${strict.origin}/admin/v1/channels/${String(id)}`, body, { headers });
+        return [status, docs.requests.length - calls];
+      };
+      expect(await refused({}, { 'if-match': '"another"' })).toEqual([412, 0]);
+      expect(await refused({ deduplication: { fields: ['unknown'], withinSeconds: 5 } }, {})).toEqual([400, 0]);
       await docs.stop();
       expect(await attempt(docs.url)).toEqual(['documentatieLink bad-url']);
     } finally {
