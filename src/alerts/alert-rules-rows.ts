@@ -1,4 +1,4 @@
-import { AuditLog } from '../audit/audit-log.js';
+import { AuditLog, isAnyChange } from '../audit/audit-log.js';
 import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { defaultAlertRules, withDefaults, type AlertRules, type AlertRulesInput } from './alert-rules.js';
@@ -55,16 +55,18 @@ export async function readAlertRules(query: Query): Promise<AlertRules> {
 }
 
 /**
- * Changes the rules, and notes it in the audit log.
+ * Changes the rules, and notes it in the audit log. Where they are so already, nothing is written.
  * @param query of the transaction that it is part of
  */
 export async function changeAlertRules(query: Query, change: (before: AlertRules) => AlertRules): Promise<AlertRules> {
   const [row] = await query<Row>(lockStored);
   const before = fromStored(row!.rules);
   const rules = change(before);
-  await query(writeStored, { rules: JSON.stringify(laidOver(row!.rules, rules)) });
   const noted = { before: { ...before }, after: { ...rules } };
-  await AuditLog.note(query, { action: 'alert-rules.changed', subject: 'alert-rules', ...noted });
+  const noteOfChange = { action: 'alert-rules.changed', subject: 'alert-rules', ...noted };
+  if (!isAnyChange(noteOfChange)) return rules;
+  await query(writeStored, { rules: JSON.stringify(laidOver(row!.rules, rules)) });
+  await AuditLog.note(query, noteOfChange);
   return rules;
 }
 

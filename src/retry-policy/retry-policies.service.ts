@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import type { EntityManager } from 'typeorm';
 import { Catalogue, type CatalogueDirectory } from '../catalogue/catalogue.service.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
@@ -47,9 +48,7 @@ export class RetryPolicies implements CatalogueDirectory {
 
   /** @param mustFit throws where it may not replace the policy that there is */
   async replaceGeneral(policy: RetryPolicy, mustFit?: (before: RetryPolicy) => void): Promise<void> {
-    await this.catalogue.change((manager, version) =>
-      new RetryPolicyChanges(manager, version).replaceGeneral(policy, mustFit),
-    );
+    await this.change((changes) => changes.replaceGeneral(policy, mustFit));
   }
 
   /**
@@ -62,10 +61,10 @@ export class RetryPolicies implements CatalogueDirectory {
     override: RetryPolicyOverride | null,
     check: (policy: RetryPolicy, override: RetryPolicyOverride | undefined) => void = () => {},
   ): Promise<void> {
-    await this.catalogue.change(async (manager, version) => {
+    await this.change(async (changes, manager) => {
       const own = (await storedOverrides(manager, [subscriptionId])).get(subscriptionId);
       check({ ...(await storedGeneral(manager)), ...own }, own);
-      await new RetryPolicyChanges(manager, version).replaceOverride(subscriptionId, override);
+      return changes.replaceOverride(subscriptionId, override);
     });
   }
 
@@ -82,5 +81,15 @@ export class RetryPolicies implements CatalogueDirectory {
       if (policy === null) this.overrides.delete(subscriptionId);
       else this.overrides.set(subscriptionId, policy);
     }
+  }
+
+  private async change(
+    work: (changes: RetryPolicyChanges, manager: EntityManager) => Promise<true | undefined>,
+  ): Promise<void> {
+    const changed = await this.catalogue.changeIfNeeded((manager, version) =>
+      work(new RetryPolicyChanges(manager, version), manager),
+    );
+    // Where there was nothing to change, another process may have made this change a moment ago.
+    if (!changed) await this.catalogue.refresh();
   }
 }

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { AuditLog, type Change } from '../audit/audit-log.js';
+import { AuditLog, isAnyChange, type Change } from '../audit/audit-log.js';
 import { queryOf } from '../infra/postgres/query-of.js';
 import { rowsOf, statement } from '../infra/postgres/statement.js';
 import type { RetryPolicyOverride } from './policy-input.js';
@@ -65,23 +65,35 @@ export class RetryPolicyChanges {
     private readonly version: number,
   ) {}
 
-  /** @param mustFit throws where it may not replace the policy that there is */
-  async replaceGeneral(policy: RetryPolicy, mustFit?: (before: RetryPolicy) => void): Promise<void> {
+  /**
+   * @returns undefined: it is this policy already, and nothing was written
+   * @param mustFit throws where it may not replace the policy that there is
+   */
+  async replaceGeneral(policy: RetryPolicy, mustFit?: (before: RetryPolicy) => void): Promise<true | undefined> {
     const before = await storedGeneral(this.manager);
     mustFit?.(before);
+    const noted = { before: { ...before }, after: { ...policy } };
+    const change = { action: 'retry-policy.changed', subject: 'retry-policy', ...noted };
+    if (!isAnyChange(change)) return undefined;
     await this.manager.query(
       `INSERT INTO retry_policy (policy, version) VALUES ($1, $2)
        ON CONFLICT (singleton) DO UPDATE SET policy = EXCLUDED.policy, version = EXCLUDED.version`,
       [JSON.stringify(policy), this.version],
     );
-    const noted = { before: { ...before }, after: { ...policy } };
-    await AuditLog.note(this.manager, { action: 'retry-policy.changed', subject: 'retry-policy', ...noted });
+    await AuditLog.note(this.manager, change);
+    return true;
   }
 
-  /** @param override the fields in which the subscription differs; null: it follows the general policy again */
-  async replaceOverride(subscriptionId: string, override: RetryPolicyOverride | null): Promise<void> {
+  /**
+   * @returns undefined: it differs in these fields already, and nothing was written
+   * @param override the fields in which the subscription differs; null: it follows the general policy again
+   */
+  async replaceOverride(subscriptionId: string, override: RetryPolicyOverride | null): Promise<true | undefined> {
     const before = (await storedOverrides(this.manager, [subscriptionId])).get(subscriptionId) ?? null;
+    const change = noteOfOverride(subscriptionId, before, override);
+    if (!isAnyChange(change)) return undefined;
     await writeOverrides(this.manager, this.version, new Map([[subscriptionId, override]]));
-    await AuditLog.note(this.manager, noteOfOverride(subscriptionId, before, override));
+    await AuditLog.note(this.manager, change);
+    return true;
   }
 }

@@ -83,6 +83,9 @@ describe('every operation that changes something', () => {
     'abonnement_partial_update',
     'subscription_change',
     'subscription_change_credentials',
+    'retry_policy_replace',
+    'subscription_retry_policy_replace',
+    'alert_rules_replace',
   ])(
     '%s is answered as before when it is repeated, and as it changes nothing, leaves no entry and no new version',
     async (id) => {
