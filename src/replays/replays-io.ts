@@ -168,7 +168,10 @@ export const replayOutput = z
       .describe('Those that it has passed over, and left as they were.'),
     searchedTo: time().describe('It has come to notifications that were accepted at this time.'),
     createdAt: time(),
-    createdBy: z.string().nullable().describe('Client id of the application that asked for it.'),
+    createdBy: z
+      .string()
+      .nullable()
+      .describe('Client id of the application that asked for it; of a user of the console, the name of the user.'),
     startedAt: time().nullable(),
     endedAt: time().nullable(),
   })

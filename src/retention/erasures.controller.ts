@@ -84,7 +84,7 @@ export class ErasuresController {
     answer: erasureOutput,
     problems: {
       ...unknownErasure,
-      409: '`erasure-not-counted`: it is still counting, or was confirmed before. `confirm-mismatch`: it found another number.',
+      409: '`erasure-not-counted`: it is still counting, or was confirmed or abandoned before. `confirm-mismatch`: it found another number.',
     },
   })
   async confirm(@Param('erasureId', ResourceId) erasureId: string, @Body() body: unknown): Promise<Shown> {
