@@ -8,7 +8,9 @@ import { notedIn } from './noted.js';
 /*
  * A subscription that keeps order no more may have much in line. As when it ends (end-of-subscription.ts), the
  * transaction that changes it only notes that, and a rule of the dispatcher frees what is in line, in batches. The
- * deliveries that have the turn go on; the few that line up at that very moment are passed the turn as before.
+ * deliveries that have the turn go on; the few that line up at that very moment are passed the turn as before. While an
+ * operator has what is held dropped (drop-held.ts), its line is not freed: what is freed then would be held anew by its
+ * worker, and not be dropped any more.
  */
 
 /** Runs in the transaction that changes the subscriptions, which has that version of the catalogue. */
@@ -30,6 +32,8 @@ export async function withdrawOrderEndings(manager: EntityManager, subscriptionI
   if (subscriptionIds.length === 0) return;
   await manager.query('DELETE FROM order_ending WHERE subscription_id = ANY ($1::uuid[])', [subscriptionIds]);
 }
+
+const isDropping = '(SELECT up_to FROM held_drop WHERE subscription_id = $subscription) IS NOT NULL';
 
 interface NotedOrderEnding {
   subscriptionId: string;
@@ -56,6 +60,7 @@ export const freeLineItems = statement(
      SELECT notification_id, subscription_id, object_key, turn_nr FROM delivery
      WHERE subscription_id = $subscription AND state = 'held' AND held_for = 'order'
        AND EXISTS (SELECT FROM order_ending WHERE subscription_id = $subscription AND version = $version)
+       AND NOT ${isDropping}
      ORDER BY object_key, turn_nr LIMIT $limit FOR UPDATE OF delivery SKIP LOCKED
    ),
    gone AS (DELETE FROM in_line l USING freed WHERE ${samePlace('freed')})
@@ -70,10 +75,10 @@ export async function freeLine(postgres: Postgres, ending: NotedOrderEnding, lim
 
 const forgetItem = statement(
   'forget-order-ending',
-  'DELETE FROM order_ending WHERE subscription_id = $subscription AND version = $version',
+  `DELETE FROM order_ending WHERE subscription_id = $subscription AND version = $version AND NOT ${isDropping}`,
 );
 
-/** All that was in line is freed. */
+/** All that was in line is freed, unless some of it is still being dropped. */
 export async function forgetOrderEnding(postgres: Postgres, ending: NotedOrderEnding): Promise<void> {
   await postgres.query(forgetItem, { subscription: ending.subscriptionId, version: ending.version });
 }

@@ -149,6 +149,22 @@ describe.each(stacks)('order by object on the $name stack', (stack) => {
       expect(await statesOf(inHand, behind, dead)).toEqual(['held for paused', 'cancelled', 'queued']);
     });
 
+    it('drops what was in line also when it keeps order no more, and frees what came later', async () => {
+      await accept('a');
+      const dropped = await accept('a');
+      const noted = await drop();
+      const later = await accept('a');
+      await test.postgres.dataSource.transaction((manager) => noteOrderEndings(manager, [subscriptionId], 7));
+      const [ending] = await readOrderEndings(test.postgres, 10);
+      expect(await freeLine(test.postgres, ending!, 10)).toBe(0);
+      await forgetOrderEnding(test.postgres, ending!);
+      expect(await dropHeld(test.postgres, noted, 10)).toBe(1);
+      await forgetDrop(test.postgres, noted);
+      const [still] = await readOrderEndings(test.postgres, 10);
+      expect(await freeLine(test.postgres, still!, 10)).toBe(1);
+      expect(await statesOf(dropped, later)).toEqual(['cancelled', 'waiting']);
+    });
+
     it('drops a long line in batches, with turns being passed on in between, and leaves none of it', async () => {
       const items = Array.from({ length: 45 }, (_, nr) => about(`${nr % 3}`));
       await test.acceptAll(items);
