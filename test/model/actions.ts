@@ -1,9 +1,22 @@
 import fc from 'fast-check';
+import type { ReplayKind } from '../../src/replays/replay.js';
 import { modelTasks, type ModelTask } from './model-process.js';
 import type { Fate } from './gates.js';
 import type { CallEvent } from './model-receiver.js';
 
-export type SubscriptionVerb = 'remove' | 'disable' | 'enable' | 'pause' | 'resume';
+export type SubscriptionVerb =
+  | 'remove'
+  | 'disable'
+  | 'enable'
+  | 'pause'
+  | 'resume'
+  /** It has to be paused. */
+  | 'drop-held'
+  | 'keep-order'
+  | 'end-order'
+  /** One call a second. */
+  | 'limit-rate'
+  | 'lift-rate';
 
 export interface PublishTerms {
   expiresInMs?: number;
@@ -31,7 +44,11 @@ export type Action =
   /** A message from one process to another, by their supervisor. */
   | { do: 'message'; pick: number; isLost: boolean }
   | { do: 'operate'; pick: number; verb: 'cancel' | 'retry' }
-  | { do: 'subscription'; pick: number; verb: SubscriptionVerb };
+  | { do: 'subscription'; pick: number; verb: SubscriptionVerb }
+  /** Sends again, cancels or closes deliveries of a subscription. `all`: also those that have to be named for it. */
+  | { do: 'bulk'; pick: number; kind: ReplayKind; all: boolean; isSlow: boolean }
+  /** Closes the circuit breaker of an endpoint in trouble. */
+  | { do: 'reset'; pick: number };
 
 const process = fc.nat({ max: 2 });
 const pick = fc.nat({ max: 63 });
@@ -55,7 +72,9 @@ const terms = fc.oneof(
 );
 
 /** As often as a story needs them for something to be accepted while its subscription is paused. */
-const pauses = ['pause', 'pause', 'pause', 'resume', 'resume'] as const;
+const pauses = ['pause', 'pause', 'pause', 'resume', 'resume', 'drop-held', 'drop-held'] as const;
+const orders = ['end-order', 'keep-order'] as const;
+const rates = ['limit-rate', 'lift-rate'] as const;
 
 const publish = fc.record({ do: always('publish' as const), by: process, terms });
 
@@ -116,13 +135,24 @@ const action: fc.Arbitrary<Action> = fc.oneof(
     }),
   },
   {
-    weight: 4,
+    weight: 7,
     arbitrary: fc.record({
       do: always('subscription' as const),
       pick,
-      verb: fc.constantFrom<SubscriptionVerb>('remove', 'disable', 'enable', ...pauses),
+      verb: fc.constantFrom<SubscriptionVerb>('remove', 'disable', 'enable', ...pauses, ...orders, ...rates),
     }),
   },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: always('bulk' as const),
+      pick,
+      kind: fc.constantFrom<ReplayKind>('replay', 'replay', 'replay', 'cancel', 'close'),
+      all: fc.boolean(),
+      isSlow: fc.boolean(),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: always('reset' as const), pick }) },
 );
 
 const publishAndTell = (messages: number): Action[] => [
@@ -146,3 +176,15 @@ export const story = storyAfter(publish.map((first) => [first]));
 export const storyOfBurst = storyAfter(publish.map((last) => [...burst, { ...last, by: 0 }]));
 /** In which another process takes what one has accepted, for sure. */
 export const storyOfTaking: Action[] = [...burst, ...publishAndTell(3)];
+const changing = (pick: number, ...verbs: SubscriptionVerb[]) =>
+  verbs.map((verb): Action => ({ do: 'subscription', pick, verb }));
+/** In which an operator has something dropped, held for a rate, and in order or not, for sure. */
+export const storyOfOperator: Action[] = [
+  ...changing(0, 'pause'),
+  ...changing(2, 'limit-rate'),
+  ...publishAndTell(0),
+  ...publishAndTell(0),
+  ...publishAndTell(0),
+  ...changing(0, 'keep-order', 'drop-held'),
+  ...changing(1, 'end-order'),
+];

@@ -6,7 +6,7 @@ import { readSettings, type Settings } from '../../src/config/settings.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { SubscriptionEntity } from '../../src/subscriptions/subscription.entity.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
-import { story, storyOfBurst, storyOfTaking, type Action } from './actions.js';
+import { story, storyOfBurst, storyOfOperator, storyOfTaking, type Action } from './actions.js';
 import { VirtualTime } from '../support/virtual-time.js';
 import { healingMs, subscriptionsPerGuarantee, World } from './world.js';
 
@@ -93,7 +93,7 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
     try {
       for (const next of events) await world.play(next);
       await world.heal();
-      world.conclude();
+      await world.conclude();
       runs++;
       tallies.push(world.tally);
       if (process.env.FAST_CHECK_RUNS && runs % 100 === 0) console.log(`${stack.name}: ${runs} runs`);
@@ -103,6 +103,13 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
       world.end();
     }
   };
+
+  const example = (handOver: HandOverLimits, events: Action[]): Parameters<typeof play> => [
+    false,
+    leasesMs[0]!,
+    failuresUntilParked[0]!,
+    [handOver, events],
+  ];
 
   it(
     'are right after any sequence of events: none is lost, none is sent too often, and an ended one stays ended',
@@ -119,9 +126,10 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
         fc.asyncProperty(hasBroker, leases, fc.constantFrom(...failuresUntilParked), scenes, play),
         {
           numRuns,
-          examples: postgres.isEmbedded
-            ? []
-            : [[false, leasesMs[0]!, failuresUntilParked[0]!, [shared, storyOfTaking]]],
+          examples: [
+            example(throughQueue, storyOfOperator),
+            ...(postgres.isEmbedded ? [] : [example(shared, storyOfTaking)]),
+          ],
           // Not an interrupt, which would leave a world going on beside what comes next.
           skipAllAfterTimeLimit: patienceMs,
           maxSkipsPerRun: 0,
@@ -149,6 +157,12 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
           'released',
           'opened',
           'probed',
+          'dropped',
+          'orderBegun',
+          'orderEnded',
+          'atRate',
+          'sentAgain',
+          'cancelledTogether',
         ] as const),
         ...(postgres.isEmbedded ? [] : (['handedOver'] as const)), // it has but one process
       ];

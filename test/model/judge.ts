@@ -1,34 +1,17 @@
 import type { Postgres } from '../../src/infra/postgres/postgres.js';
-import { statement } from '../../src/infra/postgres/statement.js';
-import type { DeliveryState, HeldReason } from '../../src/ledger/delivery.js';
 import type { DeliveryGuarantee } from '../../src/subscriptions/subscription.js';
-import { Calls, type Begun } from './calls.js';
+import { Bulks, type AskedBulk, type BulkTally } from './bulks.js';
+import { Calls } from './calls.js';
+import { demand, isOver, readDeliveries, show, subscriptionOf, type DeliveryRow } from './delivery-rows.js';
+import { Drops } from './drops.js';
 import { ModelReceiver } from './model-receiver.js';
+import { Order } from './order.js';
 import { Publications } from './publications.js';
 import { Restraint, type RestraintTally } from './restraint.js';
 import type { VirtualTime } from '../support/virtual-time.js';
 
-interface DeliveryRow {
-  key: string;
-  notificationId: string;
-  subscriptionId: string;
-  state: DeliveryState;
-  generation: number;
-  attempts: number;
-  replays: number;
-  heldFor: HeldReason | null;
-  /** It has a time at which it is looked at again, is in the queue, or somebody releases it. */
-  isLookedAfter: boolean;
-  /** A process has it in hand, or in its memory as its queue. */
-  isInHand: boolean;
-  /** Of its subscription's order: it may go, and no other about the same object. */
-  hasTurn: boolean;
-  hasEnded: boolean;
-  expiresMs: number | null;
-}
-
 /** How often each of it happened in a world. */
-export interface WorldTally extends RestraintTally {
+export interface WorldTally extends RestraintTally, BulkTally {
   accepted: number;
   calledAtLeastOnce: number;
   calledAtMostOnce: number;
@@ -38,34 +21,21 @@ export interface WorldTally extends RestraintTally {
   held: number;
   /** … and because their subscription was paused. */
   paused: number;
+  /** … because it has a rate. */
+  atRate: number;
+  /** Because an operator had a paused subscription drop what it held. */
+  dropped: number;
+  /** Times that an operator had a subscription with deliveries keep order, and no more. */
+  orderBegun: number;
+  orderEnded: number;
 }
-
-const readDeliveries = statement(
-  'read-deliveries',
-  `
-    SELECT notification_id || ' ' || subscription_id AS "key",
-      notification_id AS "notificationId", subscription_id AS "subscriptionId", state, generation, attempts, replays,
-      CASE WHEN state = 'held' THEN held_for END AS "heldFor",
-      next_at IS NOT NULL OR state = 'queued' AND queued_at IS NOT NULL
-        OR state = 'held' AND CASE WHEN held_for = 'order' THEN turn_nr > 0
-          ELSE EXISTS (SELECT FROM held_subscription h WHERE h.subscription_id = delivery.subscription_id) END
-        AS "isLookedAfter",
-      object_key IS NOT NULL AND turn_nr = 0 AND ended_at IS NULL AS "hasTurn",
-      process IS NOT NULL AS "isInHand", ended_at IS NOT NULL AS "hasEnded",
-      (extract(epoch FROM expires_at) * 1000)::float8 AS "expiresMs"
-    FROM delivery ORDER BY 1`,
-);
 
 /** Few and quick retries, so that a run sees their end. */
 export const retryPolicy = { maxRetries: 2, backoffFactor: 1, baseFactor: 1, maxDelaySeconds: 1, jitter: 0 };
 
-const isOver = (state: DeliveryState): boolean => !['queued', 'waiting', 'held', 'sending'].includes(state);
-
 /** Knows the promises, and compares them with the ledger and the calls that receivers got. */
 export class Judge {
   readonly guarantees = new Map<string, DeliveryGuarantee>();
-  /** Those of the subscriptions that keep order. */
-  readonly ordered = new Set<string>();
   readonly removed = new Set<string>();
   /** By an operator; those that answered 410 are known by the receiver. */
   readonly disabled = new Set<string>();
@@ -77,7 +47,10 @@ export class Judge {
   readonly publications: Publications;
   readonly calls: Calls;
   readonly restraint = new Restraint();
-  private readonly seenHeld = { held: 0, paused: 0 };
+  readonly order: Order;
+  private readonly bulks = new Bulks();
+  private readonly drops = new Drops();
+  private readonly seenHeld = { held: 0, paused: 0, atRate: 0 };
   readonly receiver: ModelReceiver;
 
   constructor(
@@ -87,6 +60,7 @@ export class Judge {
     private readonly story: string[],
   ) {
     this.publications = new Publications(time);
+    this.order = new Order(this.publications);
     this.calls = new Calls(
       time,
       (key) => this.guarantees.get(subscriptionOf(key))!,
@@ -114,6 +88,16 @@ export class Judge {
     else this.retried = key;
   }
 
+  /** A paused subscription is to drop what it holds. */
+  dropAsked(subscriptionId: string): void {
+    this.drops.asked([...this.rows.values()].filter((row) => row.subscriptionId === subscriptionId));
+  }
+
+  /** Deliveries of a subscription are to be sent again, cancelled or closed. */
+  bulkAsked(asked: AskedBulk): void {
+    this.bulks.asked(asked, [...this.rows.values()], this.time.now());
+  }
+
   /** Nothing is left to be done. */
   isOver(): boolean {
     return [...this.rows.values()].every(({ state }) => isOver(state));
@@ -128,11 +112,12 @@ export class Judge {
         this.story.push(`    ${show(before)} → ${show(row)}`);
       if (row.heldFor !== null && row.heldFor !== 'order') this.seenHeld.held++;
       if (row.heldFor === 'paused') this.seenHeld.paused++;
+      if (row.heldFor === 'rate') this.seenHeld.atRate++;
       this.demandSense(row);
       if (before) this.demandProgress(before, row);
       if (row.state === 'delivered') this.calls.settled(row.key);
     }
-    this.demandOrder(rows);
+    this.order.demand(rows, this.calls.takeFirst());
     this.demandRows(rows);
     demand(this.calls.firstWrong === undefined, `${this.calls.firstWrong}`);
     for (const key of this.rows.keys())
@@ -156,6 +141,8 @@ export class Judge {
       const isKnownSuccess = this.receiver.of(row.key).heardBy.some((process) => survivors.has(process));
       demand(!isKnownSuccess || row.state === 'delivered', `${show(row)} is delivered, as a process heard`);
       this.demandReason(row);
+      const isSkipped = this.removed.has(row.subscriptionId) || this.isEnded(row.subscriptionId);
+      this.bulks.conclude(row, isSkipped);
     }
   }
 
@@ -177,30 +164,6 @@ export class Judge {
     }
   }
 
-  /** All notifications are about one object. */
-  private demandOrder(rows: DeliveryRow[]): void {
-    const withTurn = rows.filter(({ hasTurn }) => hasTurn).map(({ subscriptionId }) => subscriptionId);
-    demand(new Set(withTurn).size === withTurn.length, 'one delivery about an object has the turn');
-    for (const call of this.calls.takeFirst())
-      if (this.ordered.has(subscriptionOf(call.key))) this.demandTurn(call, rows);
-  }
-
-  /**
-   * A delivery is first called when it has the turn, and all are over that come before it. One that an operator has
-   * sent again lines up anew, and a call that is about to be made is not taken back when its delivery is cancelled.
-   */
-  private demandTurn({ key, publication }: Begun, rows: DeliveryRow[]): void {
-    const row = rows.find((each) => each.key === key);
-    if (!row) throw new Error(`A delivery that the ledger does not know was called: ${key}`);
-    if (row.replays > 0 || isOver(row.state)) return;
-    demand(row.hasTurn, `${show(row)} has the turn when it is called`);
-    for (const other of rows) {
-      if (other.subscriptionId !== row.subscriptionId || other.replays > 0) continue;
-      const isEarlier = this.publications.comesBefore(other.notificationId, publication);
-      demand(!isEarlier || isOver(other.state), `${show(other)}, accepted before, is over when ${show(row)} is called`);
-    }
-  }
-
   /** All deliveries of a notification are committed together, one for each subscription that there is. */
   private demandRows(rows: DeliveryRow[]): void {
     const subscribers = new Map<string, Set<string>>();
@@ -208,9 +171,7 @@ export class Judge {
       const those = subscribers.get(notificationId) ?? new Set();
       subscribers.set(notificationId, those.add(subscriptionId));
     }
-    const permanent = [...this.guarantees.keys()].filter(
-      (id) => !this.removed.has(id) && !this.disabled.has(id) && !this.isGone(id),
-    );
+    const permanent = [...this.guarantees.keys()].filter((id) => !this.removed.has(id) && !this.isEnded(id));
     for (const [notification, those] of subscribers)
       for (const id of permanent) demand(those.has(id), `notification ${notification} has a delivery for ${id}`);
     for (const { id, deliveries, removed } of this.publications.accepted) {
@@ -223,28 +184,35 @@ export class Judge {
 
   private demandProgress(before: DeliveryRow, row: DeliveryRow): void {
     const change = `${show(before)} → ${show(row)}`;
-    const isRetried = this.retried === row.key && row.generation > before.generation;
+    const bulk = this.bulks.changed(before, row);
+    const isRetried = bulk === 'replay' || (this.retried === row.key && row.generation > before.generation);
+    if (bulk === 'cancel' || bulk === 'close') this.cancelled.add(row.key);
     demand(row.generation >= before.generation, `the generation never falls: ${change}`);
     demand(row.attempts >= before.attempts, `attempts are never forgotten: ${change}`);
     if (row.replays > before.replays) this.failuresBefore.set(row.key, this.failuresOf(row));
     demand(row.replays === before.replays || isRetried, `only an operator has it sent again: ${change}`);
     if (isOver(before.state) && row.state !== before.state) {
       const isLateSuccess = row.state === 'delivered';
-      demand(before.state !== 'delivered', `delivered is delivered: ${change}`);
-      demand(isLateSuccess || isRetried, `what is over stays over: ${change}`);
+      demand(before.state !== 'delivered' || bulk === 'replay', `delivered is delivered: ${change}`);
+      // It is wanted once more, and its outcome is that of the new call.
+      if (before.state === 'delivered') this.receiver.of(row.key).heardBy = [];
+      demand(isLateSuccess || isRetried || bulk === 'close', `what is over stays over: ${change}`);
     }
+    const isTooOld = row.expiresMs !== null && row.expiresMs <= this.time.now();
+    const hasEnded = this.removed.has(row.subscriptionId) || this.isEnded(row.subscriptionId);
+    this.drops.changed(before, row, isRetried || isTooOld || hasEnded);
   }
 
   private demandReason(row: DeliveryRow): void {
     const { refused, gone } = this.receiver.of(row.key);
     const failures = this.failuresOf(row) - (this.failuresBefore.get(row.key) ?? 0);
-    const isGone = this.disabled.has(row.subscriptionId) || this.isGone(row.subscriptionId);
+    const isGone = this.isEnded(row.subscriptionId);
     const isAtMostOnce = this.guarantees.get(row.subscriptionId) === 'at-most-once';
     switch (row.state) {
       case 'cancelled':
         return demand(
-          this.cancelled.has(row.key) || this.removed.has(row.subscriptionId),
-          `${show(row)} was cancelled by an operator or with its subscription`,
+          this.cancelled.has(row.key) || this.removed.has(row.subscriptionId) || this.drops.has(row.key),
+          `${show(row)} was cancelled by an operator, dropped, or ended with its subscription`,
         );
       case 'failed': {
         const isExhausted = failures > retryPolicy.maxRetries || (isAtMostOnce && refused > 0 && failures > 0);
@@ -271,6 +239,9 @@ export class Judge {
       deliveredAtLeastOnce: delivered('at-least-once'),
       deliveredAtMostOnce: delivered('at-most-once'),
       ...this.seenHeld,
+      dropped: this.drops.count,
+      ...this.order.tally,
+      ...this.bulks.tally,
       ...this.restraint.tally,
     };
   }
@@ -278,6 +249,11 @@ export class Judge {
   private failuresOf({ key }: DeliveryRow): number {
     const { refused, unanswered } = this.receiver.of(key);
     return refused + unanswered;
+  }
+
+  /** It was disabled at some time, perhaps. */
+  private isEnded(subscriptionId: string): boolean {
+    return this.disabled.has(subscriptionId) || this.isGone(subscriptionId);
   }
 
   private isGone(subscriptionId: string): boolean {
@@ -289,14 +265,4 @@ export class Judge {
   private read(): Promise<DeliveryRow[]> {
     return this.postgres.query<DeliveryRow>(readDeliveries);
   }
-}
-
-const subscriptionOf = (key: string): string => key.split(' ')[1]!;
-
-function show({ key, state, generation, attempts, replays }: DeliveryRow): string {
-  return `${key.slice(14, 23)}…${key.slice(-4)} [${state}, generation ${generation}, ${attempts} attempts, ${replays} replays]`;
-}
-
-function demand(holds: boolean, what: string): void {
-  if (!holds) throw new Error(`It does not hold that ${what}`);
 }

@@ -37,6 +37,7 @@ import { Enqueuer } from '../../src/queue/enqueuer.service.js';
 import { HandOver, type HandOverLimits } from '../../src/queue/hand-over.service.js';
 import { QueuePosition } from '../../src/queue/queue-position.service.js';
 import { QueueProgress } from '../../src/queue/queue-progress.service.js';
+import { ReplayRunner } from '../../src/replays/replay-runner.service.js';
 import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import type { Calls } from './calls.js';
@@ -68,7 +69,7 @@ export interface Surroundings {
   handOver: HandOverLimits;
 }
 
-export const modelTasks = ['hand-out', 'line-up', 'recover', 'release', 'read-endpoints'] as const;
+export const modelTasks = ['hand-out', 'line-up', 'recover', 'release', 'replay', 'read-endpoints'] as const;
 export type ModelTask = (typeof modelTasks)[number];
 
 type State = 'running' | 'frozen' | 'stopping' | 'ended';
@@ -82,6 +83,7 @@ export class ModelProcess {
   private readonly publishing: PublishService;
   private readonly dispatcher: Dispatcher;
   private readonly releaser: Releaser;
+  private readonly replays: ReplayRunner;
   private readonly progress: QueueProgress;
   private readonly worker: Worker;
   private readonly openEndpoints: OpenEndpoints;
@@ -171,6 +173,7 @@ export class ModelProcess {
       new PublicationReporter(noListeners, events, new Tally()),
       config,
     );
+    this.replays = new ReplayRunner(postgres, catalogue, directory, holdRule, config);
     this.releaser = new Releaser(
       postgres,
       enqueuer,
@@ -214,6 +217,7 @@ export class ModelProcess {
       'line-up': () => this.dispatcher.lineUp(signal),
       recover: () => this.dispatcher.recover(signal),
       release: () => this.releaser.releaseHeld(signal),
+      replay: () => this.replays.stepAll(signal),
       // A process polls for this each second.
       'read-endpoints': () => this.openEndpoints.refresh(),
     }[task]();

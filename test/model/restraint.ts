@@ -6,18 +6,24 @@ export interface RestraintTally {
   released: number;
   opened: number;
   probed: number;
+  /** Endpoints in trouble that an operator has declared to be well. */
+  reset: number;
 }
 
 /** The endpoints in trouble that a process knows of. */
 type Known = () => ReadonlyMap<string, OpenEndpoint>;
 
 /**
- * Knows which calls have to be left undone: those for a paused subscription, and all but probes of a parked endpoint.
+ * Knows which calls have to be left undone: those for a paused subscription, all but probes of a parked endpoint, and
+ * those that were not released at the rate of their subscription.
  */
 export class Restraint {
-  readonly tally: RestraintTally = { released: 0, opened: 0, probed: 0 };
+  readonly tally: RestraintTally = { released: 0, opened: 0, probed: 0, reset: 0 };
   /** By paused subscription: the first publication that was made after its pause was answered. */
   private readonly pausedFrom = new Map<string, number>();
+  /** By subscription with a rate: the first publication that was made after it was set. */
+  private readonly limitedFrom = new Map<string, number>();
+  private readonly releasedKeys = new Set<string>();
   private readonly knownBy = new Map<number, Known>();
   /**
    * Deliveries that were released with a claim. Their message may come twice, also when the first one was called and
@@ -34,8 +40,29 @@ export class Restraint {
     if (!this.pausedFrom.has(subscriptionId)) this.pausedFrom.set(subscriptionId, publication);
   }
 
-  resumed(subscriptionId: string): void {
+  /** @returns the publication from which on it was paused; undefined: it was not */
+  resumed(subscriptionId: string): number | undefined {
+    const from = this.pausedFrom.get(subscriptionId);
     this.pausedFrom.delete(subscriptionId);
+    return from;
+  }
+
+  /** @param publication number of the next one */
+  limited(subscriptionId: string, publication: number): void {
+    if (!this.limitedFrom.has(subscriptionId)) this.limitedFrom.set(subscriptionId, publication);
+  }
+
+  unlimited(subscriptionId: string): void {
+    this.limitedFrom.delete(subscriptionId);
+  }
+
+  get pausedSubscriptions(): string[] {
+    return [...this.pausedFrom.keys()];
+  }
+
+  /** An operator has closed the circuit breaker of an endpoint. */
+  reset(): void {
+    this.tally.reset++;
   }
 
   started(process: number, known: Known): void {
@@ -58,6 +85,8 @@ export class Restraint {
     const pausedFrom = this.pausedFrom.get(subscriptionId);
     if (pausedFrom !== undefined && publication >= pausedFrom)
       return `${key}, accepted for a paused subscription, is called when that is resumed: process ${process} called it`;
+    if (publication >= (this.limitedFrom.get(subscriptionId) ?? Infinity) && !this.releasedKeys.has(key))
+      return `${key} is called at the rate of its subscription: process ${process} called it, and it was never released`;
     const open = [...(this.knownBy.get(process)?.() ?? new Map<string, OpenEndpoint>()).values()];
     if (open.length === 0 || this.probes.has(key) || this.takeClaim(process, subscriptionId)) return undefined;
     // Of a URL one call at a time is made by a process (the setting of the model's spec): no other one can have had its
@@ -76,6 +105,7 @@ export class Restraint {
 
   private released(process: number, notificationId: string, subscriptionId: string): void {
     this.tally.released++;
+    this.releasedKeys.add(`${notificationId} ${subscriptionId}`);
     if (this.takeClaim(process, subscriptionId)) this.probes.add(`${notificationId} ${subscriptionId}`);
   }
 

@@ -1,25 +1,18 @@
 import type { Settings } from '../../src/config/settings.js';
-import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import type { Postgres } from '../../src/infra/postgres/postgres.js';
 import { statement } from '../../src/infra/postgres/statement.js';
-import { cancel } from '../../src/ledger/cancel.js';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
-import { retryNow } from '../../src/ledger/retry-now.js';
 import type { HandOverLimits } from '../../src/queue/hand-over.service.js';
-import { OperationalEvents } from '../../src/operational-events/operational-events.service.js';
-import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
-import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
-import type { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
-import type { Action, PublishTerms, SubscriptionVerb } from './actions.js';
+import type { Action, PublishTerms } from './actions.js';
+import { demand } from './delivery-rows.js';
 import { Gates } from './gates.js';
-import { Judge, retryPolicy, type WorldTally } from './judge.js';
+import { Judge, type WorldTally } from './judge.js';
 import { ModelBroker } from './model-queue.js';
 import { modelTasks, ModelProcess, type Surroundings } from './model-process.js';
 import { ModelSupervisor } from './model-supervisor.js';
-import type { VirtualTime } from '../support/virtual-time.js';
-import { plainCipher } from '../support/secrets.js';
-import { subscriptionsService } from '../support/subscriptions-service.js';
+import { Operator } from './operator.js';
+import { VirtualTime } from '../support/virtual-time.js';
 
 export const subscriptionsPerGuarantee = 2;
 const maxNotifications = 5;
@@ -42,9 +35,8 @@ export interface Installation {
 export class World {
   private readonly slots: ModelProcess[] = [];
   private started = 0;
-  private readonly subscriptionIds: string[] = [];
   private readonly around: Surroundings;
-  private readonly operator: { subscriptions: SubscriptionsService; policies: RetryPolicies };
+  private readonly operator: Operator;
   private readonly judge: Judge;
   /** The events so far, for the message of a failure. */
   readonly story: string[] = [];
@@ -67,11 +59,7 @@ export class World {
     const broker = hasBroker ? new ModelBroker(gates) : undefined;
     const supervisor = new ModelSupervisor();
     this.around = { postgres, settings, clock: time, gates, receiver, calls, restraint, broker, supervisor, handOver };
-    const catalogue = new Catalogue(postgres);
-    const directory = new SubscriptionDirectory(catalogue, postgres, plainCipher);
-    const subscriptions = subscriptionsService(catalogue, directory, postgres, new OperationalEvents(), plainCipher);
-    const policies = new RetryPolicies(postgres, catalogue);
-    this.operator = { subscriptions, policies };
+    this.operator = new Operator(postgres, this.judge);
   }
 
   /** A new world in an emptied database. */
@@ -84,6 +72,7 @@ export class World {
     time.forget();
     await new PartitionKeeper(postgres).makeAhead();
     await makeMonthsAhead(postgres);
+    await VirtualTime.adoptTables(postgres);
     for (const table of [
       'delivery',
       'notification',
@@ -94,6 +83,7 @@ export class World {
       'queue_creation',
       'held_subscription',
       'held_drop',
+      'replay',
       'endpoint',
       'turn',
       'in_line',
@@ -104,24 +94,10 @@ export class World {
       await postgres.query(statement(`empty-${table}`, `DELETE FROM ${table}`));
     }
     const world = new World(postgres, settings, time, installation);
-    await world.operator.policies.replaceGeneral(retryPolicy);
-    for (const deliveryGuarantee of ['at-least-once', 'at-most-once'] as const) {
-      for (let i = 0; i < subscriptionsPerGuarantee; i++) {
-        // One endpoint for all, so that they compete for the room in its window.
-        const input = { callbackUrl: 'http://receiver/', auth: '', channels: [{ channel: 'cases', filters: {} }] };
-        const made = await world.operator.subscriptions.create('owner', { ...input, deliveryGuarantee });
-        const { id } = made.subscription;
-        // By its `auth` the receiver knows the subscription of a call.
-        await world.operator.subscriptions.update(id, { auth: id });
-        // The second of each kind keeps order; all notifications are about one object.
-        if (i === 1) {
-          await world.operator.subscriptions.set(id, { ordering: 'per-object' });
-          world.judge.ordered.add(id);
-        }
-        world.subscriptionIds.push(id);
-        world.judge.guarantees.set(id, deliveryGuarantee);
-      }
-    }
+    await world.operator.setUp();
+    // The second of each kind keeps order.
+    for (const guarantee of ['at-least-once', 'at-most-once'] as const)
+      for (let i = 0; i < subscriptionsPerGuarantee; i++) await world.operator.subscribe(guarantee, i === 1);
     for (let i = 0; i < installation.processes; i++) world.slots.push(await world.startProcess());
     await world.around.gates.quiet();
     return world;
@@ -134,7 +110,7 @@ export class World {
     await this.act(action);
     await gates.quiet();
     const isChanged = gates.worked !== worked || this.judge.calls.areNew;
-    if (isChanged || action.do === 'operate' || action.do === 'subscription') await this.judge.look();
+    if (isChanged || ['operate', 'subscription', 'bulk', 'reset'].includes(action.do)) await this.judge.look();
     await this.restart();
   }
 
@@ -144,15 +120,15 @@ export class World {
     this.story.push('healing');
     this.thaw();
     let calmRounds = 0;
-    for (const id of this.subscriptionIds) await this.change(id, 'resume');
     for (let round = 0; round < healingRounds; round++) {
+      await this.operator.resumeAll();
       const process = this.slot(round);
       for (const task of modelTasks) process.perform(task);
       await this.finish();
       await this.restart();
       const isQuiet = gates.count + receiver.count + supervisor.count + (broker?.count ?? 0) === 0;
       await this.judge.look();
-      calmRounds = isQuiet && this.judge.isOver() ? calmRounds + 1 : 0;
+      calmRounds = isQuiet && this.judge.isOver() && (await this.operator.isDone()) ? calmRounds + 1 : 0;
       // Two cycles: in the first a pause after a failure may end, unseen, and in the second the work that it held up.
       if (calmRounds > 2 * healingStepsMs.length) return;
       await this.time.pass(healingStepsMs[round % healingStepsMs.length]!);
@@ -166,7 +142,8 @@ export class World {
   }
 
   /** Checks that every promise was kept. */
-  conclude(): void {
+  async conclude(): Promise<void> {
+    demand(await this.operator.isDone(), 'what an operator began for a selection is done');
     this.judge.conclude(new Set(this.slots.filter(({ state }) => state === 'running').map(({ number }) => number)));
   }
 
@@ -236,9 +213,15 @@ export class World {
         }
         return;
       case 'operate':
-        return this.operate(action.pick, action.verb);
+        return this.operator.operate(action.pick, action.verb);
       case 'subscription':
-        return this.change(this.subscriptionIds[action.pick % this.subscriptionIds.length]!, action.verb);
+        await this.operator.change(action.pick, action.verb);
+        // One that comes to be held at the very moment of the drop may be dropped with the others.
+        return action.verb === 'drop-held' ? this.time.pass(1) : undefined;
+      case 'bulk':
+        return this.operator.begin(action.pick, action.kind, action);
+      case 'reset':
+        return this.operator.reset(action.pick);
     }
   }
 
@@ -262,33 +245,6 @@ export class World {
       trace: {},
     };
     publications.make(process, publication, removed);
-  }
-
-  private async operate(pick: number, verb: 'cancel' | 'retry'): Promise<void> {
-    const delivery = this.judge.pick(pick);
-    if (!delivery) return;
-    this.judge.operated(delivery.key, verb);
-    if (verb === 'cancel') await cancel(this.around.postgres, delivery);
-    else await retryNow(this.around.postgres, delivery);
-  }
-
-  private async change(id: string, verb: SubscriptionVerb): Promise<void> {
-    const { restraint, publications } = this.judge;
-    if (this.judge.removed.has(id)) return;
-    if (verb === 'remove') {
-      this.judge.removed.add(id);
-      await this.operator.subscriptions.remove(id);
-    } else if (verb === 'disable') {
-      this.judge.disabled.add(id);
-      await this.operator.subscriptions.disable(id);
-    } else if (verb === 'enable') await this.operator.subscriptions.update(id, {});
-    else if (verb === 'pause') {
-      await this.operator.subscriptions.pause(id);
-      restraint.paused(id, publications.count);
-    } else {
-      restraint.resumed(id); // while it is resumed they may be called already
-      await this.operator.subscriptions.resume(id);
-    }
   }
 
   private readonly mayGo = (number: number): boolean =>

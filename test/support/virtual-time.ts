@@ -32,12 +32,24 @@ export class VirtualTime extends Clock {
          AS 'SELECT to_timestamp(ms / 1000.0) FROM model.time'`,
       );
     }
+    await giveTimeByDefault(postgres);
     const path = 'search_path = model, pg_catalog, public';
     if (postgres.isEmbedded) await dataSource.query(`SET ${path}`);
     else {
       const [{ name }] = (await dataSource.query('SELECT current_database() AS name')) as [{ name: string }];
       await dataSource.query(`ALTER DATABASE ${name} SET ${path}`);
     }
+  }
+
+  /**
+   * Tables that were made meanwhile belong to the schema of the others: they were made in the first one of the path.
+   */
+  static async adoptTables({ dataSource }: Postgres): Promise<void> {
+    const tables = (await dataSource.query(
+      `SELECT oid::regclass::text AS name FROM pg_class
+       WHERE relnamespace = 'model'::regnamespace AND relkind IN ('r', 'p') AND relname <> 'time'`,
+    )) as { name: string }[];
+    for (const { name } of tables) await dataSource.query(`ALTER TABLE ${name} SET SCHEMA public`);
   }
 
   /** From here on timers wait for `pass`. No time passes between two of its calls. */
@@ -78,4 +90,15 @@ export class VirtualTime extends Clock {
       await new Promise((resolve) => setImmediate(resolve));
     }
   }
+}
+
+/** A default of a column is the function that its name meant when the table was made: the true time. */
+async function giveTimeByDefault({ dataSource }: Postgres): Promise<void> {
+  const columns = (await dataSource.query(
+    `SELECT c.oid::regclass::text AS "table", a.attname AS name FROM pg_attrdef d JOIN pg_class c ON c.oid = d.adrelid
+     JOIN pg_attribute a ON a.attrelid = d.adrelid AND a.attnum = d.adnum
+     WHERE NOT c.relispartition AND pg_get_expr(d.adbin, d.adrelid) IN ('now()', 'clock_timestamp()')`,
+  )) as { table: string; name: string }[];
+  for (const { table, name } of columns)
+    await dataSource.query(`ALTER TABLE ${table} ALTER COLUMN ${name} SET DEFAULT model.now()`);
 }
