@@ -36,7 +36,6 @@ export class LiveEvents implements OnApplicationBootstrap, OnApplicationShutdown
   private dropped = 0;
   private timer: NodeJS.Timeout | undefined;
   private writing: Promise<void> | undefined;
-  private isEnding = false;
 
   constructor(
     private readonly postgres: Postgres,
@@ -52,9 +51,9 @@ export class LiveEvents implements OnApplicationBootstrap, OnApplicationShutdown
 
   /** After the last answer, for until then something happens, and before the database is closed. */
   async onApplicationShutdown(): Promise<void> {
-    this.isEnding = true;
-    clearTimeout(this.timer);
     await this.writing;
+    clearTimeout(this.timer);
+    this.timer = undefined;
     await this.write();
   }
 
@@ -81,7 +80,7 @@ export class LiveEvents implements OnApplicationBootstrap, OnApplicationShutdown
    * time would have one connection of the hot path more, until publications get none.
    */
   private writeSoon(): void {
-    if (this.writing || this.isEnding) return;
+    if (this.writing) return;
     this.timer ??= setTimeout(() => {
       this.timer = undefined;
       this.writing = this.write().finally(() => {

@@ -38,7 +38,7 @@ describe.each(stacks)('endpoints that are found out at the same time, in the $na
     away();
     await endpoints.open(address, 'HTTP 500', 5);
     away();
-    expect(await endpoints.reset(address, () => Promise.resolve())).toBe(true);
+    expect(await endpoints.reset([address], () => Promise.resolve())).toBe(true);
     expect(told).toEqual(['endpoint.opened', 'endpoint.closed']);
     await endpoints.open(address, 'HTTP 500', 5);
     away();

@@ -99,7 +99,7 @@ export class Operator {
     await this.openEndpoints.refresh();
     const open = this.openEndpoints.list();
     const endpoint = open[pick % open.length];
-    if (endpoint && (await this.openEndpoints.reset(endpoint.address, () => Promise.resolve())))
+    if (endpoint && (await this.openEndpoints.reset([endpoint.address], () => Promise.resolve())))
       this.judge.restraint.reset();
   }
 
