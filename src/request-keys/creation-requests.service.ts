@@ -113,12 +113,13 @@ export class CreationRequests {
     return { ...once, requestHash: this.cipher.encrypt(once.requestHash ?? '', hashPlace(once)) };
   }
 
-  /** Where nothing can be found because Postgres is away, `failure` says more. */
+  /** Where nothing can be found because Postgres is away, `failure` says more, unless it is only that of the key. */
   private async findAfter(failure: unknown, once: OnceKey): Promise<Before | undefined> {
     try {
       return await this.find(once);
     } catch (error) {
-      throw error instanceof IdempotencyKeyReused || error instanceof IdempotencyKeyUnreadable ? error : failure;
+      const saysMore = error instanceof IdempotencyKeyReused || error instanceof IdempotencyKeyUnreadable;
+      throw saysMore || failure instanceof KeyReserved ? error : failure;
     }
   }
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { readSettings, type Settings } from '../../src/config/settings.js';
 import { entities } from '../../src/entities.js';
@@ -33,6 +33,8 @@ describe('a request that creates something under a key', () => {
     await postgres.close();
     await database.drop();
   });
+
+  afterEach(() => vi.restoreAllMocks());
 
   const startProcess = (cipher = plainCipher) => new CreationRequests(postgres, cipher, { settings });
   const asked = (input: object) => ({ application: 'operator', operation: 'create-replay', input }) as const;
@@ -128,6 +130,16 @@ describe('a request that creates something under a key', () => {
     await expect(withBoth.carryOut(request, other, never, find)).rejects.toMatchObject({
       code: 'idempotency-key-reused',
     });
+  });
+
+  it('is answered as while Postgres is away where that goes between the reservation by another process and the look at it', async () => {
+    const away = new Error('Postgres is away');
+    const reserved = () => {
+      vi.spyOn(postgres, 'query').mockRejectedValueOnce(away);
+      return Promise.reject(new KeyReserved());
+    };
+    const repeated = startProcess().carryOut(requestUnder(randomUUID()), asked({}), reserved, find);
+    await expect(repeated).rejects.toBe(away);
   });
 
   it('is carried out anew when the time of its key is over', async () => {
