@@ -32,7 +32,7 @@ export const accessSettings = {
     .string()
     .optional()
     .describe(
-      'A file in YAML with applications, channels, subscriptions, alert rules and the retry policy, applied at every start before anything else is done; one that is wrong ends the start. Each process that is started applies it, but none that its supervisor starts again: what was changed by the API meanwhile is written back. Not set: none. See docs/configuration-file.md.',
+      'A file in YAML with applications, channels, subscriptions, alert rules and the retry policy, applied at every start before anything else is done; one that is wrong ends the start. Each process that is started applies it, and so writes back what was changed by the API meanwhile; one that its supervisor starts again does not. Not set: none. See docs/configuration-file.md.',
     ),
   JWT_EXPIRY: wholeNumber(1, 31_536_000)
     .default(3600)

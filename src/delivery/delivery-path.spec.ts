@@ -134,9 +134,7 @@ async function play(
     const bodies = new LargeBodies(new Map(), new BodyMemory(1, { origin: 1, unproven: 1, unprovenOrigin: 1 }), () =>
       Promise.resolve(undefined),
     );
-    const loader = {
-      load: async () => ({ deliveries: [delivery], bodies }),
-    } as unknown as ChunkLoader;
+    const loader = { load: async () => ({ deliveries: [delivery], bodies }) } as unknown as ChunkLoader;
     const progress = { take: () => {}, finish: () => resolve() } as never;
     const worker = new Worker(
       systemClock,

@@ -19,6 +19,7 @@ const sweepMs = 100;
  * has merely waited for long, the worker has a longer lease of it by now, but then a lock more costs little.
  */
 const unlockedForMs = (handOverLeaseMs * 2) / 3;
+const mayBeUnlocked = (queuedAt: number, clock: LedgerClock): boolean => clock.now() - queuedAt < unlockedForMs;
 
 /** A delivery that is sent under the lease of its process alone. */
 export interface Unlocked {
@@ -64,19 +65,14 @@ export class LateLocks implements BeforeApplicationShutdown {
    * @param queuedAt milliseconds since 1970, by the ledger's clock: when it was accepted
    */
   mayWait(queuedAt: number): boolean {
-    return this.heartbeat.isSteady && this.isUnderFirstLease(queuedAt);
+    return this.heartbeat.isSteady && mayBeUnlocked(queuedAt, this.ledgerClock);
   }
 
   /** @param queuedAt as above */
   begin(delivery: Delivery, queuedAt: number): Unlocked {
-    const isUnderLease = () => this.isUnderFirstLease(queuedAt);
-    const begun = new UnderLease(delivery, this.clock.now(), isUnderLease, this.unlocked);
+    const begun = new UnderLease(delivery, this.clock.now(), queuedAt, this.ledgerClock, this.unlocked);
     this.unlocked.add(begun);
     return begun;
-  }
-
-  private isUnderFirstLease(queuedAt: number): boolean {
-    return this.ledgerClock.now() - queuedAt < unlockedForMs;
   }
 
   /** Locks what has taken too long. Where the store does not answer, the next sweep tries again. */
@@ -102,12 +98,13 @@ class UnderLease implements Unlocked {
   constructor(
     private readonly delivery: Delivery,
     readonly begunAt: number,
-    private readonly isUnderLease: () => boolean,
+    private readonly queuedAt: number,
+    private readonly ledgerClock: LedgerClock,
     private readonly unlocked: Set<UnderLease>,
   ) {}
 
   get isHeld(): boolean {
-    return this.lock ? this.lock.isHeld : this.isUnderLease();
+    return this.lock ? this.lock.isHeld : mayBeUnlocked(this.queuedAt, this.ledgerClock);
   }
 
   seal(...sealing: [SealedOutcome, number]): Promise<void> | undefined {

@@ -38,7 +38,6 @@ const drainMs = 11_000;
 /** How a chunk came. */
 interface Arrival {
   lane: Lane | 'handed-over';
-  queuedAt: number;
   isRedelivered: boolean;
   /** Aborted when its chunk is back in the queue; not of what was handed over. */
   givenBack?: AbortSignal;
@@ -122,12 +121,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
     const freeMemory = lane === 'fresh' ? this.handOver.occupy(chunk) : undefined;
     const unsettled = new Set(chunk.deliveries);
     try {
-      await this.beginAll(
-        chunk,
-        { lane, queuedAt: chunk.queuedAt, isRedelivered, givenBack },
-        unsettled,
-        this.unacknowledged[lane],
-      );
+      await this.beginAll(chunk, { lane, isRedelivered, givenBack }, unsettled, this.unacknowledged[lane]);
       // Where not even that can be written, the chunk goes back to the queue.
       await this.keep(unsettled, givenBack);
     } finally {
@@ -146,11 +140,7 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
         this.logger.error({ event: 'delivery.broken', deliveries: unsettled.size, error });
     };
     const keeping = setTimeout(() => void this.keep(unsettled).catch(report), keptAfterMs);
-    await this.beginAll(
-      chunk,
-      { lane: 'handed-over', queuedAt: chunk.queuedAt, isRedelivered: false },
-      unsettled,
-    ).catch(report);
+    await this.beginAll(chunk, { lane: 'handed-over', isRedelivered: false }, unsettled).catch(report);
     if (unsettled.size === 0) clearTimeout(keeping);
   }
 
@@ -187,7 +177,12 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
       throwIfGivenBack(arrival);
       unsettled.clear();
       for (const delivery of loaded.deliveries) unsettled.add(delivery);
-      await this.begin(loaded, arrival, (delivery) => unsettled.delete(delivery), unacknowledged);
+      await this.begin(
+        { ...loaded, queuedAt: chunk.queuedAt },
+        arrival,
+        (delivery) => unsettled.delete(delivery),
+        unacknowledged,
+      );
     } catch (error) {
       if (!(error instanceof Stopping)) throw error;
     } finally {
@@ -200,12 +195,12 @@ export class Worker implements OnApplicationBootstrap, OnModuleDestroy {
    * all have.
    */
   private begin(
-    { deliveries, bodies }: LoadedChunk,
+    { queuedAt, deliveries, bodies }: LoadedChunk & Pick<Chunk, 'queuedAt'>,
     arrival: Arrival,
     onSettled: (delivery: HandedOut) => void,
     unacknowledged?: Unacknowledged,
   ): Promise<void> {
-    const { lane, queuedAt, isRedelivered } = arrival;
+    const { lane, isRedelivered } = arrival;
     return new Promise((resolve) => {
       let detaching: NodeJS.Timeout | undefined;
       let acknowledged: (() => void) | undefined;

@@ -58,7 +58,7 @@ export function pageOfSubscriptions(
   const isIn = state === 'parked' ? isParked : state && states[state];
   const meant = endpoint === undefined ? undefined : endpointsMeant(endpoint, all);
   const leadsThere = (subscription: ListedSubscription) =>
-    endpoint === undefined || endpointsOf(subscription).some((address) => meant?.has(address));
+    endpoint === undefined || (meant !== undefined && endpointsOf(subscription).some((address) => meant.has(address)));
   const fitting = all.filter(
     (subscription) =>
       (!ids || ids.has(subscription.id)) &&

@@ -33,7 +33,7 @@ export async function withdrawOrderEndings(manager: EntityManager, subscriptionI
   await manager.query('DELETE FROM order_ending WHERE subscription_id = ANY ($1::uuid[])', [subscriptionIds]);
 }
 
-const isDropping = '(SELECT up_to FROM held_drop WHERE subscription_id = $subscription) IS NOT NULL';
+const isDropping = 'EXISTS (SELECT FROM held_drop WHERE subscription_id = $subscription)';
 
 interface NotedOrderEnding {
   subscriptionId: string;

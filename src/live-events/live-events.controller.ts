@@ -24,7 +24,7 @@ const eventsQuery = z.strictObject({
     .max(50)
     .optional()
     .describe(
-      `Only what is about this channel. Dead letters that are told together are so by channel, except for those that a subscription leaves when it is disabled, and more than ${mostTogether} within a quarter of a second: they are told without one.`,
+      `Only what is about this channel. Dead letters that are told together are so by channel, except for those that a subscription leaves when it is disabled, and more than ${mostTogether} between two writes of a process: they are told without one.`,
     ),
   subscription: uuid().optional().describe('Only what is about this subscription.'),
   state: z

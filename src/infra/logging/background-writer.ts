@@ -69,7 +69,8 @@ export class BackgroundWriter {
    * Writes what waits before it returns. The piece that is being written in the background is written there: Node waits
    * for it.
    * @param last is written behind all, whatever waits
-   * @param giveUpAt by `performance.now()`, as the clock of the system may be set: until then, a pipe that is full is tried again
+   * @param giveUpAt by `performance.now()`, as the clock of the system may be set: until then, a pipe that is full is
+   *   tried again
    */
   end(last: string, giveUpAt: number): void {
     const { state } = this;
