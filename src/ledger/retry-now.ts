@@ -7,14 +7,16 @@ import { stateOf } from './state-of.js';
 import { renewTextVersions } from './text-versions.js';
 
 // A delivery that an operator retries is sent also when it has become too old: the operator wants it, and the time that
-// it was held before does not count any more (hold.service.ts). One that is in line behind another one about the same
+// it was held before does not count any more (hold.service.ts). Nor does what it was held for: with it, it would count
+// as released, and go beside the rate of its subscription. One that is in line behind another one about the same
 // object stays there, and one that has ended lines up anew: whether it still has the turn, only the table of turns
 // knows. It may end again before it lines up, so it is marked: cancelled, or by the late answer to an earlier call.
 export const retryOne = perDay(
   'retry-now',
   (of) => `
     UPDATE ${of('delivery')} d SET
-      state = 'waiting', held_since = NULL, next_at = now(), process = NULL, generation = d.generation + 1, ended_at = NULL,
+      state = 'waiting', held_for = NULL, held_since = NULL, next_at = now(), process = NULL,
+      generation = d.generation + 1, ended_at = NULL,
       expires_at = CASE WHEN d.expires_at > now() THEN d.expires_at END,
       replays = d.replays + CASE WHEN d.state IN ('waiting', 'held') THEN 0 ELSE 1 END,
       failures = CASE WHEN d.state IN ('waiting', 'held') THEN d.failures ELSE 0 END,

@@ -155,6 +155,7 @@ describe('open endpoints, as an operator sees them', () => {
     const refused = await reset({ address: callbackUrl });
     expect([refused.status, refused.json.detail]).toEqual([404, expect.stringContaining('as it is listed')]);
     expect((await reset({ address: one.address })).status).toBe(204);
+    await admin.post(`/admin/v1/subscriptions/${one.id}/resume`);
   });
 
   it('are told apart from those that only cannot take it as fast as it comes', async () => {

@@ -9,6 +9,7 @@ import { anyQueuedFor, freeQueuedBefore } from '../../src/ledger/free-queued-bef
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { putBack } from '../../src/ledger/put-back.js';
 import { readBodies } from '../../src/ledger/read-bodies.js';
+import { release } from '../../src/ledger/release.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import { stillQueued } from '../../src/ledger/still-queued.js';
 import { longestInlineBody, type Delivery } from '../../src/ledger/delivery.js';
@@ -41,6 +42,8 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
 
   const accept = async (): Promise<Delivery> => (await test.accept())[0]!;
   const waiting = (count = 1, body?: string) => test.accept(count, { state: 'waiting', delayMs: -1 }, body);
+  const releaseOne = async ({ subscriptionId }: Delivery): Promise<Delivery[]> =>
+    (await release(test.postgres, [{ subscriptionId, window: 1, limit: 1 }], null)).deliveries;
   const keysOf = (deliveries: Delivery[]) =>
     deliveries.map((key) => `${key.notificationId}/${key.subscriptionId}`).toSorted();
   const statesOf = (deliveries: Delivery[]) => Promise.all(deliveries.map((each) => test.state(each)));
@@ -93,16 +96,25 @@ describe.each(stacks)('handing out on the $name stack', (stack) => {
       );
     });
 
-    it('is told apart: first attempts, and what failed or found no room before', async () => {
+    it('is told apart: first attempts, and what failed or was released before', async () => {
       const [fresh, failed, held] = [await waiting(), [await accept()], [await accept()]].map(([each]) => each!);
       await test.settlements.settle(retried(failed!, 0));
       await test.holds.hold(held!, 'endpoint-busy');
-      await retryNow(test.postgres, held!);
-      await test.age([failed!], 1000);
+      await putBack(test.postgres, await releaseOne(held!), 0);
+      await test.age([failed!, held!], 1000);
       const lanes = new Map(
         (await handOutDue(test.postgres, 10, null)).deliveries.map((each) => [each.notificationId, laneOf(each)]),
       );
       expect([fresh, failed, held].map((each) => lanes.get(each!.notificationId))).toEqual(['due', 'slow', 'slow']);
+    });
+
+    it('does not count as released because an operator retries what was held, or released before', async () => {
+      const [held, released] = [await accept(), await accept()];
+      for (const each of [held, released]) await test.holds.hold(each, 'rate');
+      await putBack(test.postgres, await releaseOne(released), hourMs);
+      for (const each of [held, released]) expect(await retryNow(test.postgres, each)).toBe('retried');
+      const { deliveries } = await handOutDue(test.postgres, 10, null);
+      expect(deliveries.map(({ isReleased }) => isReleased)).toEqual([false, false]);
     });
 
     it('comes also when it is no longer worth sending, and says so', async () => {
