@@ -10,10 +10,11 @@ import { story, storyOfBurst, storyOfOperator, storyOfTaking, type Action } from
 import { VirtualTime } from '../support/virtual-time.js';
 import { healingMs, subscriptionsPerGuarantee, World } from './world.js';
 
+const { FAST_CHECK_RUNS: runsAsked, FAST_CHECK_SEED: seedAsked } = process.env;
 /** A quiet machine plays these in about a minute. Fewer would show less, so they are not enough. */
 const ordinaryRuns = { embedded: 40, real: 50 };
 /** Far more than they take beside other work. A number that was asked for may take as long as it does. */
-const patienceMs = process.env.FAST_CHECK_RUNS ? 86_400_000 : 900_000;
+const patienceMs = runsAsked ? 86_400_000 : 900_000;
 const deliveriesEach = 2 * subscriptionsPerGuarantee;
 /** The deliveries of so many notifications may be in the memory of one process. */
 const inMemory = (notifications: number, sharedFrom: number): HandOverLimits => ({
@@ -35,14 +36,20 @@ const leasesMs = [12_000, 2 * healingMs];
 const failuresUntilParked = [5, 1, 1];
 /** For the run during which the patience ends. */
 const lastRunMs = 120_000;
-const seed = process.env.FAST_CHECK_SEED === undefined ? {} : { seed: Number(process.env.FAST_CHECK_SEED) };
+/**
+ * The same stories in every ordinary run: a fault that a new one finds, once in hundreds, would stop somebody's change
+ * that has nothing to do with it. A number of runs that is asked for is a search, and its stories are new.
+ */
+const ordinarySeed = 20_261_130;
+const givenSeed = seedAsked ?? (runsAsked === undefined ? ordinarySeed : undefined);
+const seed = givenSeed === undefined ? {} : { seed: Number(givenSeed) };
 /** A path is asked for to see its story. To look for a shorter one takes many minutes, as it did the first time. */
 const path = process.env.FAST_CHECK_PATH === undefined ? {} : { path: process.env.FAST_CHECK_PATH, endOnFailure: true };
 
 /**
  * The program's own services and statements, several processes of them, against a real database; time, the broker, the
- * receivers and the order of all steps are the model's. FAST_CHECK_RUNS asks for more, FAST_CHECK_SEED and
- * FAST_CHECK_PATH for those that failed.
+ * receivers and the order of all steps are the model's. FAST_CHECK_RUNS asks for more and new stories,
+ * FAST_CHECK_SEED and FAST_CHECK_PATH for those that failed.
  */
 describe.each(stacks)('the states of a delivery, on the ledger of the $name stack', (stack) => {
   let prepared: PreparedStack;
@@ -96,7 +103,7 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
       await world.conclude();
       runs++;
       tallies.push(world.tally);
-      if (process.env.FAST_CHECK_RUNS && runs % 100 === 0) console.log(`${stack.name}: ${runs} runs`);
+      if (runsAsked && runs % 100 === 0) console.log(`${stack.name}: ${runs} runs`);
     } catch (error) {
       throw new Error(`${(error as Error).message}\n${world.story.join('\n')}`, { cause: error });
     } finally {
@@ -114,7 +121,7 @@ describe.each(stacks)('the states of a delivery, on the ledger of the $name stac
   it(
     'are right after any sequence of events: none is lost, none is sent too often, and an ended one stays ended',
     async () => {
-      const numRuns = Number(process.env.FAST_CHECK_RUNS ?? ordinaryRuns[stack.name]);
+      const numRuns = Number(runsAsked ?? ordinaryRuns[stack.name]);
       const hasBroker = stack.name === 'embedded' ? fc.constant(false) : fc.boolean();
       const ordinary = fc.tuple(fc.constantFrom(throughQueue, onlyOne, onlyOne), story);
       const withSharing = fc.tuple(fc.constant(shared), storyOfBurst);
