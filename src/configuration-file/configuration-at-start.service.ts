@@ -11,7 +11,7 @@ import { asLine, type Remark } from './configuration-text.js';
 import type { Plan } from './planning.js';
 import { readConfigurationAside } from './read-aside.js';
 
-/** Of the changes, these many are named in the log. */
+/** Of the changes, and of the notes about them, these many are named in the log. */
 const mostLogged = 50;
 
 /** Between two tries to apply the file. */
@@ -52,8 +52,10 @@ export class ConfigurationAtStart implements OnModuleInit {
       const event = changes.length > 0 ? 'configuration.applied' : 'configuration.unchanged';
       for (const note of (await read.remarksOn(postponed)).map(line))
         this.logger.warn({ event: 'configuration.note', note });
-      for (const { section, key, notes } of changes.slice(0, mostLogged))
-        for (const note of notes) this.logger.warn({ event: 'configuration.note', note: `${section}/${key}: ${note}` });
+      const notes = changes.flatMap((change) => change.notes.map((note) => `${change.section}/${change.key}: ${note}`));
+      for (const note of notes.slice(0, mostLogged)) this.logger.warn({ event: 'configuration.note', note });
+      if (notes.length > mostLogged)
+        this.logger.warn({ event: 'configuration.note', note: `and ${notes.length - mostLogged} more of these` });
       this.logger.log({ event, file, changes: changes.length, changed, unchanged });
     } catch (error) {
       throw refused((await found(error)).map(line));

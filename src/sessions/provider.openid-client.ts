@@ -7,7 +7,7 @@ import type { Claims } from './read-claims.js';
 import { SignInFailed } from './sign-in-failed.js';
 
 const timeoutSeconds = 10;
-/** Of the two clocks. */
+/** Between the clock of the provider and that of Postgres. */
 const differenceSeconds = 30;
 /** Endpoints of a provider move, and a start of Heraut should not be needed for that. */
 const knownMs = 3_600_000;
@@ -21,7 +21,7 @@ export interface BegunSignIn {
 
 /** The provider of OpenID Connect that the settings name: authorization code with PKCE, state and nonce. */
 export class Provider {
-  private known: { configuration: Promise<client.Configuration>; at: number } | undefined;
+  private known: { configuration: Promise<client.Configuration>; at: number; skewSeconds: number } | undefined;
   private readonly agent: Agent;
 
   constructor(
@@ -98,24 +98,34 @@ export class Provider {
   /** Its description of itself, asked for at the first sign-in. One that did not answer is asked again. */
   private async configuration(): Promise<client.Configuration> {
     const now = this.ledgerClock.now();
-    if (!this.known || now - this.known.at > knownMs) this.known = { configuration: this.discover(), at: now };
-    const { configuration } = this.known;
+    // The library goes by the machine's clock, and times of tokens are judged by that of Postgres.
+    const skewSeconds = Math.round((now - Date.now()) / 1000);
+    const isKnown =
+      this.known &&
+      now - this.known.at <= knownMs &&
+      Math.abs(skewSeconds - this.known.skewSeconds) < differenceSeconds;
+    if (!isKnown) this.known = { configuration: this.discover(skewSeconds), at: now, skewSeconds };
+    const { configuration } = this.known!;
     try {
       return await configuration;
     } catch (error) {
-      if (this.known.configuration === configuration) this.known = undefined;
+      if (this.known?.configuration === configuration) this.known = undefined;
       throw new SignInFailed('provider-unavailable', { cause: error });
     }
   }
 
-  private discover(): Promise<client.Configuration> {
+  private discover(skewSeconds: number): Promise<client.Configuration> {
     const { OIDC_ISSUER, OIDC_CLIENT_ID, OIDC_CLIENT_SECRET, OIDC_CLIENT_AUTH } = this.settings;
     const issuer = new URL(OIDC_ISSUER!);
     const call = (url: string, options: object) => fetch(url, { ...options, dispatcher: this.agent });
     return client.discovery(
       issuer,
       OIDC_CLIENT_ID!,
-      { client_secret: OIDC_CLIENT_SECRET!, [client.clockTolerance]: differenceSeconds },
+      {
+        client_secret: OIDC_CLIENT_SECRET!,
+        [client.clockTolerance]: differenceSeconds,
+        [client.clockSkew]: skewSeconds,
+      },
       (server, ...rest) => authenticationAt(server, OIDC_CLIENT_AUTH)(server, ...rest),
       {
         timeout: timeoutSeconds,

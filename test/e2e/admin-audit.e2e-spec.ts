@@ -1,10 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { once } from 'node:events';
+import { Agent, request, type Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import type { AdminApi } from '../support/admin-api.js';
 import { AuditScene, type Entry } from '../support/audit-scene.js';
 import { auditedConfiguration } from '../support/audited-configuration.js';
 import { auditedDeliveries } from '../support/audited-deliveries.js';
 import { auditedSubscriptions } from '../support/audited-subscriptions.js';
+import { eventually } from '../support/eventually.js';
 import { notificatie } from '../support/notificatie.js';
+import { signToken } from '../support/tokens.js';
 
 const scene = new AuditScene();
 const { operator, secrets, sql, send, newest, lastId, everything, subscription } = scene;
@@ -72,6 +78,38 @@ describe('every operation that changes something', () => {
         changedSecrets: call.changedSecrets ?? [],
       },
     ]);
+  });
+
+  it('happens, and is noted with the address, where its caller leaves before it is known what that may do', async () => {
+    const { id } = await scene.channel();
+    const [catalogue, server] = [admin.api.app.get(Catalogue), admin.api.app.getHttpServer() as Server];
+    const hasLeft = new Promise((resolve) =>
+      server.once('connection', (socket: Socket) => socket.once('close', resolve)),
+    );
+    const leaving = new AbortController();
+    const refresh = vi.spyOn(catalogue, 'refresh').mockImplementationOnce(async () => {
+      leaving.abort();
+      await hasLeft;
+      await catalogue.refresh();
+    });
+    try {
+      const call = request(`${admin.api.origin}/admin/v1/channels/${id}`, {
+        method: 'PATCH',
+        headers: { authorization: `Bearer ${signToken(operator)}`, 'content-type': 'application/json' },
+        agent: new Agent(), // a connection of its own
+        signal: leaving.signal,
+      });
+      call.end(JSON.stringify({ filters: ['changed'] }));
+      await expect(once(call, 'response')).rejects.toThrow('aborted');
+      const entry = await eventually(
+        async () => (await newest(`&subject=channel/${id}`)).find(({ action }) => action === 'channel.changed'),
+        'the change to be noted',
+      );
+      expect(entry).toMatchObject({ client: operator.clientId, address: '127.0.0.1', after: { filters: ['changed'] } });
+      expect(refresh).toHaveBeenCalled();
+    } finally {
+      refresh.mockRestore();
+    }
   });
 
   it.each([

@@ -844,6 +844,23 @@ describe('a configuration file', () => {
     }
   });
 
+  it('logs the notes at a start also behind many changes that have none, and says how many it leaves out', async () => {
+    const publisher = await application(['notificaties.publiceren']);
+    const channels = Array.from({ length: 51 }, () => ({ name: `channel-${randomUUID()}` }));
+    const many = await Promise.all(Array.from({ length: 51 }, () => subscription()));
+    const warn = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
+    try {
+      const subscriptions = many.map(({ id }) => ({ id, ownerClientId: publisher }));
+      await startWith(jsonFile({ channels, subscriptions })).onModuleInit();
+      const notes = (loggedOf(warn) as { note: string }[]).map(({ note }) => note);
+      expect(notes).toHaveLength(51);
+      expect(notes[0]).toContain(`${publisher} has not the scope`);
+      expect(notes.at(-1)).toMatch(/^and \d+ more of these$/);
+    } finally {
+      warn.mockRestore();
+    }
+  });
+
   it('replaces signing keys: the old one signs for a day more', async () => {
     const secret = () => `whsec_${randomBytes(32).toString('base64')}`;
     const [one, other] = [secret(), secret()];

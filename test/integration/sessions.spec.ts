@@ -263,9 +263,9 @@ describe('where a provider of OpenID Connect is configured', () => {
       expect(browser.cookie(host, cookieName)).toBeUndefined();
     };
     /** The address that the provider leads to, unused. */
-    async function callbackFor(browser: Browser): Promise<URL> {
+    async function callbackFor(browser: Browser, from = new URL(`${origin}/console/begin`)): Promise<URL> {
       provider.person = somebody('viewer');
-      let url = new URL(`${origin}/console/begin`);
+      let url = from;
       for (let step = 0; step < 10 && !url.pathname.startsWith('/console/callback'); step++) {
         const { headers } = await browser.fetch('GET', url);
         url = new URL(headers.get('location')!, url);
@@ -329,6 +329,23 @@ describe('where a provider of OpenID Connect is configured', () => {
       const other = Buffer.from(JSON.stringify({ ...begun, to: 'http://127.0.0.1:9/' })).toString('base64url');
       browser.setCookie(host, 'heraut_sign_in', other);
       expect((await browser.get(callback)).url.origin).toBe(origin);
+    });
+
+    it('with an ID token that has ended by the clock of Postgres, whatever that of this machine says', async () => {
+      let aheadMs = 0;
+      const fresh = new Provider(readSettings(provider.settings), { now: () => Date.now() + aheadMs } as LedgerClock);
+      provider.person = somebody('viewer');
+      const claims = async () => {
+        const { url, begun } = await fresh.begin(`${origin}/console/callback`, false);
+        return fresh.finish(await callbackFor(new Browser(), url), begun);
+      };
+      try {
+        expect(await claims()).toMatchObject({ sub: provider.person.sub });
+        aheadMs = hourMs;
+        await expect(claims()).rejects.toMatchObject({ cause: { cause: { claim: 'exp' } } });
+      } finally {
+        await fresh.close();
+      }
     });
 
     it('while the provider does not answer, and is again when it does', async () => {

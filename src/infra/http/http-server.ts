@@ -116,6 +116,8 @@ function prepare(
     done(servesAll || serves(request.routeOptions.url ?? '', request) ? undefined : new NotFoundProblem());
   });
   for (const each of admin ? [server.server, admin.server] : [server.server]) {
+    // Node keeps an address that was read once. The audit log wants that of a caller who has left by then, too.
+    each.on('connection', ({ remoteAddress }) => void remoteAddress);
     // An `Expect` that Node does not know reaches no route without this listener.
     each.on('checkExpectation', (request, response) => server.routing(request, response));
     if (each !== server.server) each.on('clientError', (error, socket) => late.judge(error, socket as Socket));
