@@ -83,6 +83,7 @@ test('a filter in the address of a list that is not understood is refused, and n
     ['replays?kind=typo', 'kind', 'Kind'],
     ['alerts?tab=past&rule=typo', 'rule', 'Rule'],
     ['alerts?tab=past&subject=abc', 'rule', undefined],
+    ['notifications?state=failed&state=held', 'state', undefined],
   ] as const) {
     const page = await open(address);
     await expect(page.getByRole('alert').first()).toContainText(name);

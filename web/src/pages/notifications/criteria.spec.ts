@@ -9,6 +9,12 @@ it('an address that names a replay asks for what that replay sent, and shows it 
   expect(filtersOf(state)).toContainEqual({ criterion: 'replay', value: id });
 });
 
+it('every filter that is shown is asked for: of two where there can be one, the API refuses both', () => {
+  const state = { state: ['failed', 'held'], channel: ['cases'], characteristic: 'kind:permit' };
+  expect(queryOf(state)).toEqual({ state: ['failed', 'held'], channel: 'cases', characteristic: ['kind:permit'] });
+  expect(filtersOf(state).map(({ value }) => value)).toEqual(['failed', 'held', 'cases', 'kind:permit']);
+});
+
 it('a replay is sought by its id alone', () => {
   expect(readTyped(`replay:${id.toUpperCase()}`)).toEqual({ criterion: 'replay', value: id });
   expect(readValue('replay', 'the one of yesterday')).toEqual({ wrong: 'badId' });
@@ -41,8 +47,8 @@ it.each([
     { channel: 'cases', state: 'queued', acceptedFrom: '2026-11-28T02:00:00.000Z' },
     { what: 'unfinished', channel: 'cases', state: 'queued', acceptedFrom: '2026-11-28T02:00:00.000Z', count: 'yes' },
   ],
-  // The list is of the first one.
-  [{ channel: ['cases', 'decisions'] }, { what: 'unfinished', channel: 'cases', count: 'yes' }],
+  // There is no such list: it is refused.
+  [{ channel: ['cases', 'decisions'] }, undefined],
   [{ channel: 'cases', publisher: 'a' }, undefined],
   [{ channel: 'cases', characteristic: 'kind:permit' }, undefined],
   [{ channel: 'cases', state: 'failed' }, undefined],

@@ -1,5 +1,5 @@
 import { momentOf } from '../../parts/moment.ts';
-import { allOf, oneOf, type UrlState } from '../../parts/url-state.ts';
+import { allOf, type UrlState } from '../../parts/url-state.ts';
 import { isUuid } from '../../parts/uuid.ts';
 import { unfinishedStates } from '../../selection/selection.ts';
 
@@ -46,16 +46,16 @@ export const removing = (state: UrlState, { criterion, value }: Filter): UrlStat
   [criterion]: allOf(state[criterion]).filter((each) => each !== value),
 });
 
-/** As the API takes it; what it does not take is refused by it, and shown. */
+/**
+ * As the API takes it; what it does not take is refused by it, and shown: several values of one that there can be one
+ * of, too.
+ */
 export function queryOf(state: UrlState): Record<string, string | string[]> {
   return Object.fromEntries(
     criteria.flatMap((criterion): [string, string | string[]][] => {
-      if (isRepeated(criterion)) {
-        const values = allOf(state[criterion]);
-        return values.length > 0 ? [[criterion, values]] : [];
-      }
-      const value = oneOf(state[criterion]);
-      return value === undefined ? [] : [[criterion, value]];
+      const values = allOf(state[criterion]);
+      if (values.length === 0) return [];
+      return [[criterion, isRepeated(criterion) || values.length > 1 ? values : values[0]!]];
     }),
   );
 }
@@ -77,7 +77,8 @@ const ofSelections = new Set<string>([
 export function unfinishedOf(state: UrlState): UrlState | undefined {
   const query = queryOf(state);
   const isSaid = ([name, value]: [string, string | string[]]) =>
-    name === 'state' ? unfinishedStates.some((each) => each === value) : ofSelections.has(name);
+    typeof value === 'string' &&
+    (name === 'state' ? unfinishedStates.some((each) => each === value) : ofSelections.has(name));
   const filters = Object.entries(query);
   return filters.length > 0 && filters.every(isSaid) ? { what: 'unfinished', ...query, count: 'yes' } : undefined;
 }
