@@ -34,12 +34,31 @@ describe('the documentation', () => {
   });
 });
 
+describe('the list of actions of the audit log, in the console', () => {
+  it('has those of the documentation, in the order of their names', () => {
+    const [, list] = /knownActions = \[([^\]]*)\]/.exec(read('web/src/pages/audit/entries.ts'))!;
+    const offered = [...list!.matchAll(/'([^']+)'/g)].map(([, action]) => action);
+    const documented = actionsOf(read('docs/logs.md'));
+    expect(documented.length).toBeGreaterThan(30);
+    expect(offered).toEqual(documented.toSorted());
+  });
+});
+
 describe('a comment', () => {
   it('is no wider than the code: the formatter wraps that alone', () => {
     const wide = [...others, ...sources].filter((name) => /\.(?:tsx?|mjs)$/.test(name)).flatMap(wideComments);
     expect(wide).toEqual([]);
   });
 });
+
+/** `.changed` is of the subject that the first action of its row names. */
+function actionsOf(text: string): string[] {
+  const [, table] = /^\| action +\|.*\n\|.*\n((?:\|.*\n)+)/m.exec(text)!;
+  return table!.split('\n').flatMap((row) => {
+    const names = [...(row.split('|')[1] ?? '').matchAll(/`([^`]+)`/g)].map(([, name]) => name!);
+    return names.map((name) => (name.startsWith('.') ? `${names[0]!.split('.')[0]}${name}` : name));
+  });
+}
 
 /** Those of types may be wider: they cannot be wrapped everywhere. */
 const wideComments = (from: string): string[] =>

@@ -58,7 +58,7 @@ export function comparedFields({ before, after, changedSecrets }: Entry, secretC
   ];
 }
 
-/** The actions that the log may have, for a list to choose from. Others can be typed. */
+/** The actions that the log may have (docs/logs.md), for a list to choose from. Others can be typed. */
 export const knownActions = [
   'alert-rules.changed',
   'alerts.tested',
@@ -73,12 +73,21 @@ export const knownActions = [
   'delivery.retried',
   'endpoint.reset',
   'erasure.confirmed',
+  'erasure.done',
   'erasure.requested',
   'replay.cancelled',
   'replay.created',
+  'replay.done',
   'replay.paused',
   'replay.resumed',
+  'replay.started',
+  'replay.stopped',
   'retry-policy.changed',
+  'session.all-ended',
+  'session.began',
+  'session.ended',
+  'session.ended-everywhere',
+  'sign-in-ticket.made',
   'subscription.changed',
   'subscription.created',
   'subscription.credentials-changed',
@@ -92,4 +101,5 @@ export const knownActions = [
   'subscription.signing-key-created',
   'subscription.signing-key-ended',
   'subscription.signing-key-rotated',
+  'subscription.tested',
 ];

@@ -70,7 +70,7 @@ function Settled({ name, label, hint, data }: { name: string; label: string; hin
   const [typed, type] = useTypedText(name);
   const props = { label, placeholder: hint, value: typed };
   return data ? (
-    <Autocomplete {...props} data={data} onChange={type} limit={40} />
+    <Autocomplete {...props} data={data} onChange={type} />
   ) : (
     <TextInput {...props} onChange={(event) => type(event.currentTarget.value)} autoComplete="off" />
   );
