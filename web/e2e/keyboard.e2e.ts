@@ -49,8 +49,23 @@ test('the palette leads to pages, channels and subscriptions by their names, and
   await expect(palette(page).getByRole('combobox')).toBeFocused();
   await page.keyboard.insertText(subscription);
   await expect(palette(page).getByRole('option')).toHaveText(new RegExp(`palette=${channel}`));
+  for (const pasted of [
+    `${heraut.api.url}/console/subscriptions/${subscription}?tab=delivery`,
+    `urn:uuid:${subscription.toUpperCase()}`,
+    `{"event":"subscription.paused","subscriptionId":"${subscription}"}`,
+  ]) {
+    await palette(page).getByRole('combobox').fill(pasted);
+    await expect(palette(page).getByRole('option')).toHaveText(new RegExp(`palette=${channel}`));
+  }
+  const { body } = await heraut.api.call('GET', '/admin/v1/channels');
+  const { channels } = body as { channels: { id: string; name: string }[] };
+  const channelId = channels.find(({ name }) => name === channel)!.id;
+  await palette(page).getByRole('combobox').fill(`${heraut.api.url}/console/channels/${channelId}`);
+  await expect(palette(page).getByRole('option')).toHaveText(new RegExp(channel));
   await palette(page).getByRole('combobox').fill(randomUUID());
-  await expect(palette(page).getByRole('listbox')).toContainText('Nothing has this id');
+  await expect(palette(page).getByRole('listbox')).toContainText(
+    'No notification, replay, subscription or channel has this id',
+  );
   await page.keyboard.press('Enter');
   await expect(palette(page)).toBeVisible();
   await palette(page).getByRole('combobox').fill('no page of this name');

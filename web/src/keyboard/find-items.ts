@@ -16,7 +16,7 @@ export interface Item {
 /** Of one group; a user who wants another types more of its name. */
 const mostOfGroup: Record<ItemGroup, number> = { found: 8, pages: 20, actions: 20, channels: 6, subscriptions: 6 };
 
-/** These are what the server has found for what was typed. */
+/** These are what the server has found for it. */
 const foundByServer: ReadonlySet<ItemGroup> = new Set(['found', 'subscriptions']);
 
 const plain = (text: string): string =>
@@ -26,11 +26,11 @@ const plain = (text: string): string =>
     .toLowerCase();
 
 /**
- * The items that have every word of what was typed, those first whose label begins with it. Nothing typed: pages and
+ * The items that have every word of what is sought, those first whose label begins with it. Nothing sought: pages and
  * actions, as the catalogue may be long.
  */
-export function findItems(items: readonly Item[], typed: string): Item[] {
-  const words = plain(typed).split(/\s+/).filter(Boolean);
+export function findItems(items: readonly Item[], sought: string): Item[] {
+  const words = plain(sought).split(/\s+/).filter(Boolean);
   const found = items.flatMap((item) => {
     if (words.length === 0) return item.group === 'pages' || item.group === 'actions' ? [{ item, rank: 1 }] : [];
     const label = plain(item.label);

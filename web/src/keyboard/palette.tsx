@@ -21,7 +21,8 @@ const useTexts = defineTexts(
     count_other: '{{count}} results',
     nothing: 'Nothing has these words in its name.',
     looking: 'Looking …',
-    absent: 'Nothing has this id: it is mistyped, or older than the retention.',
+    absent:
+      'No notification, replay, subscription or channel has this id: it is mistyped, older than the retention, or of something else.',
   },
   {
     title: 'Ga naar',
@@ -35,7 +36,8 @@ const useTexts = defineTexts(
     count_other: '{{count}} resultaten',
     nothing: 'Niets heeft deze woorden in zijn naam.',
     looking: 'Bezig met zoeken …',
-    absent: 'Niets heeft dit id: het is verkeerd getypt, of ouder dan de bewaartermijn.',
+    absent:
+      'Geen notificatie, herverzending, abonnement of kanaal heeft dit id: het is verkeerd getypt, ouder dan de bewaartermijn, of van iets anders.',
   },
 );
 
@@ -56,9 +58,11 @@ export default function Palette({ early, onClose, onHelp }: Props) {
   /** Enter was pressed before it was known what has the id. */
   const [isWanted, setWanted] = useState(false);
   const id = idIn(typed);
-  const { items, isLoading, error } = useItems(typed, onHelp);
+  // The rest of an address, or of a line of the log, is in no name.
+  const sought = id ?? typed;
+  const { items, isLoading, error } = useItems(sought, onHelp);
   const found = useFound(id);
-  const shown = findItems([...items, ...(found.data ?? [])], typed);
+  const shown = findItems([...items, ...(found.data ?? [])], sought);
   const chosen = shown[Math.min(at, shown.length - 1)];
 
   const run = (item: Item) => {

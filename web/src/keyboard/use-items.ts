@@ -40,14 +40,14 @@ const useTexts = defineTexts(
   },
 );
 
-/** Everything that has a name; of subscriptions those in which the server finds what was typed. */
-export function useItems(typed: string, onHelp: () => void): { items: Item[]; isLoading: boolean; error: unknown } {
+/** Everything that has a name; of subscriptions those in which the server finds what is sought. */
+export function useItems(sought: string, onHelp: () => void): { items: Item[]; isLoading: boolean; error: unknown } {
   const t = useTexts();
   const page = useShellTexts();
   const navigate = useNavigate();
   const { setColorScheme } = useMantineColorScheme();
   const channels = useQuery(channelsQuery);
-  const subscriptions = useSubscriptionsWith(typed, typed.trim() !== '');
+  const subscriptions = useSubscriptionsWith(sought, sought.trim() !== '');
   const pages = Object.entries(goKeys).map(([key, name]): Item => ({
     id: `page ${name}`,
     group: 'pages',
