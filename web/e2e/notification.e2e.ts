@@ -1,3 +1,4 @@
+import type { Route } from '@playwright/test';
 import { answer, protectedReceiver, Receiver } from '../../test/support/receiver.js';
 import { expect, lookAt, test } from './harness.js';
 
@@ -53,6 +54,76 @@ test('a notification is followed, retried, cancelled and sent again where it sta
   await page.getByRole('button', { name: 'Cancel', exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel this delivery' }).click();
   await expect(page.getByRole('list', { name: 'Deliveries' }).getByText('cancelled')).toBeVisible();
+});
+
+/** The answer as if its deliveries were under way, and had been tried so often. */
+async function answerWithTries(route: Route, attemptCount: number): Promise<void> {
+  const response = await route.fetch();
+  const json = (await response.json()) as { deliveries: object[] };
+  const deliveries = json.deliveries.map((each) => ({ ...each, state: 'sending', attemptCount }));
+  await route.fulfill({ response, json: { ...json, deliveries } });
+}
+
+test('a notification that changes while all of it is read is read to the end, and then again', async ({
+  open,
+  heraut,
+  receiver,
+  page,
+}) => {
+  const channel = await heraut.createChannel();
+  await heraut.subscribe({ channel, url: receiver.url });
+  const { id } = await heraut.publish(channel);
+  let [changes, begun] = [0, 0];
+  let isOver = false;
+  let goOn!: () => void;
+  const held = new Promise<void>((resolve) => (goOn = resolve));
+  await page.route('**/admin/v1/deliveries?notification=*', (route) =>
+    answerWithTries(route, isOver ? changes : ++changes),
+  );
+  await page.route(`**/admin/v1/notifications/${id}`, async (route) => {
+    const nth = ++begun;
+    if (nth === 2) await held;
+    // The second answer is as old as the first.
+    await answerWithTries(route, nth <= 2 ? 0 : changes);
+  });
+  await open(`notifications/${id}`);
+  await expect.poll(() => begun).toBe(2);
+  const before = changes;
+  await expect.poll(() => changes).toBeGreaterThan(before + 2);
+  expect(begun).toBe(2);
+  isOver = true;
+  goOn();
+  await expect.poll(() => begun).toBe(3);
+});
+
+test('why a subscription got a notification that changes meanwhile is read to the end, and then again', async ({
+  open,
+  heraut,
+  receiver,
+  page,
+}) => {
+  const channel = await heraut.createChannel();
+  await heraut.subscribe({ channel, url: receiver.url });
+  const { id } = await heraut.publish(channel);
+  let [changes, read, begun] = [0, 0, 0];
+  let goOn!: () => void;
+  const held = new Promise<void>((resolve) => (goOn = resolve));
+  await page.route('**/admin/v1/deliveries?notification=*', (route) => answerWithTries(route, ++changes));
+  await page.route(`**/admin/v1/notifications/${id}`, async (route) => {
+    await answerWithTries(route, changes);
+    read += 1;
+  });
+  await page.route(`**/admin/v1/notifications/${id}/explanations?*`, async (route) => {
+    if (++begun === 2) await held;
+    await route.continue();
+  });
+  await open(`notifications/${id}?tab=explain`);
+  await expect.poll(() => begun).toBe(2);
+  const before = read;
+  await expect.poll(() => read).toBeGreaterThan(before + 2);
+  expect(begun).toBe(2);
+  goOn();
+  await expect.poll(() => begun).toBeGreaterThan(2);
 });
 
 test('no try is offered where it would only be held again', async ({ open, heraut, receiver }) => {

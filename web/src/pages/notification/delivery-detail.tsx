@@ -42,7 +42,7 @@ export function DeliveryDetail({ notificationId, shown }: Props) {
       return data && !isEnded(state) ? lookAgainMs([data]) : untilItPasses(query);
     },
   });
-  useReadAfter(shown, delivery.refetch);
+  useReadAfter(shown, delivery);
   // Its headers are those of the subscription as it is now; one that is deleted has none.
   const subscription = useQuery({
     queryKey: ['subscription', subscriptionId, 'headers'],

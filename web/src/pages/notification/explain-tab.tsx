@@ -48,7 +48,7 @@ export function ExplainTab({ id, deliveries }: { id: string; deliveries: readonl
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ nextCursor }) => nextCursor ?? undefined,
   });
-  useReadAfter(deliveries, found.refetch);
+  useReadAfter(deliveries, found);
   const explanations = found.data?.pages.flatMap((page) => page.explanations) ?? [];
   return (
     <>

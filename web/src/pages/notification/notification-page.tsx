@@ -30,7 +30,7 @@ export function NotificationPage() {
   const whole = useWhole(id);
   const first = whole.data?.pages[0];
   const deliveries = useMemo(() => whole.data?.pages.flatMap((page) => page.deliveries), [whole.data]);
-  const changes = useChanges(id, deliveries);
+  const changes = useChanges(id, deliveries, whole.isFetching);
   const content = useMemo(() => contentOf(first?.body ?? null), [first?.body]);
   const tab = tabs.find((each) => each === oneOf(state['tab'])) ?? 'deliveries';
 

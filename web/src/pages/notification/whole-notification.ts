@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useInfiniteQuery, useQuery, useQueryClient, type UseQueryResult } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
 import type { components } from '../../../generated/admin-api.d.ts';
 import { answerOf, api } from '../../api/client.ts';
@@ -47,9 +47,13 @@ interface Changes {
 /**
  * Looks whether its deliveries have changed, and only then reads all of it again: its body may be a megabyte, and most
  * of its life nothing happens to it.
+ * @param shown the same array until one of them changes
+ * @param isReading all of it is being read: that goes on to its end, and only then is it compared. It may take longer
+ *   than the next change, and would never end if each began it again.
  */
-export function useChanges(id: string, shown: readonly ShownDelivery[] | undefined): Changes {
+export function useChanges(id: string, shown: readonly ShownDelivery[] | undefined, isReading: boolean): Changes {
   const client = useQueryClient();
+  const compared = useRef<[now: unknown, shown: unknown]>([undefined, undefined]);
   const { data, error, refetch } = useQuery({
     queryKey: ['notification', id, 'states'],
     queryFn: ({ signal }) =>
@@ -61,7 +65,10 @@ export function useChanges(id: string, shown: readonly ShownDelivery[] | undefin
     refetchInterval: ({ state }) => lookAgainMs(state.data?.deliveries ?? []),
   });
   useEffect(() => {
-    if (!data || !shown) return;
+    if (!data || !shown || isReading) return;
+    // The look at its states may be the older one: all of it is not read again and again because of that.
+    if (compared.current[0] === data && compared.current[1] === shown) return;
+    compared.current = [data, shown];
     const now = new Map(data.map((each) => [each.subscriptionId, each]));
     const isOther = shown.some((each) => {
       const known = now.get(each.subscriptionId);
@@ -69,23 +76,25 @@ export function useChanges(id: string, shown: readonly ShownDelivery[] | undefin
     });
     // One that a replay added.
     const isMore = data.length < mostWatched && shown.length < Math.min(data.length, 50);
-    if (isOther || isMore) void client.invalidateQueries({ queryKey: ['notification', id], predicate: isNoWatch });
-  }, [data]);
+    if (!isOther && !isMore) return;
+    const filters = { queryKey: ['notification', id], predicate: isNoWatch };
+    void client.invalidateQueries(filters, { cancelRefetch: false });
+  }, [data, shown, isReading]);
   return { error, again: () => void refetch() };
 }
 
 /**
  * Reads again what is shown beside a delivery, whenever that has changed: an answer that was under way at the same time
- * may be the older one, and would stay.
+ * may be the older one, and would stay. It is waited for all the same: what changes often would never be shown.
  * @param shown the same object until it changes
  */
-export function useReadAfter(shown: unknown, read: () => Promise<unknown>): void {
+export function useReadAfter(shown: unknown, { isFetching, refetch }: Pick<UseQueryResult, 'isFetching' | 'refetch'>) {
   const before = useRef(shown);
   useEffect(() => {
-    if (before.current === shown) return;
+    if (isFetching || before.current === shown) return;
     before.current = shown;
-    void read();
-  }, [shown]);
+    void refetch();
+  }, [shown, isFetching]);
 }
 
 const isNoWatch = ({ queryKey }: { queryKey: readonly unknown[] }): boolean => queryKey[2] !== 'states';
