@@ -104,14 +104,16 @@ export async function readSeriesTogether(
   return kinds.map((of) => new Map(rows.filter(({ kind }) => kind === of).map((row) => [row.at_ms, countsOf(row)])));
 }
 
-/** In the order of the key, so that a page ends where it is full. */
-export const findTotals = statement(
-  'activity-totals',
+const totalsWhere = (ids: string) =>
   `SELECT id, ${columns.map((column) => `sum(${column})::float8 AS ${column}`).join(', ')}, max(last_at) AS last_at
    FROM activity
-   WHERE bucket_seconds = $seconds AND kind = $kind AND id > $after AND at >= to_timestamp($from_ms::float8 / 1000) AND ${untilNow}
-   GROUP BY id ORDER BY id LIMIT $limit`,
-);
+   WHERE bucket_seconds = $seconds AND kind = $kind AND ${ids} AND at >= to_timestamp($from_ms::float8 / 1000) AND ${untilNow}
+   GROUP BY id ORDER BY id`;
+
+/** In the order of the key, so that a page ends where it is full. */
+export const findTotals = statement('activity-totals', `${totalsWhere('id > $after')} LIMIT $limit`);
+/** Of a few, however many there are. */
+export const findTotalsOf = statement('activity-totals-of', totalsWhere('id = ANY ($ids::text[])'));
 
 export interface Total {
   id: string;
@@ -119,6 +121,10 @@ export interface Total {
   /** When something was last counted, to ten seconds. */
   lastAt: Date;
 }
+
+type TotalRow = CountRow & { id: string; last_at: Date };
+
+const totalOf = (row: TotalRow): Total => ({ id: row.id, counts: countsOf(row), lastAt: row.last_at });
 
 /** @param after the id that the page before ended with; empty: the first page */
 export async function readTotals(
@@ -130,8 +136,19 @@ export async function readTotals(
   limit: number,
 ): Promise<Total[]> {
   const values = { seconds, kind, after, from_ms: from, limit };
-  const rows = await postgres.queryAside<CountRow & { id: string; last_at: Date }>(findTotals, values);
-  return rows.map((row) => ({ id: row.id, counts: countsOf(row), lastAt: row.last_at }));
+  return (await postgres.queryAside<TotalRow>(findTotals, values)).map(totalOf);
+}
+
+/** Of these, of which there may be as many as a query names. */
+export async function readTotalsOf(
+  postgres: Postgres,
+  kind: TallyKind,
+  seconds: number,
+  from: number,
+  ids: readonly string[],
+): Promise<Total[]> {
+  const values = { seconds, kind, ids, from_ms: from };
+  return (await postgres.queryAside<TotalRow>(findTotalsOf, values)).map(totalOf);
 }
 
 /**

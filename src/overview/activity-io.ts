@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Total } from '../activity/activity-rows.js';
+import { subscriptionIds } from '../endpoints/subscription-list.js';
 import { storable } from '../infra/http/input-parts.js';
 import { fromCursor, toCursor } from '../infra/http/name-page.js';
 import { cursorInput, nextCursor } from '../infra/http/page-query.js';
@@ -62,11 +63,21 @@ export const activityOutput = z
   })
   .meta({ id: 'Activity' });
 
-export const totalsQuery = z.strictObject({
-  of: z.enum(subjects),
-  span,
-  cursor: cursorInput(fromCursor, z.string().max(1024)),
-});
+export const totalsQuery = z
+  .strictObject({
+    of: z.enum(subjects),
+    span,
+    ids: subscriptionIds.optional(),
+    cursor: cursorInput(fromCursor, z.string().max(1024)),
+  })
+  .refine(({ of, ids }) => of === 'subscription' || ids === undefined, {
+    error: 'Is for `subscription` only.',
+    path: ['ids'],
+  })
+  .refine(({ ids, cursor }) => ids === undefined || cursor === undefined, {
+    error: 'Is not for `ids`: all of those are in one answer.',
+    path: ['cursor'],
+  });
 
 export const mostTotals = 1000;
 

@@ -1,6 +1,6 @@
 import { Get, Query } from '@nestjs/common';
 import type * as z from 'zod';
-import { readSeries, readTotals } from '../activity/activity-rows.js';
+import { readSeries, readTotals, readTotalsOf } from '../activity/activity-rows.js';
 import { AdminController } from '../auth/auth.decorators.js';
 import { ReadsMuch } from '../auth/caller-turn.interceptor.js';
 import { checkInput } from '../infra/http/check-input.js';
@@ -51,10 +51,12 @@ export class ActivityController {
     answer: totalsOutput,
   })
   async totals(@Query() query: Record<string, string>): Promise<z.output<typeof totalsOutput>> {
-    const { of: kind, span, cursor = '' } = checkInput(totalsQuery, query);
+    const { of: kind, span, ids, cursor = '' } = checkInput(totalsQuery, query);
     const from = firstOf(this.ledgerClock.now(), spans[span]);
+    const { bucketSeconds } = spans[span];
+    if (ids) return totalsToShow(from, await readTotalsOf(this.postgres, kind, bucketSeconds, from, ids));
     // One more than is shown tells whether the list goes on.
-    const totals = await readTotals(this.postgres, kind, spans[span].bucketSeconds, from, cursor, mostTotals + 1);
+    const totals = await readTotals(this.postgres, kind, bucketSeconds, from, cursor, mostTotals + 1);
     return totalsToShow(from, totals);
   }
 }

@@ -234,6 +234,7 @@ describe('the whole installation at a glance', () => {
     return addActivity((statement, values) => postgres.query(statement, values), items, Date.now() - seconds * 1000);
   };
   const channel = `channel-${randomUUID()}`;
+  const someId = '0b0c5bfa-2a4d-4c0e-9d3c-6d0f3f0a6a11';
   let ids: { good: string; gone: string; paused: string };
 
   const subscribe = async (path: string) => {
@@ -354,6 +355,10 @@ describe('the whole installation at a glance', () => {
     const ofSubscriptions = await totals('subscription');
     expect(ofSubscriptions).toContainEqual({ id: ids.good, ...counts, delivered: 1, lastAt });
     expect(ofSubscriptions).toContainEqual({ id: ids.gone, ...counts, failedAttempts: 1, gaveUp: 1, lastAt });
+    const { json: ofOne } = await admin.get(
+      `/admin/v1/activity/totals?of=subscription&span=1h&ids=${ids.good.toUpperCase()},${someId}`,
+    );
+    expect([ofOne['totals'], ofOne['nextCursor']]).toEqual([[{ id: ids.good, ...counts, delivered: 1, lastAt }], null]);
     const shouted = await admin.get(`/admin/v1/activity?of=subscription&id=${ids.good.toUpperCase()}&span=1h`);
     expect((shouted.json['buckets'] as { delivered: number }[]).map((each) => each.delivered)).toContain(1);
     const { json } = await admin.get(`/admin/v1/activity?of=channel&id=${channel}&span=1h`);
@@ -375,9 +380,20 @@ describe('the whole installation at a glance', () => {
     ['?span=1y', 'span invalid_choice'],
     ['/totals?of=all', 'of invalid_choice'],
     ['/totals?of=channel&cursor=!', 'cursor invalid'],
+    [`/totals?of=channel&ids=${someId}`, 'ids invalid'],
+    ['/totals?of=subscription&ids=x', 'ids.0 invalid'],
+    [`/totals?of=subscription&ids=${someId}&cursor=YQ`, 'cursor invalid'],
   ])('is not asked for by %s', async (query, refusal) => {
     const { status, json } = await admin.get(`/admin/v1/activity${query}`);
     expect([status, json.invalidParams?.map(({ name, code }) => `${name} ${code}`)]).toEqual([400, [refusal]]);
+  });
+
+  it('is asked for of a hundred subscriptions at once, at most', async () => {
+    const ask = (count: number) =>
+      admin.get(`/admin/v1/activity/totals?of=subscription&ids=${Array(count).fill(someId).join()}`);
+    expect((await ask(100)).json['totals']).toEqual([]);
+    const { status, json } = await ask(101);
+    expect([status, json.invalidParams]).toMatchObject([400, [{ name: 'ids', code: 'max_length' }]]);
   });
 
   it('runs on processes and servers of these versions, with these settings, and tells no secret', async () => {

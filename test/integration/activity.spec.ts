@@ -6,6 +6,7 @@ import {
   minutes,
   readSeries,
   readTotals,
+  readTotalsOf,
   sweepActivity,
   tens,
 } from '../../src/activity/activity-rows.js';
@@ -220,6 +221,12 @@ describe.each(stacks)('what processes have counted, on the $name stack', (stack)
     ]);
     expect(Math.abs(first[0]!.lastAt.getTime() - Date.now())).toBeLessThan(600_000);
     expect((await page('s1999', 2000)).length).toBe(500);
+    const some = ['s2400', 's0007', 'none'];
+    const ofSome = await readTotalsOf(test.postgres, 'subscription', hours.seconds, longAgo() - 3_600_000, some);
+    expect(ofSome.map(({ id, counts }) => [id, counts.delivered])).toEqual([
+      ['s0007', 1],
+      ['s2400', 1],
+    ]);
     expect(await sums(all, tens)).toEqual({ ...noCounts(), delivered: 2500 });
   });
 

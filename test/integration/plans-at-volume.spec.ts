@@ -5,6 +5,7 @@ import {
   addItems as addActivity,
   findSeries,
   findTotals,
+  findTotalsOf,
   sweepItems as sweepActivity,
 } from '../../src/activity/activity-rows.js';
 import { countDue, findDead, findFailing, mostLookedAt } from '../../src/alerts/look.js';
@@ -377,6 +378,8 @@ describe('with much in every state, the cost of a statement is that of its own w
     }
     // As many buckets as its ten subscriptions have.
     expect(await pagesOf(findTotals, { ...of, after: 's7', limit: 10 })).toBeLessThan(mostPages + 10 * 60);
+    const tenOf = Array.from({ length: 10 }, (_, nr) => `s${nr}77`);
+    expect(await pagesOf(findTotalsOf, { ...of, ids: tenOf })).toBeLessThan(mostPages + 10 * 60);
   });
 
   it('each look of the alerts is as large as what it may find, whatever there is', async () => {

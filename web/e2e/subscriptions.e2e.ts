@@ -66,6 +66,41 @@ test('subscriptions are listed with how they stand, and found by what is known o
   await expect(page.getByRole('searchbox')).toHaveValue(one.id);
 });
 
+test('however many subscriptions are active, how much arrived is asked of those that are shown', async ({
+  open,
+  page,
+  heraut,
+  receiver,
+}) => {
+  const { id, url } = await subscribe(heraut, receiver.url);
+  const counts = { accepted: 0, duplicates: 0, delivered: 3, failedAttempts: 2, gaveUp: 1 };
+  const since = '2026-11-22T00:00:00.000Z';
+  const asked: (string | null)[] = [];
+  await page.route('**/admin/v1/activity/totals?*', (route) => {
+    const ids = new URL(route.request().url()).searchParams.get('ids');
+    asked.push(ids);
+    // Those of all of them have no end.
+    const totals = ids?.split(',').includes(id) ? [{ id, ...counts, lastAt: since }] : [];
+    return route.fulfill({ json: { since, totals, nextCursor: ids === null ? 'YQ' : null } });
+  });
+  await open(`subscriptions?text=${url.split('/').at(-1)}`);
+  await expect(page.getByRole('row').filter({ hasText: url })).toContainText(/\b75\s?%/);
+  expect([...new Set(asked)]).toEqual([id]);
+
+  asked.length = 0;
+  const buckets = [counts, { ...counts, delivered: 9, gaveUp: 3 }].map((each, nr) => ({
+    at: `2026-11-22T0${nr}:00:00.000Z`,
+    ...each,
+  }));
+  await page.route('**/admin/v1/activity?*', (route) =>
+    route.fulfill({ json: { bucketSeconds: 3600, countedUntil: since, buckets } }),
+  );
+  await open(`subscriptions/${id}`);
+  await expect(figure(page, 'Arrived in 24 h')).toContainText(/^75\s?%/);
+  await expect(page.getByText(/12 delivered/)).toBeVisible();
+  expect(asked).toEqual([]);
+});
+
 test('how a subscription stands is not said before it is known', async ({ open, page, heraut, receiver }) => {
   const { id, url, channel } = await subscribe(heraut, receiver.url);
   let isMended = false;

@@ -1,9 +1,11 @@
-import { useQuery } from '@tanstack/react-query';
+import { queryOptions, useQuery } from '@tanstack/react-query';
 import type { components } from '../../generated/admin-api.d.ts';
 import { answerOf, api } from '../api/client.ts';
+import { together, untilNextStep } from './together.ts';
 import type { Subject } from './volume-links.ts';
 
 export type Total = Omit<components['schemas']['ActivityTotals']['totals'][number], 'lastAt'> & { lastAt?: string };
+type Counts = Omit<Total, 'id' | 'lastAt'>;
 export type Span = '1h' | '24h' | '7d';
 export const spans: readonly Span[] = ['1h', '24h', '7d'];
 
@@ -14,7 +16,7 @@ const seldomMs = 60_000;
 const pageLength = 1_000;
 const mostPages = 20;
 
-const nothing = { accepted: 0, duplicates: 0, delivered: 0, failedAttempts: 0, gaveUp: 0 };
+const nothing: Counts = { accepted: 0, duplicates: 0, delivered: 0, failedAttempts: 0, gaveUp: 0 };
 
 interface Totals {
   /** undefined: it is not known. */
@@ -26,8 +28,8 @@ interface Totals {
   again: () => void;
 }
 
-/** Counts of each channel, application or subscription in the last 24 hours. */
-export function useTotals(kind: 'channel' | 'application' | 'subscription'): Totals {
+/** Counts of each channel or application in the last 24 hours. Of subscriptions there may be too many. */
+export function useTotals(kind: 'channel' | 'application'): Totals {
   const { data, error, refetch } = useQuery({
     queryKey: ['activity-totals', kind],
     queryFn: async ({ signal }) => {
@@ -53,6 +55,36 @@ export function useTotals(kind: 'channel' | 'application' | 'subscription'): Tot
     again: () => void refetch(),
   };
 }
+
+/** All of them together. */
+export const sumOf = (buckets: readonly Counts[]): Counts =>
+  buckets.reduce(
+    (sum, each) => ({
+      accepted: sum.accepted + each.accepted,
+      duplicates: sum.duplicates + each.duplicates,
+      delivered: sum.delivered + each.delivered,
+      failedAttempts: sum.failedAttempts + each.failedAttempts,
+      gaveUp: sum.gaveUp + each.gaveUp,
+    }),
+    nothing,
+  );
+
+const loadOfSubscription = together(async (asked) => {
+  const query = { of: 'subscription' as const, span: '24h' as const, ids: asked.join(',') };
+  const { totals } = await answerOf(api.GET('/admin/v1/activity/totals', { params: { query } }));
+  return new Map<string, Counts>(totals.map((each) => [each.id, each]));
+});
+
+export const subscriptionTotalsKey = ['subscription-totals'] as const;
+
+/** Counts of one of the subscriptions of a list in the last 24 hours: rows on the screen ask together. */
+export const subscriptionTotalsQuery = (id: string) =>
+  queryOptions({
+    queryKey: [...subscriptionTotalsKey, id],
+    queryFn: async () => (await loadOfSubscription(id)) ?? nothing,
+    refetchInterval: () => untilNextStep(refetchInterval),
+    staleTime: refetchInterval,
+  });
 
 /** Minute by minute or hour by hour. */
 export const useActivity = (subject: Subject, span: Span) =>

@@ -33,3 +33,9 @@ export function together<T>(read: (ids: string[]) => Promise<Map<string, T>>): (
       waiting.set(id, [...(waiting.get(id) ?? []), { resolve, reject }]);
     });
 }
+
+/** Until the next full step of the clock: rows that came at different times ask at the same one, and so together. */
+export function untilNextStep(everyMs: number): number {
+  const left = everyMs - (Date.now() % everyMs);
+  return left < everyMs / 10 ? left + everyMs : left;
+}

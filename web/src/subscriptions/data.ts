@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query';
 import type { components } from '../../generated/admin-api.d.ts';
 import { answerAndTagOf, answerOf, api } from '../api/client.ts';
-import { together } from '../parts/together.ts';
+import { together, untilNextStep } from '../parts/together.ts';
 
 export type Subscription = components['schemas']['Subscription'];
 export type SubscriptionWithHeld = components['schemas']['SubscriptionWithHeld'];
@@ -32,14 +32,12 @@ const loadSituation = together(async (asked) => {
   return new Map(situations.map((each) => [each.subscriptionId, each]));
 });
 
-/** Until the next full step of the clock: rows that came at different times ask at the same one, and so together. */
-function untilNextStep(): number {
-  const left = refreshMs - (Date.now() % refreshMs);
-  return left < refreshMs / 10 ? left + refreshMs : left;
-}
-
 export const situationKey = ['situation'] as const;
 
 /** Its deliveries that are held, wait or failed; null: there is no such subscription any more. */
 export const situationQuery = (id: string) =>
-  queryOptions({ queryKey: [...situationKey, id], queryFn: () => loadSituation(id), refetchInterval: untilNextStep });
+  queryOptions({
+    queryKey: [...situationKey, id],
+    queryFn: () => loadSituation(id),
+    refetchInterval: () => untilNextStep(refreshMs),
+  });

@@ -2,7 +2,7 @@ import { Paper, SimpleGrid, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
 import { AnchorLink } from '../../parts/links.tsx';
 import { useFormat } from '../../i18n/format.ts';
-import { useTotals } from '../../parts/activity.ts';
+import { sumOf, useActivity } from '../../parts/activity.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { useRelative } from '../../parts/relative-time.tsx';
 import type { Situation, SubscriptionWithHeld } from '../../subscriptions/data.ts';
@@ -23,8 +23,8 @@ export function Figures({ subscription: { id, held }, situation }: Props) {
   const t = useSubscriptionTexts();
   const format = useFormat();
   const relative = useRelative();
-  const known = useTotals('subscription');
-  const totals = known.of(id);
+  const { data: activity, error, refetch } = useActivity({ of: 'subscription', id }, '24h');
+  const totals = activity && sumOf(activity.buckets);
   const counted = (count: number | undefined) =>
     count === undefined ? '–' : count >= mostCounted ? `≥ ${format.number(mostCounted)}` : format.number(count);
   const { count: heldCount, oldestAt, inLine } = heldApart({ held }, situation);
@@ -32,7 +32,7 @@ export function Figures({ subscription: { id, held }, situation }: Props) {
   const ended = totals ? totals.delivered + totals.gaveUp : 0;
   return (
     <>
-      {known.error && <ProblemAlert error={known.error} onRetry={known.again} />}
+      {error && <ProblemAlert error={error} onRetry={() => void refetch()} />}
       <SimpleGrid cols={{ base: 2, md: 4 }} spacing="md">
         <Figure
           name={t('held')}

@@ -8,7 +8,7 @@ import { AnchorLink } from '../../parts/links.tsx';
 import { useNamesToChoose } from '../../parts/catalogue.ts';
 import { answerOf, api } from '../../api/client.ts';
 import { useFormat } from '../../i18n/format.ts';
-import { useTotals } from '../../parts/activity.ts';
+import { subscriptionTotalsQuery } from '../../parts/activity.ts';
 import { namedWithChosen } from '../../parts/chosen-options.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { FoldedFilters } from '../../parts/folded-filters.tsx';
@@ -26,7 +26,7 @@ import { refreshMs, situationQuery, type Situation, type Subscription } from '..
 import { NewSubscription, type Created } from '../../subscriptions/new-subscription.tsx';
 import { SecretOnce } from '../../subscriptions/secret-once.tsx';
 import { SubscriptionState, useSubscriptionStateTexts } from '../../subscriptions/subscription-state.tsx';
-import { SituationsProblem } from './situations-problem.tsx';
+import { RowsProblem } from './rows-problem.tsx';
 import { useSubscriptionsTexts } from './texts.ts';
 
 const states = ['enabled', 'paused', 'parked', 'disabled', 'unreadable'] as const;
@@ -66,7 +66,6 @@ export function SubscriptionsPage() {
   });
   const rows = list.data?.pages.flatMap(({ subscriptions }) => subscriptions) ?? [];
   const count = list.data?.pages[0]?.count;
-  const totals = useTotals('subscription');
   const pageOf = (id: string) => ({ to: '/subscriptions/$id', params: { id } }) as const;
   const isNewOpen = state['new'] !== undefined && mayCreate;
   const startNew = mayCreate && (
@@ -95,8 +94,7 @@ export function SubscriptionsPage() {
           {count === undefined ? '' : t('count', { count, formatted: format.number(count) })}
         </Text>
         {list.error && <ProblemAlert error={list.error} onRetry={tryAgain(list)} />}
-        {rows[0] && <SituationsProblem id={rows[0].id} />}
-        {totals.error && <ProblemAlert error={totals.error} onRetry={totals.again} />}
+        {rows[0] && <RowsProblem id={rows[0].id} />}
         {list.data && rows.length === 0 ? (
           isFiltered ? (
             <EmptyState
@@ -315,7 +313,7 @@ function Held({ situation }: { situation: Situation | null | undefined }) {
 function Success({ id }: { id: string }) {
   const t = useSubscriptionsTexts();
   const format = useFormat();
-  const totals = useTotals('subscription').of(id);
+  const { data: totals } = useQuery(subscriptionTotalsQuery(id));
   if (!totals) return notKnown;
   const ended = totals.delivered + totals.gaveUp;
   if (ended === 0) return '–';
