@@ -847,10 +847,11 @@ describe('a configuration file', () => {
   it('logs the notes at a start also behind many changes that have none, and says how many it leaves out', async () => {
     const publisher = await application(['notificaties.publiceren']);
     const channels = Array.from({ length: 51 }, () => ({ name: `channel-${randomUUID()}` }));
-    const many = await Promise.all(Array.from({ length: 51 }, () => subscription()));
+    const { entry } = await subscription();
     const warn = vi.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});
     try {
-      const subscriptions = many.map(({ id }) => ({ id, ownerClientId: publisher }));
+      const another = () => ({ ...entry, id: randomUUID(), ownerClientId: publisher });
+      const subscriptions = Array.from({ length: 51 }, another);
       await startWith(jsonFile({ channels, subscriptions })).onModuleInit();
       const notes = (loggedOf(warn) as { note: string }[]).map(({ note }) => note);
       expect(notes).toHaveLength(51);

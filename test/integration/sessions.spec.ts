@@ -342,7 +342,7 @@ describe('where a provider of OpenID Connect is configured', () => {
       try {
         expect(await claims()).toMatchObject({ sub: provider.person.sub });
         aheadMs = hourMs;
-        await expect(claims()).rejects.toMatchObject({ cause: { cause: { claim: 'exp' } } });
+        await expect(claims()).rejects.toMatchObject({ cause: { code: 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED' } });
       } finally {
         await fresh.close();
       }
@@ -372,7 +372,10 @@ describe('where a provider of OpenID Connect is configured', () => {
       ['provider-unavailable', true],
     ])('by codes that are made up, about which the provider is not asked without end: %s', async (why, isAway) => {
       const time = admin.api.app.get(Clock);
-      const minute = vi.spyOn(time, 'now').mockReturnValue(Math.floor(time.now() / 60_000) * 60_000);
+      const [minuteMs, beganMs] = [Math.floor(time.now() / 60_000) * 60_000, performance.now()];
+      // Its last moment lasts on a slow machine. It does go by: a clock that stands still is one that was set.
+      const inMinute = () => minuteMs + Math.min(performance.now() - beganMs, 59_999);
+      const minute = vi.spyOn(time, 'now').mockImplementation(inMinute);
       const [from, user] = [elsewhere(), new Browser()];
       const begun = { state: 's', nonce: 'n', verifier: 'v'.repeat(43), to: './' };
       const forged = Buffer.from(JSON.stringify(begun)).toString('base64url');
