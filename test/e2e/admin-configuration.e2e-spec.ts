@@ -853,10 +853,11 @@ describe('a configuration file', () => {
       const another = () => ({ ...entry, id: randomUUID(), ownerClientId: publisher });
       const subscriptions = Array.from({ length: 51 }, another);
       await startWith(jsonFile({ channels, subscriptions })).onModuleInit();
-      const notes = (loggedOf(warn) as { note: string }[]).map(({ note }) => note);
+      const about = /has not the scope|more of these/; // and not that their secrets are in plain text
+      const notes = (loggedOf(warn) as { note: string }[]).map(({ note }) => note).filter((note) => about.test(note));
       expect(notes).toHaveLength(51);
       expect(notes[0]).toContain(`${publisher} has not the scope`);
-      expect(notes.at(-1)).toMatch(/^and \d+ more of these$/);
+      expect(notes.at(-1)).toBe('and 1 more of these');
     } finally {
       warn.mockRestore();
     }

@@ -376,6 +376,8 @@ describe('where a provider of OpenID Connect is configured', () => {
       // Its last moment lasts on a slow machine. It does go by: a clock that stands still is one that was set.
       const inMinute = () => minuteMs + Math.min(performance.now() - beganMs, 59_999);
       const minute = vi.spyOn(time, 'now').mockImplementation(inMinute);
+      // As it does each few seconds: until then the clock of Postgres seems to have been set as well.
+      await admin.api.app.get(LedgerClock).compare();
       const [from, user] = [elsewhere(), new Browser()];
       const begun = { state: 's', nonce: 'n', verifier: 'v'.repeat(43), to: './' };
       const forged = Buffer.from(JSON.stringify(begun)).toString('base64url');
