@@ -39,6 +39,17 @@ const rows = `
   INSERT INTO datamodel_filter (key, value, filter_group_id)
     VALUES ('bronorganisatie', '002220647', 1), ('zaaktype', 'https://z.example.nl/1', 1), ('bronorganisatie', '1', 2);`;
 
+describe('the page', () => {
+  it('names the setting without which URLs begin with http:// behind a proxy, and has one look at them first', () => {
+    const [settings, changeOver] = [/## Its settings(.*?)\n## /s, /## The change-over(.*)/s].map(
+      (section) => section.exec(page)![1]!,
+    );
+    expect(settings).toContain('TRUST_FORWARDED_HEADERS=true');
+    expect(changeOver!.indexOf('https://')).toBeGreaterThan(0);
+    expect(changeOver!.indexOf('https://')).toBeLessThan(changeOver!.indexOf('Lead the host'));
+  });
+});
+
 describe('the contents of the database of Open Notificaties', () => {
   let theirs: TestDatabase;
   let admin: AdminApi;

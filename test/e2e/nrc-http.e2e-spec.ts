@@ -314,6 +314,30 @@ describe('absolute URLs', () => {
     expect(json.url).toMatch(new RegExp(`^${api.base}/kanaal/`));
   });
 
+  it('do not begin as those of a caller who comes by https to a proxy, which is logged once, while these are ignored', async () => {
+    const behindProxy = await Api.start();
+    try {
+      const lines = behindProxy.logged.length;
+      const told = () => behindProxy.logged.slice(lines).filter(({ event }) => event === 'forwarded-headers.ignored');
+      await behindProxy.get('/');
+      await behindProxy.get('/', { headers: { 'x-forwarded-proto': 'http' } });
+      expect(told()).toEqual([]);
+      const { json } = await behindProxy.get('/', { headers: { 'x-forwarded-proto': 'https' } });
+      expect(json['kanaal']).toBe(`${behindProxy.base}/kanaal`);
+      for (const proto of ['https', 'http, https'])
+        await behindProxy.get('/', { headers: { 'x-forwarded-proto': proto } });
+      expect(told()).toEqual([
+        expect.objectContaining({
+          level: 'warn',
+          setting: 'TRUST_FORWARDED_HEADERS',
+          urlsBeginWith: behindProxy.origin,
+        }),
+      ]);
+    } finally {
+      await behindProxy.close();
+    }
+  });
+
   it('begin with the prefix that a proxy removes of the path, and so do those of errors, of the document and of the front page', async () => {
     const behindProxy = await Api.start({ TRUST_FORWARDED_HEADERS: 'true', PATH_PREFIX: '/nrc' });
     try {
@@ -335,9 +359,12 @@ describe('absolute URLs', () => {
   it('follow forwarded headers where these are trusted', async () => {
     const behindProxy = await Api.start({ TRUST_FORWARDED_HEADERS: 'true' });
     try {
+      const lines = behindProxy.logged.length;
       const headers = { 'x-forwarded-host': 'nrc.example.org', 'x-forwarded-proto': 'https' };
       const { json } = await behindProxy.post('/kanaal', { naam: 'a' }, { headers });
       expect(json.url).toMatch(/^https:\/\/nrc\.example\.org\/api\/v1\/kanaal\//);
+      const events = behindProxy.logged.slice(lines).map(({ event }) => event);
+      expect(events).not.toContain('forwarded-headers.ignored');
       const wrong = await behindProxy.get('/nothing', { headers: { 'x-forwarded-host': '"><script>' } });
       expect(wrong.json.type).toBe(`${behindProxy.origin}/ref/fouten/NotFound/`);
     } finally {

@@ -10,6 +10,7 @@ import { BodyRoom } from './body-room.js';
 import { answerBroken } from './broken-requests.js';
 import { Cors } from './cors.js';
 import type { Dialect } from './dialect.js';
+import { tellOfIgnoredForwarding } from './ignored-forwarding.js';
 import { JsonBodyPipe } from './json-body.pipe.js';
 import { LatestAnswers } from './latest-answers.js';
 import { serveMetrics } from './metrics.js';
@@ -107,9 +108,11 @@ function prepare(
     (isServed?.(route) ?? true) && (admin?.serves(route, request) ?? true);
   const servesAll = !isServed && !admin;
   const otherMethods = new OtherMethods(server, serves, cors);
+  let mayIgnoreForwarding = !settings.TRUST_FORWARDED_HEADERS;
   server.addHook('onRequest', (request, reply, done) => {
     const refusal = refusalOf(request);
     if (refusal) return done(refusal);
+    if (mayIgnoreForwarding) mayIgnoreForwarding = !tellOfIgnoredForwarding(request);
     if (request.is404) return otherMethods.answer(request, reply, done);
     bodies.expect(request, reply);
     // Fastify makes the options of a route anew for each look at them.
