@@ -34,7 +34,8 @@ const rows = `
     ('9d8f2c5e-0b36-4c0f-bb1a-77e7f0f3a255', 'https://c.example.nl/', '', 'objecten', 'oauth2_client_credentials',
       'secret-of-the-client', 'https://login.example.nl/token', '', false),
     ('5e2b1c7a-93d4-4f0e-8c15-2d6a7b8c9d01', 'https://d.example.nl/', '', 'objecten', 'no_auth', '', '', '', false),
-    ('6f3c2d8b-a4e5-4a1f-9d26-3e7b8c9d0e12', 'https://e.example.nl/', 'Token of-events', 'objecten', 'api_key', '', '', '', true);
+    ('6f3c2d8b-a4e5-4a1f-9d26-3e7b8c9d0e12', 'https://e.example.nl/', 'Token of-events', 'objecten', 'api_key', '', '', '', true),
+    ('1c9e4f70-2b6d-4d83-8e5a-4f8c9d0e1f23', 'https://nrc.example.nl/nrc/api/v1/callbacks', 'Bearer of-itself', 'objecten', 'api_key', '', '', '', false);
   INSERT INTO datamodel_filtergroup (abonnement_id, kanaal_id) VALUES (1, 1), (1, 1), (2, 2), (5, 2);
   INSERT INTO datamodel_filter (key, value, filter_group_id)
     VALUES ('bronorganisatie', '002220647', 1), ('zaaktype', 'https://z.example.nl/1', 1), ('bronorganisatie', '1', 2);`;
@@ -54,7 +55,14 @@ describe('the contents of the database of Open Notificaties', () => {
   let theirs: TestDatabase;
   let admin: AdminApi;
   beforeAll(async () => {
-    secretWatch.know('of-the-key', 'secret-of-the-zgw', 'secret-of-the-client', 'a-secret-of-objecten', 'of-events');
+    secretWatch.know(
+      'of-the-key',
+      'secret-of-the-zgw',
+      'secret-of-the-client',
+      'a-secret-of-objecten',
+      'of-events',
+      'of-itself',
+    );
     theirs = await createEmptyDatabase();
     admin = await AdminApi.start({ ROLES: 'api' });
   });
@@ -79,6 +87,10 @@ describe('the contents of the database of Open Notificaties', () => {
   it('are written by the queries of the page as a file that can be applied, with ids, owners, secrets and filters', async () => {
     expect(await fileOf(tables)).toEqual({ applications: [], channels: [], subscriptions: [] });
     const file = await fileOf(rows);
+    // Not its own, by which it hears of changed rights: that would call Heraut.
+    expect((file.subscriptions as { callbackUrl: string }[]).map(({ callbackUrl }) => callbackUrl).sort()).toEqual(
+      ['a', 'b', 'c', 'd', 'e'].map((name) => `https://${name}.example.nl/`),
+    );
     const apply = (body: unknown) => admin.api.post(`${admin.api.origin}/admin/v1/configuration/apply`, body);
     const applied = await apply(file);
     expect([applied.status, (applied.json as { invalidParams?: unknown }).invalidParams]).toEqual([200, undefined]);
