@@ -26,7 +26,6 @@ export const kanaalSchema = z
   })
   .meta({
     id: 'Kanaal',
-    title: 'Kanaal',
     description: 'A channel to publish notificaties on, with the names that abonnementen can filter them on.',
   });
 
@@ -36,4 +35,4 @@ const { documentatieLink, filters } = kanaalSchema.shape;
 export const patchedKanaalSchema = kanaalSchema
   .extend({ documentatieLink: documentatieLink.unwrap(), filters: filters.unwrap() })
   .partial()
-  .meta({ id: 'PatchedKanaal', title: 'Changes of a kanaal', description: 'A field left out stays as it is.' });
+  .meta({ id: 'PatchedKanaal', description: 'Changes of a kanaal. A field left out stays as it is.' });

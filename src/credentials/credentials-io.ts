@@ -50,7 +50,7 @@ export const zgwInput = z
     userId: text(255).default(''),
     userRepresentation: text(255).default(''),
   })
-  .meta({ id: 'ZgwAuthorizationInput', title: 'A JWT as the Notificaties API has it, made for each delivery' });
+  .meta({ id: 'ZgwAuthorizationInput', description: 'A JWT as the Notificaties API has it, made for each delivery.' });
 
 export const oauth2Input = z
   .strictObject({
@@ -65,7 +65,7 @@ export const oauth2Input = z
       .describe('Where client id and secret go: into the `Authorization` header, or into the body.'),
     tokenTls: identityInput.nullable().default(null).describe('For the token endpoint.'),
   })
-  .meta({ id: 'OAuth2AuthorizationInput', title: 'A token by OAuth 2.0 client credentials' });
+  .meta({ id: 'OAuth2AuthorizationInput', description: 'A token by OAuth 2.0 client credentials.' });
 
 const verbatimInput = z
   .strictObject({
@@ -82,7 +82,7 @@ const verbatimInput = z
         'The literal value of the `Authorization` header. Left out: that of the abonnement stays; there must be one, unless the authorization is `verbatim` already.',
       ),
   })
-  .meta({ id: 'VerbatimAuthorizationInput', title: 'The `auth` of the abonnement' });
+  .meta({ id: 'VerbatimAuthorizationInput', description: 'The `auth` of the abonnement.' });
 
 export const credentialChangesInput = z
   .strictObject({

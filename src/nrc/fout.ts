@@ -13,9 +13,7 @@ const problem = z.object({
   ),
 });
 
-export const fout = z
-  .object(problem.shape)
-  .meta({ id: 'Fout', title: 'Fout', description: 'A problem as RFC 9457 writes it.' });
+export const fout = z.object(problem.shape).meta({ id: 'Fout', description: 'A problem as RFC 9457 writes it.' });
 
 const fieldValidationError = z
   .object({
@@ -23,8 +21,8 @@ const fieldValidationError = z
     code: text('Its error; stable, for programs.'),
     reason: text('Its error, for people.'),
   })
-  .meta({ id: 'FieldValidationError', title: 'Wrong field' });
+  .meta({ id: 'FieldValidationError', description: 'A wrong field.' });
 
 export const validatieFout = z
   .object({ ...problem.shape, invalidParams: z.array(fieldValidationError) })
-  .meta({ id: 'ValidatieFout', title: 'ValidatieFout', description: 'A problem with the input.' });
+  .meta({ id: 'ValidatieFout', description: 'A problem with the input.' });

@@ -10,7 +10,8 @@ export type Side = 'input' | 'output';
 
 /**
  * A zod schema as OpenAPI 3.0 writes it. Schemas with a name (`.meta({ id })`) are referred to under
- * `#/components/schemas`, and are in `named`, wherever they stand inside of `schema`.
+ * `#/components/schemas`, and are in `named`, wherever they stand inside of `schema`. They have no `title`: generators
+ * of clients would take it for the name of the class.
  * @param isAnswer then it may get further fields in a later version: a client that is generated must ignore those
  */
 export function openApiSchema(

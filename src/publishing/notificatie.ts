@@ -20,7 +20,7 @@ export const notificatieSchema = z
       .describe('Values that subscriptions filter on. Names in snake_case are sent on in camelCase.'),
     source: z.string().min(1).max(100).optional().describe('Origin of the notificatie. Sent on when given.'),
   })
-  .meta({ id: 'Message', title: 'Notificatie', description: 'An event. The answer shows what receivers get.' });
+  .meta({ id: 'Message', description: 'A notificatie: an event. The answer shows what receivers get.' });
 
 /**
  * Without `format`: generators of clients (openapi-python-client) leave out an operation with a date-time in a header.

@@ -16,7 +16,7 @@ const filterGroup = z
       ),
     naam: z.string().min(1).describe('The naam of an existing kanaal.'),
   })
-  .meta({ id: 'FilterGroup', title: 'Kanaal of an abonnement' });
+  .meta({ id: 'FilterGroup', description: 'A kanaal of an abonnement, and what is wanted of it.' });
 
 /** A subscription as the standard writes it; the document shows it, and `readAbonnement` reads it field by field. */
 export const abonnementSchema = z
@@ -61,7 +61,6 @@ export const abonnementSchema = z
   })
   .meta({
     id: 'Abonnement',
-    title: 'Abonnement',
     description:
       'A callback, and the notificaties it gets. CloudEvents are not supported: a `sendCloudevents` other than false, which Open Notificaties adds to the standard, is refused.',
   });
@@ -72,6 +71,5 @@ export const patchedAbonnementSchema = abonnementSchema
   .partial()
   .meta({
     id: 'PatchedAbonnement',
-    title: 'Changes of an abonnement',
-    description: 'A field left out stays as it is.',
+    description: 'Changes of an abonnement. A field left out stays as it is.',
   });

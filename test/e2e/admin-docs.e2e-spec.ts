@@ -113,6 +113,15 @@ describe('the documentation of the admin API', () => {
     expect(integers.filter((schema) => isLarge(schema) && schema.format !== 'int64')).toEqual([]);
   });
 
+  it('has no titles of schemas, there and for the Notificaties API: generators name classes by them in place of the names', async () => {
+    const nrc = JSON.parse((await get('/api/v1/openapi.json')).text) as typeof admin.document;
+    const schemas = [admin.document, nrc].flatMap(({ components }) =>
+      Object.entries(components.schemas as Record<string, Schema>),
+    );
+    expect(schemas.map(([name]) => name)).toEqual(expect.arrayContaining(['Message', 'FilterGroup', 'Subscription']));
+    expect(schemas.filter(([, schema]) => 'title' in schema).map(([name]) => name)).toEqual([]);
+  });
+
   it('says of every parameter in a path that it is a UUID', () => {
     const parameters = Object.values(admin.document.paths)
       .flatMap((path) => Object.values(path))
