@@ -93,14 +93,13 @@ export function closed(schema) {
 }
 
 /**
- * A property that is only sent is absent from an answer, and one that is only answered has to be there.
+ * A property that is only sent is absent from an answer, and so cannot be required; one that is only answered has to be
+ * there.
  * @param {Schema} schema
  */
 function answered(schema) {
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     if (property.readOnly) schema.required = [...(schema.required ?? []), name];
-    if (!property.writeOnly) continue;
-    schema.properties[name] = { not: {} };
-    schema.required = schema.required?.filter((/** @type {string} */ each) => each !== name);
+    if (property.writeOnly) schema.properties[name] = { not: {} };
   }
 }

@@ -71,7 +71,7 @@ export function NrcOperation(outline: Outline): MethodDecorator {
       description: `${outline.description} Needs the scope \`${scopes.join('` or `')}\`.`,
       body,
       status,
-      // The standard has one schema for both: `url` is only answered, `auth` is only sent.
+      // The standard has one schema for both: `url` is only answered, `auth` is only sent, and neither is required.
       answerSide: 'input',
       answers: {
         [status]: success(answer ? 'Done.' : 'Done; the answer has no body.', answerHeaders),

@@ -18,7 +18,10 @@ const filterGroup = z
   })
   .meta({ id: 'FilterGroup', description: 'A kanaal of an abonnement, and what is wanted of it.' });
 
-/** A subscription as the standard writes it; the document shows it, and `readAbonnement` reads it field by field. */
+/**
+ * A subscription as the standard writes it; the document shows it, and `readAbonnement` reads it field by field. The
+ * one schema for bodies and answers does not require `auth`, though POST and PUT do (docs/decisions/0038).
+ */
 export const abonnementSchema = z
   .object({
     url: ownUrl,
@@ -29,9 +32,9 @@ export const abonnementSchema = z
       .describe(
         'The webhook. It must answer 401 or 403 to a call without authorization, and 200 to 209 to one with `auth`.',
       ),
-    auth: z.string().min(1).max(maxAuthLength).meta({
+    auth: z.string().min(1).max(maxAuthLength).optional().meta({
       writeOnly: true,
-      description: 'The literal value of the Authorization header to send. Never given back.',
+      description: 'The literal value of the Authorization header to send. Required in POST and PUT; never given back.',
     }),
     kanalen: z
       .array(filterGroup)

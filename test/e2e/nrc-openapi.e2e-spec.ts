@@ -61,8 +61,8 @@ const situations = operations.flatMap(({ method, path, operation }) =>
 afterAll(() => Promise.all([api.close(), receiver.stop()]));
 
 /**
- * `auth` is required of a caller that sends an abonnement, and absent from every answer: JSON Schema has no word for
- * that.
+ * As they stand, since clients read answers with them; and of an answer more: it has the fields that are only answered,
+ * none that is only sent, and none that is not documented.
  */
 function schemasOf(side: 'request' | 'response'): object {
   const schemas = structuredClone(nrcDocument.components.schemas) as Record<
@@ -72,10 +72,7 @@ function schemasOf(side: 'request' | 'response'): object {
   for (const schema of Object.values(schemas)) {
     for (const [name, { writeOnly, readOnly }] of Object.entries(schema.properties)) {
       if (side === 'response' && readOnly) schema.required = [...(schema.required ?? []), name];
-      if (side === 'response' && writeOnly) {
-        delete schema.properties[name];
-        schema.required = schema.required?.filter((required) => required !== name);
-      }
+      if (side === 'response' && writeOnly) Object.assign(schema.properties, { [name]: { not: {} } });
     }
   }
   return { components: { schemas: side === 'response' ? closed(schemas) : schemas } };
