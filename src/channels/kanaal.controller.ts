@@ -125,7 +125,7 @@ export class KanaalController {
     id: 'kanaal_update',
     tag: 'kanaal',
     summary: 'Replace a kanaal',
-    description: 'naam must be the present one. A field left out gets its default.',
+    description: 'naam must be the present one. Another field left out stays as it is, as in Open Notificaties.',
     scopes: [scopes.publish],
     path: uuidPath,
     body: kanaalSchema,
@@ -141,7 +141,8 @@ export class KanaalController {
     @Req() request: FastifyRequest,
   ): Promise<Kanaal> {
     const fields = new FieldReader(body);
-    return this.change(await this.channels.get(uuid), fields, readKanaal(fields), application, request);
+    const changes = readKanaalFields(fields, { isPartial: false });
+    return this.change(await this.channels.get(uuid), fields, changes, application, request);
   }
 
   @Patch(':uuid')

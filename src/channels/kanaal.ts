@@ -10,8 +10,10 @@ export const kanaalSchema = z
     documentatieLink: z
       .string()
       .max(longestDocumentationLink)
-      .describe('Page that describes the events and their characteristics. May be empty.')
-      .default(''),
+      .optional()
+      .describe(
+        'Page that describes the events and their characteristics. May be empty, as it is where POST leaves it out.',
+      ),
     filters: z
       .array(
         z
@@ -21,18 +23,17 @@ export const kanaalSchema = z
           .describe('A name, such as `object_type`. camelCase and snake_case are the same name.'),
       )
       .max(mostFilters)
-      .describe('Names of the characteristics a subscription can filter on. None: any name goes.')
-      .default([]),
+      .optional()
+      .describe(
+        'Names of the characteristics a subscription can filter on. None, as where POST leaves it out: any name goes.',
+      ),
   })
   .meta({
     id: 'Kanaal',
     description: 'A channel to publish notificaties on, with the names that abonnementen can filter them on.',
   });
 
-const { documentatieLink, filters } = kanaalSchema.shape;
-
-/** The body of PATCH, by its name in the document of Open Notificaties: nothing is required, or has a default. */
+/** The body of PATCH, by its name in the document of Open Notificaties: nothing is required. */
 export const patchedKanaalSchema = kanaalSchema
-  .extend({ documentatieLink: documentatieLink.unwrap(), filters: filters.unwrap() })
   .partial()
   .meta({ id: 'PatchedKanaal', description: 'Changes of a kanaal. A field left out stays as it is.' });

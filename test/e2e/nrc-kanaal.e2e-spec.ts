@@ -120,11 +120,14 @@ describe('finding kanalen', () => {
 });
 
 describe('changing a kanaal', () => {
-  it('replaces it by PUT; what is left out gets its default', async () => {
+  it('replaces by PUT what is given, as Open Notificaties does; what is left out stays', async () => {
     const { json } = await create({ documentatieLink: 'https://example.org/', filters: ['a'] });
     const put = await api.put(json.url, { naam: json.naam, filters: ['b'] });
-    expect([put.status, put.json]).toEqual([200, { ...json, documentatieLink: '', filters: ['b'] }]);
+    expect([put.status, put.json]).toEqual([200, { ...json, filters: ['b'] }]);
+    expect((await api.put(json.url, { naam: json.naam })).json).toEqual(put.json);
     expect((await api.get(json.url)).json).toEqual(put.json);
+    const emptied = await api.put(json.url, { naam: json.naam, documentatieLink: '', filters: [] });
+    expect(emptied.json).toEqual({ ...json, documentatieLink: '', filters: [] });
   });
 
   it('changes what is given by PATCH', async () => {
