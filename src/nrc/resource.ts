@@ -9,7 +9,7 @@ export const ownUrl = z
   .meta({ readOnly: true, description: 'Where this resource lives. Given by the server.' });
 
 /** Of an operation of an abonnement that the standard does not know. */
-export const beyondTheStandard = 'Beyond the standard. Only for the creator of the abonnement.';
+export const beyondTheStandard = 'Beyond the standard. Only for the creator of the abonnement, or a superuser.';
 
 export const uuidPath = z.object({
   uuid: z.string().meta({ format: 'uuid' }).describe('The last part of the `url` of the resource (UUID version 4).'),

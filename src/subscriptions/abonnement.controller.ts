@@ -49,6 +49,9 @@ const signingSecret = z
 
 const shareText =
   'With this the application would have more abonnementen, or larger ones, filters on more different sets of names, or more of them that demand no filter of a kanaal, than one may have (SUBSCRIPTIONS_PER_APPLICATION, SUBSCRIPTION_BYTES_PER_APPLICATION, FILTER_NAME_SETS_PER_APPLICATION, UNFILTERED_SUBSCRIPTIONS_PER_APPLICATION). Or a kanaal that it names was removed meanwhile (`channel-removed`).';
+const ownText = 'Only for its creator, or a superuser.';
+const proofText =
+  'The callback is called again when its URL or `auth` changes, when `credentials` is given, be it the same, or after it answered 410.';
 const changeTexts = {
   409: `${shareText} Or the credentials there are cannot be decrypted, so that the callback was not called: repeat the request when every process has the key of encryption, or give all parts of \`credentials\`. Or another request changed the abonnement while its callback was called (\`changed-while-proved\`): read it, and repeat if need be.`,
 };
@@ -151,8 +154,7 @@ export class AbonnementController {
     id: 'abonnement_update',
     tag: 'abonnement',
     summary: 'Replace an abonnement',
-    description:
-      'Only for its creator. The callback is called again when its URL or `auth` changes, or after it answered 410.',
+    description: `${ownText} kanalen left out are removed; deliveryGuarantee, credentials and alertEmail left out stay as they are. ${proofText}`,
     scopes: [scopes.consume],
     path: uuidPath,
     body: abonnementSchema,
@@ -177,7 +179,7 @@ export class AbonnementController {
     id: 'abonnement_partial_update',
     tag: 'abonnement',
     summary: 'Change an abonnement',
-    description: 'Only for its creator. A field left out stays as it is, `auth` and kanalen included.',
+    description: `${ownText} A field left out stays as it is, \`auth\` and kanalen included. ${proofText}`,
     scopes: [scopes.consume],
     path: uuidPath,
     body: patchedAbonnementSchema,
@@ -205,7 +207,7 @@ export class AbonnementController {
     id: 'abonnement_delete',
     tag: 'abonnement',
     summary: 'Delete an abonnement',
-    description: 'Only for its creator. Deliveries that have not ended are cancelled.',
+    description: `${ownText} Deliveries that have not ended are cancelled.`,
     scopes: [scopes.consume],
     path: uuidPath,
     status: 204,
