@@ -1,6 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Postgres } from '../infra/postgres/postgres.js';
-import type { DeliveryKey, DeliveryState, HeldReason } from '../ledger/delivery.js';
+import { notificationIdOf, type DeliveryKey, type DeliveryState, type HeldReason } from '../ledger/delivery.js';
+import { onEachDay } from '../ledger/per-day.js';
 import type { Attempt } from '../ledger/settle.service.js';
 import type { Criteria } from './criteria.js';
 import * as statements from './find-deliveries.js';
@@ -90,9 +91,8 @@ export class DeliveryReader {
     keys: readonly DeliveryKey[],
     mostOfEach = mostAttempts,
   ): Promise<{ key: DeliveryKey; attempt: KnownAttempt }[]> {
-    if (keys.length === 0) return [];
-    const found = await this.postgres.queryAside<DeliveryKey & KnownAttempt>(
-      ...statements.attemptsOf(keys, mostOfEach),
+    const found = await onEachDay(keys, notificationIdOf, (day, ofDay) =>
+      this.postgres.queryAside<DeliveryKey & KnownAttempt>(...statements.attemptsOf(day, ofDay, mostOfEach)),
     );
     return found.map(({ notificationId, subscriptionId, ...attempt }) => ({
       key: { notificationId, subscriptionId },

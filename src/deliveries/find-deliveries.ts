@@ -1,5 +1,6 @@
 import { statement, type Statement, type Values } from '../infra/postgres/statement.js';
 import type { DeliveryKey } from '../ledger/delivery.js';
+import { perDay } from '../ledger/per-day.js';
 
 /** `KnownDelivery`, by the names of its fields. A key whose day was dropped is missing. Newest notification first. */
 export function byKeys(keys: readonly DeliveryKey[]): [Statement, Values] {
@@ -26,10 +27,10 @@ const deliveries = statement(
    ORDER BY d.notification_id DESC, d.subscription_id DESC`,
 );
 
-/** `KnownAttempt` and its key, by the names of their fields, of these deliveries in their order. */
-export function attemptsOf(keys: readonly DeliveryKey[], mostOfEach: number): [Statement, Values] {
+/** `KnownAttempt` and its key, by the names of their fields, of these deliveries of one day, in their order. */
+export function attemptsOf(day: number, keys: readonly DeliveryKey[], mostOfEach: number): [Statement, Values] {
   return [
-    attempts,
+    attempts(day),
     {
       ids: keys.map((key) => key.notificationId),
       subscription_ids: keys.map((key) => key.subscriptionId),
@@ -38,14 +39,16 @@ export function attemptsOf(keys: readonly DeliveryKey[], mostOfEach: number): [S
   ];
 }
 
-const attempts = statement(
+// Of a day that leaves, the attempts do so first: its deliveries are read as ever, and have them.
+const attempts = perDay(
   'read-attempts',
-  `SELECT a.notification_id AS "notificationId", a.subscription_id AS "subscriptionId", a.number, a.generation,
+  (of) => `
+   SELECT a.notification_id AS "notificationId", a.subscription_id AS "subscriptionId", a.number, a.generation,
      a.started_at AS "startedAt", a.duration_ms AS "durationMs", a.connect_ms AS "connectMs", a.first_byte_ms AS "firstByteMs",
      a.status, a.error, a.details
    FROM unnest($ids::uuid[], $subscription_ids::uuid[]) AS k (notification_id, subscription_id)
    CROSS JOIN LATERAL (
-     SELECT * FROM attempt WHERE notification_id = k.notification_id AND subscription_id = k.subscription_id
+     SELECT * FROM ${of('attempt')} WHERE notification_id = k.notification_id AND subscription_id = k.subscription_id
      ORDER BY number DESC, started_at DESC LIMIT $most
    ) a
    ORDER BY a.notification_id, a.subscription_id, a.number, a.generation`,

@@ -8,7 +8,7 @@ import { byDelivery, rangeEnd } from '../../src/deliveries/search-statements.js'
 import { LedgerSearch, type SearchBounds } from '../../src/deliveries/search.service.js';
 import type { Criteria } from '../../src/deliveries/criteria.js';
 import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
-import { createPartition, lowestIdAt, partitionsBetween } from '../../src/ledger/partitions.js';
+import { attachPartition, createPartition, lowestIdAt, partitionsBetween } from '../../src/ledger/partitions.js';
 import { stacks, type PreparedStack } from '../support/stacks.js';
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
 
@@ -139,6 +139,23 @@ describe.each(stacks)('the list of deliveries on the $name stack', (stack) => {
     const ended = await reader.find({ notificationId: notificationId(0, 2), subscriptionId: first });
     expect(ended).toMatchObject({ state: 'delivered', nextAttemptAt: null });
     expect(await reader.find({ notificationId: notificationId(0, 2), subscriptionId: randomUUID() })).toBeUndefined();
+  });
+
+  it('shows the attempts of a delivery also while their day is on its way out, which they leave first', async () => {
+    const key = { notificationId: notificationId(1, 3), subscriptionId: first };
+    await postgres.dataSource.query(
+      `INSERT INTO attempt (notification_id, subscription_id, generation, number, started_at, duration_ms, status)
+       VALUES ($1, $2, 1, 1, '2026-11-19 10:00Z', 7, 204)`,
+      [key.notificationId, key.subscriptionId],
+    );
+    const attempts = partitionsBetween(today - dayMs, today - dayMs)[2]!;
+    await postgres.dataSource.query(`ALTER TABLE attempt DETACH PARTITION ${attempts.name}`);
+    try {
+      expect(await reader.find(key)).toMatchObject({ state: 'delivered' });
+      expect(await reader.attemptsOf(key)).toMatchObject([{ number: 1, status: 204 }]);
+    } finally {
+      await postgres.dataSource.query(attachPartition(attempts));
+    }
   });
 
   it('shows the attempts of a delivery in their order', async () => {

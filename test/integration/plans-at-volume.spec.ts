@@ -586,7 +586,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       ['digests of a window', candidates(digestCondition({ publisher: 'nobody' })!, window, 20)],
       ['digests, up to a limit', digestRangeEnd(window, 20)],
       ['one', byKeys([key])],
-      ['attempts', attemptsOf([key], 20)],
+      ['attempts', attemptsOf(dayOfId(ids.queued), [key], 20)],
       ...otherStatements().map(([statement, values]): (typeof lists)[0] => [statement.name, [statement, values]]),
       ...(['failed', 'expired', 'unknown', 'waiting', 'held'] as const).map((state): (typeof lists)[0] => [
         `${state} of a subscription`,
