@@ -29,6 +29,12 @@ export const deadStates = ['failed', 'expired', 'unknown'] as const satisfies re
 export const isDead = (alias?: string): string =>
   `${alias === undefined ? '' : `${alias}.`}state IN (${deadStates.map((state) => `'${state}'`).join(', ')})`;
 
+/**
+ * Days after its end that a dead letter is kept with its body, so that an operator sees it, and may have it sent again:
+ * a delivery that was scheduled or held for long may end when its day, or its body, is past retention.
+ */
+export const graceOfDeadLetters = (retentionDays: number): number => Math.min(7, retentionDays);
+
 /** Why a delivery is held; each reason has one owner that releases it (docs/life-cycle.md). */
 export const heldReasons = ['endpoint-busy', 'endpoint-parked', 'paused', 'rate', 'order'] as const;
 export type HeldReason = (typeof heldReasons)[number];

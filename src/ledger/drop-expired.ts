@@ -9,7 +9,7 @@ import {
 } from '../infra/postgres/detach-partitions.js';
 import { isLockTimeout } from '../infra/postgres/postgres-errors.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { isDead } from './delivery.js';
+import { graceOfDeadLetters, isDead } from './delivery.js';
 import {
   attachPartition,
   dateOf,
@@ -63,9 +63,6 @@ export interface DropWatcher {
   afterwards(day: OldDay, outcome: DropOutcome): Promise<void>;
 }
 
-/** Days after its end. A delivery that was scheduled or held for long may end when its day is past retention. */
-const deadLettersKept = 7;
-
 /**
  * Drops the days past retention in which every delivery has ended. A day with an unfinished delivery is kept whole, and
  * so is one in which a delivery became a dead letter within the last week, or within the retention if that is shorter:
@@ -80,7 +77,7 @@ export async function dropExpired(
   stopping: AbortSignal,
   watcher?: DropWatcher,
 ): Promise<void> {
-  const graceDays = Math.min(deadLettersKept, retentionDays);
+  const graceDays = graceOfDeadLetters(retentionDays);
   await whileDropping(postgres, advisoryLocks.droppingDays, async (connection) => {
     let failure: unknown;
     for (const { ms, stages, isExpired } of await daysToLeave(connection, retentionDays)) {

@@ -1,6 +1,6 @@
 import type { Postgres, Query } from '../infra/postgres/postgres.js';
 import type { Statement, Values } from '../infra/postgres/statement.js';
-import { namedDeliveries, sameDelivery, type DeliveryKey } from './delivery.js';
+import { isDead, namedDeliveries, sameDelivery, type DeliveryKey } from './delivery.js';
 import type { LedgerTable } from './partitions.js';
 import { perDay } from './per-day.js';
 import { textVersions, type TextVersion } from './text-versions.js';
@@ -31,30 +31,36 @@ const erasing = (of: (table: LedgerTable) => string, page: string): string => `
       FROM ${page} WHERE ${sameDelivery(page)} AND d.last_error LIKE 'HTTP %' AND d.last_error <> 'HTTP ' || d.last_status
     )`;
 
-/** Among the notifications of `page`. */
-const unfinishedOnes = `ARRAY(SELECT DISTINCT notification_id FROM page WHERE ${unfinished}) AS unfinished`;
+/** Among the notifications of `page`, those with such a delivery. */
+const havingOne = (condition: string): string =>
+  `ARRAY(SELECT DISTINCT notification_id FROM page WHERE ${condition}) AS found`;
 
 interface JudgedRow extends ReachedDelivery {
-  unfinished: string[];
+  found: string[];
 }
 
+const isFresh = `${isDead()} AND ended_at > now() - $grace_days::int * interval '1 day'`;
+
 export const judgeItems = perDay(
-  'unfinished-notifications',
-  (of) => `WITH ${nextDeliveries(of('delivery'))} SELECT reached.*, ${unfinishedOnes} FROM reached`,
+  'needed-notifications',
+  (of) =>
+    `WITH ${nextDeliveries(of('delivery'))} SELECT reached.*, ${havingOne(`${unfinished} OR ${isFresh}`)} FROM reached`,
 );
 
 /**
- * Of notifications of one day, those of which a delivery is not finished.
+ * Of notifications of one day, those of which a delivery is not finished, or became a dead letter in the last
+ * `graceDays`: an operator may have it sent again.
  * @returns undefined: it was stopped before it knew
  */
-export function findUnfinished(
+export function findNeeded(
   postgres: Postgres,
   day: number,
   ids: readonly string[],
-  options: WalkOptions,
+  { graceDays, ...options }: WalkOptions & { graceDays: number },
 ): Promise<Set<string> | undefined> {
   const found = new Set<string>();
-  return lookThrough(postgres, judgeItems(day), ids, found, { ...options, settled: found });
+  const values = { grace_days: graceDays };
+  return lookThrough(postgres, judgeItems(day), ids, found, { ...options, settled: found, values });
 }
 
 async function lookThrough(
@@ -62,11 +68,11 @@ async function lookThrough(
   items: Statement,
   ids: readonly string[],
   found: Set<string>,
-  options: WalkOptions,
+  { values: more, ...options }: WalkOptions & { values?: Values },
 ): Promise<Set<string> | undefined> {
   const look = async (values: Values) => {
-    const [row] = await postgres.query<JudgedRow>(items, values);
-    for (const id of row!.unfinished) found.add(id);
+    const [row] = await postgres.query<JudgedRow>(items, { ...values, ...more });
+    for (const id of row!.found) found.add(id);
     return row!;
   };
   return (await walkDeliveries(ids, look, options)) ? found : undefined;
@@ -76,7 +82,7 @@ export const eraseAnswersItems = perDay(
   'erase-answers',
   (of) => `
     WITH ${nextDeliveries(of('delivery'))}, ${erasing(of, 'page')}
-    SELECT reached.*, ${unfinishedOnes} FROM reached`,
+    SELECT reached.*, ${havingOne(unfinished)} FROM reached`,
 );
 
 /**

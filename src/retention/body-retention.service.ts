@@ -6,7 +6,8 @@ import { Clock } from '../infra/clock.js';
 import { Postgres, type Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 import { readDays } from '../ledger/days.js';
-import { eraseAnswers, eraseTexts, findUnfinished, lockTexts } from '../ledger/erase-bodies.js';
+import { graceOfDeadLetters } from '../ledger/delivery.js';
+import { eraseAnswers, eraseTexts, findNeeded, lockTexts } from '../ledger/erase-bodies.js';
 import { dateOf, dayMs, lowestId, lowestIdAt, partitionOf, type LedgerTable } from '../ledger/partitions.js';
 import { byDay, onDay } from '../ledger/per-day.js';
 import { lockChannels, readChannels } from '../ledger/read-channels.js';
@@ -66,15 +67,16 @@ const noteKeptErased = statement(
 /**
  * Erases the bodies of notifications that are past BODY_RETENTION_DAYS, or the days that their channel has of its own.
  * Each day is walked through once, in steps that remember how far they came; a channel that is given fewer days later
- * has a walk of its own. A notification with an unfinished delivery is remembered, and erased when that has ended; so
- * is one that is scheduled for later. A channel that is given more days meanwhile keeps what it still has, and is
- * walked through anew when those are over. Any number of processes may run it: two that make the same step at the same
- * time do nothing that harms, and one of them notes it.
+ * has a walk of its own. A notification with an unfinished delivery, or with a dead letter that may yet be sent again,
+ * is remembered, and erased when it has none any more; so is one that is scheduled for later. A channel that is given
+ * more days meanwhile keeps what it still has, and is walked through anew when those are over. Any number of processes
+ * may run it: two that make the same step at the same time do nothing that harms, and one of them notes it.
  */
 @Injectable()
 export class BodyRetention {
   private readonly logger = new Logger(BodyRetention.name);
   private readonly general: number | undefined;
+  private readonly graceDays: number;
 
   constructor(
     private readonly postgres: Postgres,
@@ -83,6 +85,7 @@ export class BodyRetention {
     { settings }: Config,
   ) {
     this.general = settings.BODY_RETENTION_DAYS;
+    this.graceDays = graceOfDeadLetters(settings.RETENTION_DAYS);
   }
 
   /** A day that fails keeps no other one waiting. @throws the error of the first of them */
@@ -160,7 +163,7 @@ export class BodyRetention {
     const [page] = await this.postgres.query<OldBodies>(findOldBodies(day), { ...walk, limit: batchSize });
     // Nothing to note: it would look as if something had been erased just now.
     if (page!.rows === 0) return walk;
-    const judged = await this.eraseAnswersOfEnded(day, page!.due, stopping);
+    const judged = await this.eraseAnswersOfUnneeded(day, page!.due, stopping);
     if (!judged) return 'over';
     const reached = page!.reached ?? walk.reached;
     return this.postgres.transaction(async (query) => {
@@ -169,7 +172,7 @@ export class BodyRetention {
       if (!now || !isDeepStrictEqual(now, walk)) return 'over';
       if ((await this.leaveOutUndue(query, day, walk.channels, nowMs)).length > 0) return 'more';
       const { bodies, bytes, renewed } = await eraseTexts(query, day, judged.texts);
-      const [kept] = await query<{ bodies: number }>(rememberKept, { ids: [...judged.unfinished, ...renewed] });
+      const [kept] = await query<{ bodies: number }>(rememberKept, { ids: [...judged.needed, ...renewed] });
       await query(noteWalked, { day: date, reached, bodies, bytes, kept: kept!.bodies });
       bodiesErasedCounted.inc({ because: 'retention' }, bodies);
       return page!.rows === batchSize ? 'more' : { ...walk, reached };
@@ -177,22 +180,22 @@ export class BodyRetention {
   }
 
   /**
-   * Of notifications of which every delivery has ended, and which are not scheduled. @returns undefined: it was stopped
+   * Of notifications that no delivery needs any more, and which are not scheduled. @returns undefined: it was stopped
    * before all were erased
    */
-  private async eraseAnswersOfEnded(day: number, ids: readonly string[], stopping: AbortSignal) {
+  private async eraseAnswersOfUnneeded(day: number, ids: readonly string[], stopping: AbortSignal) {
     const options = { stopping, rest: () => this.clock.pause(pauseMs, stopping) };
     const texts = await readTextVersions(this.postgres, day, ids);
-    const unfinished = await findUnfinished(this.postgres, day, ids, options);
-    if (!unfinished) return undefined;
-    for (const { id, is_scheduled: isScheduled } of texts) if (isScheduled) unfinished.add(id);
-    const ended = ids.filter((id) => !unfinished.has(id));
+    const needed = await findNeeded(this.postgres, day, ids, { ...options, graceDays: this.graceDays });
+    if (!needed) return undefined;
+    for (const { id, is_scheduled: isScheduled } of texts) if (isScheduled) needed.add(id);
+    const unneeded = ids.filter((id) => !needed.has(id));
     // An operator may have retried one since.
-    const again = await eraseAnswers(this.postgres, day, ended, options);
+    const again = await eraseAnswers(this.postgres, day, unneeded, options);
     if (!again) return undefined;
-    for (const id of again) unfinished.add(id);
-    const isEnded = (id: string) => !unfinished.has(id);
-    return { ended: ended.filter(isEnded), texts: texts.filter(({ id }) => isEnded(id)), unfinished };
+    for (const id of again) needed.add(id);
+    const isUnneeded = (id: string) => !needed.has(id);
+    return { unneeded: unneeded.filter(isUnneeded), texts: texts.filter(({ id }) => isUnneeded(id)), needed };
   }
 
   /**
@@ -247,7 +250,7 @@ export class BodyRetention {
       for (const [day, ofDay] of byDay(ids, (id) => id)) {
         try {
           const channels = await readChannels(this.postgres, ofDay);
-          await onDay(this.eraseEnded(day, channels, nowMs, stopping), undefined);
+          await onDay(this.eraseUnneeded(day, channels, nowMs, stopping), undefined);
         } catch (error) {
           failures.push(error);
         }
@@ -264,7 +267,7 @@ export class BodyRetention {
    * channel that the day was walked through for.
    * @param kept the channel of each notification
    */
-  private async eraseEnded(
+  private async eraseUnneeded(
     day: number,
     kept: ReadonlyMap<string, string>,
     nowMs: number,
@@ -277,17 +280,17 @@ export class BodyRetention {
     };
     const undueBefore = new Set(await lookForUndue((statement, values) => this.postgres.query(statement, values)));
     const ids = [...kept.keys()].filter((id) => !undueBefore.has(id));
-    const judged = await this.eraseAnswersOfEnded(day, ids, stopping);
-    if (!judged || judged.ended.length + undueBefore.size === 0) return;
+    const judged = await this.eraseAnswersOfUnneeded(day, ids, stopping);
+    if (!judged || judged.unneeded.length + undueBefore.size === 0) return;
     await this.postgres.transaction(async (query) => {
       await query(lockTexts(day));
       const undue = new Set(await lookForUndue(query));
       const texts = judged.texts.filter(({ id }) => !undue.has(id));
       const { bodies, bytes, renewed } = await eraseTexts(query, day, texts);
-      const ended = judged.ended.filter((id) => !undue.has(id) && !renewed.includes(id));
+      const erased = judged.unneeded.filter((id) => !undue.has(id) && !renewed.includes(id));
       const now = await query<{ id: string; channel: string }>(lockChannels(day), { ids: [...undue] });
       const moved = new Set(now.flatMap(({ id, channel }) => (kept.get(id) === channel ? [] : [id])));
-      const forgotten = [...ended, ...undue].filter((id) => !moved.has(id));
+      const forgotten = [...erased, ...undue].filter((id) => !moved.has(id));
       const [gone] = await query<{ bodies: number }>(forgetKept, { ids: forgotten });
       await query(noteKeptErased, { day: dateOf(day), bodies, bytes, kept: gone!.bodies });
       bodiesErasedCounted.inc({ because: 'retention' }, bodies);

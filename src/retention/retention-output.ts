@@ -10,7 +10,11 @@ const dayOutput = z.strictObject({
     .strictObject({
       erased: z.int(),
       erasedBytes: z.int().describe('Length of the texts. The disk gets their space back when the day is dropped.'),
-      kept: z.int().describe('Past their retention, but a delivery of theirs is not finished.'),
+      kept: z
+        .int()
+        .describe(
+          'Past their retention, but a delivery of theirs is not finished, or is a dead letter of the last week; or they are scheduled for later.',
+        ),
       isUnderWay: z.boolean(),
       endedAt: time().nullable().describe('When the day was last walked through to its end.'),
       channels: z.array(z.string()).describe('Whose bodies were erased.'),

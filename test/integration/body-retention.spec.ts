@@ -4,6 +4,7 @@ import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { Upkeep } from '../../src/dispatching/upkeep.service.js';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
+import { deadStates, type DeliveryKey, type DeliveryState } from '../../src/ledger/delivery.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
 import { readBodies, readBodySizes } from '../../src/ledger/read-bodies.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
@@ -101,6 +102,40 @@ describe.each(stacks)('the retention of bodies on the $name stack', (stack) => {
         expect(await retention.report(at)).toMatchObject([{ bodies_erased: 1, bodies_kept: 0 }]);
       },
     );
+
+    it.each(deadStates)(
+      'not of one of which a delivery is %s since less than a week, but then, or when an operator has closed it',
+      async (state) => {
+        const at = await retention.makeDay(9);
+        const keys = [await retention.add(at, 'waiting'), await retention.add(at, 'waiting')];
+        const [key, closed] = keys as [DeliveryKey, DeliveryKey];
+        const fresh = await retention.add(at, state);
+        const ends = (of: DeliveryKey, next: DeliveryState, ago: string) =>
+          test.sql(
+            `UPDATE delivery SET state = $2, next_at = NULL, ended_at = now() - $3::interval WHERE notification_id = $1`,
+            [of.notificationId, next, ago],
+          );
+        await ends(fresh, state, '1 hour');
+        await retention.eraseOld();
+        for (const each of keys) await ends(each, state, '6 days');
+        await retention.eraseOld();
+        for (const each of [...keys, fresh]) expect(await retention.everythingOf(each)).toContain('HTTP 500: {');
+        expect(await retention.report(at)).toMatchObject([{ bodies_erased: 0, bodies_kept: 3 }]);
+        await ends(key, state, '8 days');
+        await ends(closed, 'cancelled', '1 hour');
+        await retention.eraseOld();
+        for (const each of keys) expect(await retention.everythingOf(each)).not.toContain('secret');
+        expect(await retention.bodyOf(fresh)).not.toBeNull();
+        expect(await retention.report(at)).toMatchObject([{ bodies_erased: 2, bodies_kept: 1 }]);
+      },
+    );
+
+    it('not of a dead letter that an operator is about to have sent again', async () => {
+      const key = await retention.add(await retention.makeDay(9), 'failed');
+      await test.sql('UPDATE delivery SET ended_at = now()');
+      await retention.eraseOld();
+      expect(await retryNow(test.postgres, key)).toBe('retried');
+    });
 
     it('not of one that is scheduled for later, whose publisher may still replace it, but when its time is over', async () => {
       const at = await retention.makeDay(9);

@@ -433,7 +433,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       [renewItems(day), { ids: [id] }],
       [eraseTextItems(day), textVersions.bind([{ id, version: '1' }])],
       [eraseAnswersOfItems(day), namedDeliveries.bind([delivery])],
-      [judgeItems(day), next],
+      [judgeItems(day), { ...next, grace_days: 7 }],
       [eraseAnswersItems(day), next],
       [cancelItems(day), next],
       [findOldBodies(day), { channels: ['channel'], reached: lowestIdAt(day * dayMs), limit: 10 }],
