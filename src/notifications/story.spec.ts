@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { KnownAttempt, KnownDelivery } from '../deliveries/delivery-reader.service.js';
+import { bodyErased } from '../ledger/cancel-erased.js';
 import { replacedByDuplicate } from '../ledger/replace-scheduled.js';
 import { storyOf, type AuditedAction, type StoryOfDelivery } from './story.js';
 
@@ -186,10 +187,10 @@ describe('the story of a notification', () => {
     expect(told({ delivery: cancelled, actions }).slice(2)).toEqual(end);
   });
 
-  it('says of one that was replaced that this is why it was cancelled', () => {
-    const cancelled = delivery({ state: 'cancelled', endedAt: at(9), lastError: replacedByDuplicate });
+  it.each([replacedByDuplicate, bodyErased])('says of one that was cancelled for it: %s', (reason) => {
+    const cancelled = delivery({ state: 'cancelled', endedAt: at(9), lastError: reason });
     const actions = [audited(10, 'subscription.deleted')];
-    expect(told({ delivery: cancelled, actions })).toContain(`9 cancelled ${replacedByDuplicate}`);
+    expect(told({ delivery: cancelled, actions })).toContain(`9 cancelled ${reason}`);
   });
 
   it('tells those of several deliveries in the order of time', () => {

@@ -1,4 +1,5 @@
 import type { KnownAttempt, KnownDelivery } from '../deliveries/delivery-reader.service.js';
+import { bodyErased } from '../ledger/cancel-erased.js';
 import { replacedByDuplicate } from '../ledger/replace-scheduled.js';
 
 /*
@@ -258,7 +259,7 @@ function ending({ delivery, actions, work }: StoryOfDelivery): StoryEvent[] {
 }
 
 function cancelledBecause({ lastError }: KnownDelivery, actions: readonly AuditedAction[]): string {
-  if (lastError === replacedByDuplicate) return lastError;
+  if (lastError === replacedByDuplicate || lastError === bodyErased) return lastError;
   return actions.some(({ action }) => action === 'subscription.deleted')
     ? 'its subscription was deleted'
     : 'with others: what its subscription held was dropped, or deliveries were cancelled by selection';
