@@ -11,6 +11,7 @@ describe('the file of a day in the archive', () => {
   const [first, second] = ['heraut-2024-10-04.ndjson.gz', 'heraut-2024-10-04-2.ndjson.gz'];
   let directory: string;
   let noted: string[];
+  let last: OwnFile | undefined;
 
   beforeEach(async () => {
     directory = await mkdtemp(join(tmpdir(), 'heraut-archive-'));
@@ -27,7 +28,11 @@ describe('the file of a day in the archive', () => {
   async function finish(own?: OwnFile, hardLink = link): Promise<string> {
     const unfinished = unfinishedFile(directory, day);
     await writeFile(unfinished, 'mine');
-    const note = (file: string) => Promise.resolve(void noted.push(basename(file)));
+    const note = (file: string, bytes: number) => {
+      noted.push(basename(file));
+      last = { file, bytes };
+      return Promise.resolve();
+    };
     return basename(await nameFile(unfinished, day, own, note, hardLink));
   }
 
@@ -42,6 +47,14 @@ describe('the file of a day in the archive', () => {
     await write(first, 'of another installation');
     expect(await finish({ file: join(directory, first), bytes: 6 })).toBe(second);
     expect(await contents()).toEqual({ [first]: 'of another installation', [second]: 'mine' });
+  });
+
+  it('takes the next name where another took the one that a former try had noted, and not come to use', async () => {
+    await expect(finish(undefined, failing('EEXIST'))).rejects.toThrow('ENOENT');
+    expect(last).toEqual({ file: join(directory, first), bytes: 4 });
+    await write(first, 'of another installation');
+    expect(await finish(last)).toBe(second);
+    expect(await contents()).toMatchObject({ [first]: 'of another installation', [second]: 'mine' });
   });
 
   it.each(['EPERM', 'EXDEV', 'EACCES'])(

@@ -10,7 +10,7 @@ const unfinishedName = /^heraut-\d{4}-\d\d-\d\d\..*partial$/;
 /** The former export of a day, as it was noted. */
 export interface OwnFile {
   file: string;
-  /** Null: it was named, and not noted as written. */
+  /** Null: a try of an older version named it, and did not note its size. */
   bytes: number | null;
 }
 
@@ -32,31 +32,31 @@ export async function removeUnfinished(directory: string): Promise<void> {
 }
 
 /**
- * Gives a finished file its name: that of the former export of the day, which it replaces, or the next one that nobody
- * has. A file that stands under the name of the day may be all there is of it: of the day itself, when a table of it
- * was restored by hand, or a clock was far ahead, or of another installation.
+ * Gives a finished file its name: that of the former export of the day, or the next one that nobody has. A file that
+ * stands under the name of the day may be all there is of it: of the day itself, when a table of it was restored by
+ * hand, or a clock was far ahead, or of another installation.
+ *
+ * The former export goes first, and a name is never taken from a file: whatever ends this on the way, what was noted
+ * last is the size of the file that stands there, or there is none. Until the day is dropped, nothing is lost with it.
  * @param own the former export; undefined: none is known
- * @param note is told the name before the file has it: after a crash between the two it is known whose it is
+ * @param note is told name and size before the file has the name: after a crash between the two it is known whose it is
  * @param hardLink of the file system
  */
 export async function nameFile(
   unfinished: string,
   day: number,
   own: OwnFile | undefined,
-  note: (file: string) => Promise<unknown>,
+  note: (file: string, bytes: number) => Promise<unknown>,
   hardLink = link,
 ): Promise<string> {
   const directory = dirname(unfinished);
-  if (own && dirname(own.file) === directory && (await isStillOwn(own))) {
-    await note(own.file);
-    await rename(unfinished, own.file);
-    await syncDirectory(directory);
-    return own.file;
-  }
-  for (let nr = 1; ; nr++) {
-    const file = fileOf(directory, day, nr);
+  const { size } = await stat(unfinished);
+  const isOwn = own && dirname(own.file) === directory && (await isStillOwn(own));
+  if (isOwn) await rm(own.file, { force: true });
+  for (let nr = isOwn ? 0 : 1; ; nr++) {
+    const file = nr === 0 ? own!.file : fileOf(directory, day, nr);
     if (await isThere(file)) continue;
-    await note(file);
+    await note(file, size);
     if (!(await moveTo(file, unfinished, hardLink))) continue;
     await syncDirectory(directory);
     return file;
@@ -72,7 +72,7 @@ const isThere = (file: string): Promise<boolean> =>
 /** It may have been taken away since, and its name by another installation that exports to the same directory. */
 const isStillOwn = ({ file, bytes }: OwnFile): Promise<boolean> =>
   stat(file).then(
-    ({ size }) => bytes === null || size === bytes,
+    ({ size }) => size === bytes,
     () => true,
   );
 

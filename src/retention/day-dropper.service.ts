@@ -76,7 +76,7 @@ export class DayDropper {
     const date = dateOf(day);
     try {
       const [own] = await this.postgres.query<OwnFile>(findExport, { day: date });
-      const note = (file: string) => this.postgres.query(noteExportFile, { day: date, file });
+      const note = (file: string, bytes: number) => this.postgres.query(noteExportFile, { day: date, file, bytes });
       const exported = await exportDay(connection, day, partitions, { directory, stopping, own, note });
       await this.postgres.query(noteExported, { day: date, ...exported });
       this.logger.log({ event: 'retention.day-exported', day: date, ...exported });

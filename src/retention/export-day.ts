@@ -52,8 +52,8 @@ export interface ExportOptions {
   stopping: AbortSignal;
   /** The file of the former export of this day, which is replaced if it is still there as it was. */
   own?: OwnFile | undefined;
-  /** Is told the name of the file before it has it. */
-  note?: (file: string) => Promise<unknown>;
+  /** Is told name and size of the file before it has the name. */
+  note?: (file: string, bytes: number) => Promise<unknown>;
   /** Bytes that have to stay free. */
   leaveFree?: number;
 }

@@ -122,11 +122,12 @@ export const findExport = statement(
    WHERE day = $day::date AND exported_file IS NOT NULL AND dropped_at IS NULL`,
 );
 
-/** A day that is exported is here, also one that was dropped before. Its bytes are known when the file is there. */
+/** A day that is exported is here, also one that was dropped before. */
 export const noteExportFile = statement(
   'note-export-file',
-  `INSERT INTO retention_day (day, exported_file) VALUES ($day::date, $file)
-   ON CONFLICT (day) DO UPDATE SET exported_file = EXCLUDED.exported_file, exported_bytes = NULL, dropped_at = NULL`,
+  `INSERT INTO retention_day (day, exported_file, exported_bytes) VALUES ($day::date, $file, $bytes)
+   ON CONFLICT (day) DO UPDATE SET exported_file = EXCLUDED.exported_file, exported_bytes = EXCLUDED.exported_bytes,
+     dropped_at = NULL`,
 );
 
 export const noteExported = statement(

@@ -225,6 +225,26 @@ describe.each(stacks)('the dropping of days on the $name stack', (stack) => {
       for (const file of await files()) await rm(join(directory, file));
     });
 
+    it('leaves alone what another installation made under the name that a former try had noted and not used', async () => {
+      const at = await retention.makeDay(40);
+      await retention.add(at, 'delivered');
+      const query: typeof test.postgres.query = async (statement, values) => {
+        const rows = await test.postgres.query(statement, values);
+        if (statement.name === 'note-export-file') throw new Error('killed');
+        return rows as never;
+      };
+      const dying = Object.create(test.postgres, { query: { value: query } }) as typeof test.postgres;
+      await expect(new DayDropper(dying, { settings: unerased() }).dropExpired(running)).rejects.toThrow('killed');
+      expect(await files()).toEqual([]);
+      const date = new Date(at).toISOString().slice(0, 10);
+      const [theirs, ours] = [`heraut-${date}.ndjson.gz`, `heraut-${date}-2.ndjson.gz`];
+      await writeFile(join(directory, theirs), 'theirs');
+      await dropOld();
+      expect((await files()).toSorted()).toEqual([ours, theirs]);
+      expect(await readFile(join(directory, theirs), 'utf8')).toBe('theirs');
+      for (const file of await files()) await rm(join(directory, file));
+    });
+
     it.each(['body', 'request_key'])(
       'is not exported with a %s that is erased meanwhile, but without it later',
       async (column) => {
