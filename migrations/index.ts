@@ -32,6 +32,7 @@ import { FindOwned1763625600046 } from './1763625600046-find-owned.js';
 import { DateDrops1763625600047 } from './1763625600047-date-drops.js';
 import { MeasureEntries1763625600048 } from './1763625600048-measure-entries.js';
 import { KeyLiveListener1763625600049 } from './1763625600049-key-live-listener.js';
+import { DateCounts1763625600050 } from './1763625600050-date-counts.js';
 
 /**
  * In the order they run: TypeORM goes by the time in their names, whatever the order here. Plain SQL; a released one is
@@ -72,4 +73,5 @@ export const migrations = [
   DateDrops1763625600047,
   MeasureEntries1763625600048,
   KeyLiveListener1763625600049,
+  DateCounts1763625600050,
 ];

@@ -37,7 +37,7 @@ export const erasureOutput = z
     state: z
       .enum(erasureStates)
       .describe(
-        '`counting`; `counted`: waits for its confirmation, for a day; `erasing`; `ending`: what workers had in their memory is seen off; `done`: nothing of it is sent any more, and nothing of it is in the ledger; `abandoned`: nobody confirmed it within a day, and nothing was erased.',
+        '`counting`; `counted`: waits for its confirmation, for a day from then on; `erasing`; `ending`: what workers had in their memory is seen off; `done`: nothing of it is sent any more, and nothing of it is in the ledger; `abandoned`: nobody confirmed it within that day, and nothing was erased.',
       ),
     requestedAt: z.iso.datetime(),
     confirmedAt: time(),

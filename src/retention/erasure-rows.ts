@@ -68,7 +68,9 @@ export interface ClaimedRow {
 
 export const noteStep = statement(
   'note-erasure-step',
-  `UPDATE erasure SET state = $state, reached = $reached, found = found + $found, erased = erased + $erased WHERE id = $id`,
+  `UPDATE erasure SET state = $state, reached = $reached, found = found + $found, erased = erased + $erased,
+     counted_at = CASE WHEN $state = 'counted' THEN now() ELSE counted_at END
+   WHERE id = $id`,
 );
 
 export const noteCancelled = statement(
@@ -84,10 +86,11 @@ export const endErasure = statement(
    RETURNING found::float8 AS found, erased::float8 AS erased, cancelled::float8 AS cancelled`,
 );
 
+/** A process of an older version does not say when it had counted. */
 export const abandonErasures = statement(
   'abandon-erasures',
   `UPDATE erasure SET state = 'abandoned', main_object = NULL
-   WHERE state = 'counted' AND requested_at < now() - interval '1 day'`,
+   WHERE state = 'counted' AND coalesce(counted_at, requested_at) < now() - interval '1 day'`,
 );
 
 /** As long as the audit log has it. Processes of an older version may have left deliveries of one that is done. */

@@ -356,13 +356,21 @@ describe.each(stacks)('erasures on the $name stack', (stack) => {
       await workOff();
       await work.sweep();
       expect(await erasures.get(id)).toMatchObject({ state: 'counted' });
-      await test.sql(`UPDATE erasure SET requested_at = now() - interval '25 hours'`);
+      await test.sql(`UPDATE erasure SET counted_at = now() - interval '25 hours'`);
       await work.sweep();
       expect(await erasures.get(id)).toMatchObject({ state: 'abandoned' });
       expect(await test.sql('SELECT main_object FROM erasure')).toEqual([{ main_object: null }]);
       await test.sql(`UPDATE erasure SET requested_at = now() - interval '731 days'`);
       await work.sweep();
       expect(await test.sql('SELECT FROM erasure')).toEqual([]);
+    });
+
+    it('waits for its confirmation for a day since it was counted, however late that was', async () => {
+      const { id } = await erasures.aboutMainObject(mainObject);
+      await test.sql(`UPDATE erasure SET requested_at = now() - interval '25 hours'`);
+      await workOff();
+      await work.sweep();
+      expect(await erasures.get(id)).toMatchObject({ state: 'counted' });
     });
 
     it('is forgotten with all that was left of it', async () => {
