@@ -60,7 +60,9 @@ export const retentionOutput = z
       .describe('Those that have days of their own, or had when they were removed.'),
     days: z
       .array(dayOutput)
-      .describe('Of which something was erased, exported, dropped or kept; newest first, at most 500.'),
+      .describe(
+        'Of which something was erased, exported, dropped or kept; newest first, at most 500. Those that could not be exported, or were kept, are always among them until they are dropped.',
+      ),
   })
   .meta({ id: 'Retention' });
 

@@ -4,7 +4,7 @@ import { Config } from '../config/config.module.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
 
-/** More than there are days in a year. */
+/** More than there are days in a year. Those that somebody has to look at are always among them. */
 const mostDays = 500;
 
 const reportDays = statement(
@@ -14,7 +14,13 @@ const reportDays = statement(
      exported_at, exported_file, exported_rows::float8 AS exported_rows, exported_bytes::float8 AS exported_bytes,
      export_failed_at, export_failure, kept_at, dropped_at, notifications::float8 AS notifications,
      deliveries::float8 AS deliveries, attempts::float8 AS attempts, bytes::float8 AS bytes
-   FROM retention_day ORDER BY day DESC LIMIT ${mostDays}`,
+   FROM (
+     SELECT * FROM retention_day
+     ORDER BY dropped_at IS NULL AND export_failed_at IS NOT NULL DESC, dropped_at IS NULL AND kept_at IS NOT NULL DESC,
+       day DESC
+     LIMIT ${mostDays}
+   ) AS shown
+   ORDER BY shown.day DESC`,
 );
 
 export interface ReportedDay {
@@ -45,7 +51,7 @@ export interface RetentionReport {
   exportDirectory: string | null;
   /** Those that have days of their own, or had when they were removed. */
   channels: { name: string; bodyRetentionDays: number; isRemoved: boolean }[];
-  /** The newest first. */
+  /** The newest first; where there are too many, those that could not be dropped before the others. */
   days: ReportedDay[];
 }
 

@@ -12,6 +12,7 @@ import { dropExpired } from '../../src/ledger/drop-expired.js';
 import { dateOf, partitionOf, partitionsBetween } from '../../src/ledger/partitions.js';
 import { DayDropper } from '../../src/retention/day-dropper.service.js';
 import { exportDay } from '../../src/retention/export-day.js';
+import { RetentionReports } from '../../src/retention/retention-report.service.js';
 import { daysCounted } from '../../src/retention/retention.counters.js';
 import { insertDeliveries, insertNotifications } from '../support/insert-deliveries.js';
 import type { TestLedger } from '../support/ledger.js';
@@ -329,6 +330,21 @@ describe.each(stacks)('the dropping of days on the $name stack', (stack) => {
         afterwards: () => Promise.resolve(),
       });
       expect(exported).toEqual([dateOf(Math.floor(at / dayMs))]);
+    });
+
+    it('is reported while it cannot be exported, or is kept, whatever number of days are newer', async () => {
+      await test.sql(
+        `INSERT INTO retention_day (day, kept_at, export_failed_at, export_failure, dropped_at, bytes)
+         VALUES ('2020-01-01', NULL, now(), 'ENOSPC', NULL, NULL), ('2020-01-02', now(), NULL, NULL, NULL, NULL),
+           ('2020-01-03', now(), NULL, NULL, now(), 1)`,
+      );
+      await test.sql(`INSERT INTO retention_day (day) SELECT date '2021-01-01' + n FROM generate_series(1, 501) AS n`);
+      const { days } = await new RetentionReports(test.postgres, test.config).read();
+      expect(days.map(({ day }) => day)).toEqual([
+        ...Array.from({ length: 498 }, (_, nr) => dateOf(Date.UTC(2021, 0, 502 - nr) / dayMs)),
+        '2020-01-02',
+        '2020-01-01',
+      ]);
     });
 
     it('is not exported while a delivery is not finished', async () => {
