@@ -1,3 +1,4 @@
+import type { Route } from '@playwright/test';
 import { answer } from '../../test/support/receiver.js';
 import { expect, lookAt, signIn, test } from './harness.js';
 
@@ -10,6 +11,7 @@ test('from an empty installation to a delivered notification, step by step, one 
   heraut,
   receiver,
 }) => {
+  await page.clock.install();
   await signIn(page, heraut.api.url);
   await page.goto(`${heraut.api.url}/console/`);
   await expect(page.getByRole('heading', { level: 1, name: 'First steps' })).toBeVisible();
@@ -23,6 +25,13 @@ test('from an empty installation to a delivered notification, step by step, one 
   const callback = page.getByRole('textbox', { name: 'Address of the receiver' });
   await expect(callback).toHaveValue('http://127.0.0.1:8001/webhook');
   await callback.fill('http://127.0.0.1:9/nothing-listens-here');
+  // The refusal comes late.
+  const late = async (route: Route) => {
+    const response = await route.fetch();
+    await page.clock.fastForward(100_000);
+    await route.fulfill({ response });
+  };
+  await page.route(/\/admin\/v1\/subscriptions$/, late, { times: 1 });
   await page.getByRole('button', { name: 'Subscribe' }).click();
   await expect(page.getByText('npm run receiver starts the small one')).toBeVisible();
   await expect(callback).toHaveValue('http://127.0.0.1:9/nothing-listens-here');

@@ -29,6 +29,62 @@ const refuseToLeave = async (page: Page): Promise<string> => {
 const refusedReload = async (page: Page): Promise<string> =>
   (await Promise.all([refuseToLeave(page), page.evaluate(() => location.reload())]))[0];
 
+test('what calls the server of somebody else is waited for as long as that may take, and its outcome is shown', async ({
+  open,
+  page,
+  heraut,
+  receiver,
+}) => {
+  await page.clock.install();
+  const waitedFor = async (method: string, path: string, begin: () => Promise<void>) => {
+    const asked = new Promise<Route>((resolve) => {
+      void page.route(`**/admin/v1/${path}`, (route) => {
+        if (route.request().method() === method) resolve(route);
+        else void route.fallback();
+      });
+    });
+    await begin();
+    const route = await asked;
+    const response = await route.fetch();
+    await page.clock.fastForward(100_000);
+    await route.fulfill({ response });
+    await page.unroute(`**/admin/v1/${path}`);
+  };
+  const save = page.getByRole('button', { name: 'Save', exact: true });
+
+  await open('alerts');
+  await page.getByRole('button', { name: 'Send a test' }).click();
+  await waitedFor('POST', 'alerts/test', () =>
+    page.getByRole('dialog').getByRole('button', { name: 'Send a test' }).click(),
+  );
+  await expect(page.getByRole('dialog', { name: 'The test' })).toContainText('There is no operator to send it to.');
+
+  const channel = await heraut.createChannel();
+  const url = `${receiver.url}/${randomUUID()}`;
+  await open('subscriptions');
+  await page.getByRole('button', { name: 'New subscription' }).first().click();
+  const form = page.getByRole('dialog', { name: 'New subscription' });
+  await form.getByLabel('Application').fill('test-superuser');
+  await form.getByLabel('Callback URL').fill(url);
+  await form.getByRole('combobox', { name: 'Channel' }).fill(channel);
+  await page.getByRole('option', { name: channel }).click();
+  await form.getByLabel(/^Authorization header/).fill('Bearer of-the-receiver');
+  await waitedFor('POST', 'subscriptions', () => form.getByRole('button', { name: 'Create' }).click());
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText(url);
+
+  const id = new URL(page.url()).pathname.split('/').at(-1)!;
+  await open(`subscriptions/${id}?tab=delivery`);
+  await page.getByLabel('Callback URL').fill(`${url}/moved`);
+  await waitedFor('PATCH', `subscriptions/${id}`, () => save.click());
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText(`${url}/moved`);
+
+  await open(`subscriptions/${id}?tab=credentials`);
+  await page.getByRole('group', { name: 'Authorization' }).getByText('Replace').click();
+  await page.getByLabel(/^Authorization header/).fill('Bearer new');
+  await waitedFor('PATCH', `subscriptions/${id}/credentials`, () => save.click());
+  await expect(page.getByLabel(/^Authorization header/)).toBeHidden();
+});
+
 test('a page of a list that fails is asked for once, and again when somebody wants it', async ({ open, page }) => {
   const entry = (id: number) => auditEntry(id, `of-page-${id}`);
   let [isRead, asked, isMended] = [false, 0, false];

@@ -77,7 +77,7 @@ function reach(request: Request): Promise<Response> {
   return reachWithin(request, longestSilenceMs);
 }
 
-/** For a call of the API that calls a receiver, and answers when that has. */
+/** For a call of the API that calls a receiver, or a mail server, and answers when that has. */
 export const reachReceiver = (request: Request): Promise<Response> => reachWithin(request, longestCallMs);
 
 async function reachWithin(request: Request, silenceMs: number): Promise<Response> {

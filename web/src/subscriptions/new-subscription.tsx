@@ -16,7 +16,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState, type FormEvent } from 'react';
 import { BusyButton } from '../parts/busy-button.tsx';
 import { applicationsQuery } from '../parts/catalogue.ts';
-import { answerOf, api } from '../api/client.ts';
+import { answerOf, api, reachReceiver } from '../api/client.ts';
 import { isSame } from '../drafts/draft.ts';
 import { defineTexts } from '../i18n/i18n.ts';
 import { errorOf } from '../parts/field-errors.tsx';
@@ -114,7 +114,7 @@ export function NewSubscription({ opened, channel = '', onClose, onCreated }: Pr
         credentials: { authorization: toAuthorization(authorization), ...toOwn(identity, headers) },
       };
       return once(body, (sent, header) =>
-        answerOf(api.POST('/admin/v1/subscriptions', { params: { header }, body: sent })),
+        answerOf(api.POST('/admin/v1/subscriptions', { params: { header }, body: sent, fetch: reachReceiver })),
       );
     },
     // A secret whose first answer was lost is not shown again: another key can be made on its page.

@@ -1,7 +1,7 @@
 import { Badge, Button, Group, Modal, Stack, Text } from '@mantine/core';
 import { TbCheck, TbSend, TbX } from 'react-icons/tb';
 import { useMutation } from '@tanstack/react-query';
-import { answerOf, api } from '../../api/client.ts';
+import { answerOf, api, reachReceiver } from '../../api/client.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
 import { useMay } from '../../shell/session.tsx';
@@ -12,7 +12,7 @@ export function SendTest() {
   const t = useAlertTexts();
   const [state, set] = useUrlState();
   const maySend = useMay('operator');
-  const send = useMutation({ mutationFn: () => answerOf(api.POST('/admin/v1/alerts/test')) });
+  const send = useMutation({ mutationFn: () => answerOf(api.POST('/admin/v1/alerts/test', { fetch: reachReceiver })) });
   if (!maySend) return null;
   return (
     <>

@@ -1,4 +1,4 @@
-import { answerAndTagOf, api } from '../../api/client.ts';
+import { answerAndTagOf, api, reachReceiver } from '../../api/client.ts';
 import type { AsStored } from '../../drafts/draft.ts';
 import type { Draft } from '../../drafts/use-draft.ts';
 import { useResourceDraft, type Tagged } from '../../drafts/use-resource-draft.ts';
@@ -49,9 +49,11 @@ export function useSubscriptionPartDraft<T>({ subscription, tag, fields, asStore
 export function useSubscriptionDraft<T>({ changes, ...part }: Changed<T>): Draft<T> {
   return useSubscriptionPartDraft({
     ...part,
-    write: (value, params) =>
-      answerAndTagOf(
-        api.PATCH('/admin/v1/subscriptions/{subscriptionId}', { params, body: changes(value, part.subscription) }),
-      ),
+    write: (value, params) => {
+      const body = changes(value, part.subscription);
+      // Only a callback that is sent along is called.
+      const reach = body.callbackUrl !== undefined && { fetch: reachReceiver };
+      return answerAndTagOf(api.PATCH('/admin/v1/subscriptions/{subscriptionId}', { params, body, ...reach }));
+    },
   });
 }

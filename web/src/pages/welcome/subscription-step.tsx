@@ -4,7 +4,7 @@ import { useState } from 'react';
 import { BusyButton } from '../../parts/busy-button.tsx';
 import { InEnglish } from '../../parts/in-english.tsx';
 import { ButtonLink } from '../../parts/links.tsx';
-import { answerOf, api } from '../../api/client.ts';
+import { answerOf, api, reachReceiver } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { randomKey } from '../../parts/random-key.ts';
@@ -32,7 +32,7 @@ export function SubscriptionStep({ channels }: { channels: readonly { name: stri
       const credentials = { authorization: { kind: 'verbatim' as const, auth } };
       const body = { ownerClientId: owner!, callbackUrl, channels: [{ channel, filters: {} }], credentials };
       return once(body, (sent, header) =>
-        answerOf(api.POST('/admin/v1/subscriptions', { params: { header }, body: sent })),
+        answerOf(api.POST('/admin/v1/subscriptions', { params: { header }, body: sent, fetch: reachReceiver })),
       );
     },
     onSuccess: lookAgain,
