@@ -1,5 +1,5 @@
 import type { Route } from '@playwright/test';
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { signToken } from '../../test/support/tokens.js';
 import type { AlertPage } from '../src/pages/alerts/alerts.ts';
 import { asTimePasses, atOnce, auditEntry, expect, lookAt, retype, test } from './harness.js';
@@ -456,14 +456,47 @@ test('texts are erased by their main object, once they are counted', async ({ op
   await heraut.publish(channel, { hoofdObject });
   await heraut.publish(channel, { hoofdObject });
   const page = await open('settings?tab=retention');
-  await page.getByRole('textbox', { name: 'Main object', exact: true }).fill(hoofdObject);
-  await page.getByRole('button', { name: 'Count them' }).click();
+  const mainObject = page.getByRole('textbox', { name: 'Main object', exact: true });
+  const other = `https://example.org/${randomUUID()}`;
+  await heraut.publish(channel, { hoofdObject: other });
+  for (const sought of [other, hoofdObject]) {
+    await mainObject.fill(sought);
+    await page.getByRole('button', { name: 'Count them' }).click();
+    await expect(mainObject).toHaveValue('');
+  }
+  // The main object is named as it was typed, and to those who come later by its hash.
+  await page.getByRole('button', { name: 'Erase 1', exact: true }).click();
+  const ofOther = page.getByRole('dialog', { name: 'Erase the text of 1 notification?' });
+  await expect(ofOther).toContainText(other);
+  await ofOther.getByRole('button', { name: 'Cancel' }).click();
+  await expect(page.getByText(hoofdObject, { exact: true })).toBeVisible();
+  await page.reload();
+  await page.getByRole('button', { name: 'Erase 1', exact: true }).click();
+  const hash = createHash('sha256').update(other).digest('hex').slice(0, 12);
+  await expect(ofOther).toContainText(`SHA-256 begins with ${hash}`);
+  await expect(ofOther).toContainText(/Requested .*\d:\d\d/);
+  await expect(page.getByText(hash)).toHaveCount(2);
+  await lookAt(page, 'settings-erase');
+  await ofOther.getByRole('button', { name: 'Cancel' }).click();
   await page.getByRole('button', { name: 'Erase 2' }).click();
   const asked = page.getByRole('dialog', { name: 'Erase the texts of 2 notifications?' });
   await asked.getByLabel('Type 2 to confirm').fill('2');
   await asked.getByRole('button', { name: 'Erase 2' }).click();
   await expect(page.getByText('done', { exact: true }).first()).toBeVisible();
   await lookAt(page, 'settings-retention');
+});
+
+test('the text of one notification is erased once its id is confirmed', async ({ open, heraut }) => {
+  const { id } = await heraut.publish(await heraut.createChannel());
+  const page = await open('settings?tab=retention');
+  await page.getByRole('radio', { name: 'One notification' }).check();
+  await page.getByRole('textbox', { name: 'Id of the notification' }).fill(id);
+  await page.getByRole('button', { name: 'Erase', exact: true }).click();
+  const asked = page.getByRole('dialog', { name: 'Erase the text of this notification?' });
+  await expect(asked.getByRole('link', { name: id })).toHaveAttribute('href', new RegExp(`/notifications/${id}$`));
+  await asked.getByRole('button', { name: 'Erase', exact: true }).click();
+  await expect(asked).toHaveCount(0);
+  await expect(page.getByRole('link', { name: id })).toBeVisible();
 });
 
 test('an erasure is found and confirmed, however many were asked for since', async ({ open, page, heraut }) => {
@@ -480,7 +513,7 @@ test('an erasure is found and confirmed, however many were asked for since', asy
     return route.continue({ url: String(url) });
   });
   await open('settings?tab=retention');
-  await expect(page.getByText('a main object', { exact: true })).toHaveCount(2);
+  await expect(page.getByText(/^a main object /)).toHaveCount(2);
   await page.getByRole('button', { name: 'Show more' }).click();
   await page.getByRole('button', { name: 'Erase 3', exact: true }).click();
   const asked = page.getByRole('dialog', { name: 'Erase the texts of 3 notifications?' });

@@ -576,7 +576,8 @@ test('signing keys are made, rotated and ended; a secret is shown once', async (
   expect(await page.content()).not.toContain(secret);
   await lookAt(page, 'subscription-signing');
   await page.getByRole('button', { name: 'Rotate' }).click();
-  const asked = page.getByRole('dialog', { name: 'Rotate this key?' });
+  const key = (await keys.nth(1).getByRole('cell').first().innerText()).replace(/\s+/, ' ');
+  const asked = page.getByRole('dialog', { name: `Rotate the key ${key}?` });
   const rotate = asked.getByRole('button', { name: 'Rotate', exact: true });
   // The answer is lost, and with it the secret of a key that signs already.
   await page.route('**/rotate', (route) => route.fetch().then(() => route.abort()), { times: 1 });
@@ -587,14 +588,20 @@ test('signing keys are made, rotated and ended; a secret is shown once', async (
   await lookAt(page, 'subscription-key-unseen');
   await asked.getByRole('button', { name: 'Cancel' }).click();
   await page.getByRole('button', { name: 'Rotate' }).click();
-  await expect(asked).not.toContainText('nobody has seen');
-  await rotate.click();
+  // The one that signs now is another.
+  const askedAgain = page.getByRole('dialog', { name: /^Rotate the key v1 [0-9a-f-]{36}\?$/ });
+  await expect(askedAgain).toBeVisible();
+  await expect(askedAgain).not.toContainText(key);
+  await expect(askedAgain).not.toContainText('nobody has seen');
+  await askedAgain.getByRole('button', { name: 'Rotate', exact: true }).click();
   await shown.getByRole('button', { name: 'I have copied it' }).click();
   await expect(keys).toHaveCount(4);
   await expect(keys.nth(2)).toContainText(/:\d\d [AP]M UTC \(in \d+ (hours|day)/);
   for (const left of [3, 2, 1]) {
+    const last = (await keys.last().getByRole('code').innerText()).trim();
     await page.getByRole('button', { name: 'End' }).last().click();
-    await page.getByRole('dialog').getByRole('button', { name: 'End', exact: true }).click();
+    const ending = page.getByRole('dialog', { name: `End the key v1 ${last}?` });
+    await ending.getByRole('button', { name: 'End', exact: true }).click();
     if (left > 1) await expect(keys).toHaveCount(left);
   }
   await expect(page.getByRole('heading', { name: 'Deliveries are not signed' })).toBeVisible();

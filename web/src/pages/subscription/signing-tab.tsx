@@ -35,7 +35,9 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
         .signingKeys,
     refetchInterval: 15_000,
   });
+  /** Stays as it was while its dialog fades. */
   const [asked, setAsked] = useState<Asked & { over: readonly Key[] }>();
+  const [isOpen, setOpen] = useState(false);
   const [scheme, setScheme] = useState<Key['scheme']>('v1');
   const [grace, setGrace] = useState<(typeof graces)[number]>(86_400);
   const [secret, setSecret] = useState<string | null>(null);
@@ -53,16 +55,21 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
 
   const problem = error && <ProblemAlert error={error} onRetry={() => void refetch()} />;
   if (!data) return problem ?? <Skeleton height={200} />;
-  const ask = (what: Asked) => setAsked({ ...what, over: data });
+  const ask = (what: Asked) => {
+    setAsked({ ...what, over: data });
+    setOpen(true);
+  };
   const isLast = data.length === 1;
-  const present = asked && asked.to !== 'make' ? data.find(({ id }) => id === asked.key.id) : undefined;
+  const chosen = asked && asked.to !== 'make' ? asked.key : undefined;
+  const present = data.find(({ id }) => id === chosen?.id);
+  const key = chosen && `${chosen.scheme} ${chosen.id}`;
   const unseen = asked
     ? data.filter(({ id, scheme }) => scheme === 'v1' && !asked.over.some((key) => key.id === id))
     : [];
   const describe = ({ scheme, endsAt }: Key) =>
     `${scheme}, ${t('ends')}: ${endsAt === null ? t('goesOn') : format.time(endsAt)}`;
   const over = {
-    onClose: () => setAsked(undefined),
+    onClose: () => setOpen(false),
     now: Object.fromEntries(data.map((key) => [key.id, describe(key)])),
     readAgain,
     remark: unseen.length > 0 && t('keyUnseen', { keys: unseen.map(({ id }) => id).join(', ') }),
@@ -141,7 +148,7 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
       )}
       <ConfirmOver
         {...over}
-        opened={asked?.to === 'make'}
+        opened={isOpen && asked?.to === 'make'}
         title={t('makeKey')}
         action={t('make')}
         isDangerous={false}
@@ -164,8 +171,8 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
       </ConfirmOver>
       <ConfirmOver
         {...over}
-        opened={asked?.to === 'rotate'}
-        title={t('rotateTitle')}
+        opened={isOpen && asked?.to === 'rotate'}
+        title={t('rotateTitle', { key })}
         action={t('rotate')}
         isDangerous={false}
         isMoot={present?.endsAt !== null}
@@ -193,8 +200,8 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
       </ConfirmOver>
       <ConfirmOver
         {...over}
-        opened={asked?.to === 'end'}
-        title={t('endTitle')}
+        opened={isOpen && asked?.to === 'end'}
+        title={t('endTitle', { key })}
         action={t('end')}
         isMoot={present === undefined}
         onConfirm={async () => {

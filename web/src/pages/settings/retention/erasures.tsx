@@ -24,6 +24,8 @@ const colors = { counting: 'blue', counted: 'yellow', erasing: 'blue', ending: '
 export function Erasures() {
   const t = useRetentionTexts();
   const mayErase = useMay('administrator');
+  /** The main objects that were typed here, by the erasure that they began: Heraut tells only their hash. */
+  const [typed, setTyped] = useState<Readonly<Record<string, string>>>({});
   const asked = useInfiniteQuery({
     queryKey: erasuresKey,
     queryFn: ({ pageParam, signal }) =>
@@ -46,7 +48,9 @@ export function Erasures() {
       <Text size="sm" c="dimmed" mb="sm">
         {t('erasuresHint')}
       </Text>
-      {mayErase && <NewErasure />}
+      {mayErase && (
+        <NewErasure onCounted={(id, mainObject) => setTyped((before) => ({ ...before, [id]: mainObject }))} />
+      )}
       {asked.error && <ProblemAlert error={asked.error} onRetry={tryAgain(asked)} />}
       {!erasures && !asked.error && <Skeleton height={80} />}
       {erasures?.length === 0 && (
@@ -56,7 +60,7 @@ export function Erasures() {
       )}
       <Stack gap="sm">
         {erasures?.map((erasure) => (
-          <ErasureRow key={erasure.id} erasure={erasure} mayErase={mayErase} />
+          <ErasureRow key={erasure.id} erasure={erasure} mainObject={typed[erasure.id]} mayErase={mayErase} />
         ))}
         {asked.hasNextPage && (
           <Group>
@@ -70,12 +74,20 @@ export function Erasures() {
   );
 }
 
-function ErasureRow({ erasure, mayErase }: { erasure: Erasure; mayErase: boolean }) {
+interface RowProps {
+  erasure: Erasure;
+  /** Where this page knows it. */
+  mainObject: string | undefined;
+  mayErase: boolean;
+}
+
+function ErasureRow({ erasure, mainObject, mayErase }: RowProps) {
   const t = useRetentionTexts();
   const format = useFormat();
   const client = useQueryClient();
   const [isAsking, ask] = useState(false);
   const { id, state, notification, mainObjectHash, found, erased, cancelled, requestedAt, searchedTo } = erasure;
+  const about = mainObject ?? t('aboutMainObject', { hash: mainObjectHash?.slice(0, 12) });
   return (
     <Group justify="space-between" align="flex-start" wrap="nowrap">
       <div style={{ minWidth: 0 }}>
@@ -85,7 +97,7 @@ function ErasureRow({ erasure, mayErase }: { erasure: Erasure; mayErase: boolean
           </Badge>
           <Text size="sm" component="div" className="anywhere">
             {notification === null ? (
-              <span title={mainObjectHash ?? ''}>{t('aboutMainObject')}</span>
+              <span title={mainObjectHash ?? ''}>{about}</span>
             ) : (
               <Anchor component={Link} to="/notifications/$id" params={{ id: notification } as never} size="sm">
                 {notification}
@@ -116,7 +128,13 @@ function ErasureRow({ erasure, mayErase }: { erasure: Erasure; mayErase: boolean
           await client.invalidateQueries({ queryKey: erasuresKey });
         }}
       >
-        {t('eraseDetail')}
+        <Text size="sm" className="anywhere">
+          {t('about', { about })}
+        </Text>
+        <Text size="sm">
+          {t('requested')} {format.time(requestedAt)}
+        </Text>
+        <Text size="sm">{t('eraseDetail')}</Text>
       </Confirm>
     </Group>
   );

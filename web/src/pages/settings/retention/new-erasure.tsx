@@ -1,10 +1,11 @@
-import { Group, Radio, Stack, TextInput } from '@mantine/core';
+import { Group, Radio, Stack, Text, TextInput } from '@mantine/core';
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answerOf, api } from '../../../api/client.ts';
 import { BusyButton } from '../../../parts/busy-button.tsx';
 import { Confirm } from '../../../parts/confirm.tsx';
 import { errorOf } from '../../../parts/field-errors.tsx';
+import { AnchorLink } from '../../../parts/links.tsx';
 import { ProblemAlert } from '../../../parts/problem-alert.tsx';
 import { useRetentionTexts } from './texts.ts';
 
@@ -13,15 +14,16 @@ export const erasuresKey = ['erasures'] as const;
 /**
  * About a main object they are counted first, and erased when that is confirmed; one notification is confirmed here.
  */
-export function NewErasure() {
+export function NewErasure({ onCounted }: { onCounted: (id: string, mainObject: string) => void }) {
   const t = useRetentionTexts();
   const client = useQueryClient();
   const [by, setBy] = useState<'mainObject' | 'notification'>('mainObject');
   const [sought, setSought] = useState('');
   const [isAsking, ask] = useState(false);
   const request = useMutation({
-    mutationFn: () => answerOf(api.POST('/admin/v1/erasures', { body: { [by]: sought.trim() } })),
-    onSuccess: () => {
+    mutationFn: (about: string) => answerOf(api.POST('/admin/v1/erasures', { body: { [by]: about } })),
+    onSuccess: ({ id }, about) => {
+      if (by === 'mainObject') onCounted(id, about);
       setSought('');
       return client.invalidateQueries({ queryKey: erasuresKey });
     },
@@ -31,7 +33,7 @@ export function NewErasure() {
       onSubmit={(event) => {
         event.preventDefault();
         if (by === 'notification') ask(true);
-        else request.mutate();
+        else request.mutate(sought.trim());
       }}
     >
       <Stack gap="sm" mb="md">
@@ -69,9 +71,18 @@ export function NewErasure() {
         onClose={() => ask(false)}
         title={t('eraseOneTitle')}
         action={t('erase')}
-        onConfirm={() => request.mutateAsync()}
+        onConfirm={() => request.mutateAsync(sought.trim())}
       >
-        {t('eraseOneDetail')}
+        <AnchorLink
+          size="sm"
+          className="anywhere"
+          to="/notifications/$id"
+          params={{ id: sought.trim() }}
+          target="_blank"
+        >
+          {sought.trim()}
+        </AnchorLink>
+        <Text size="sm">{t('eraseOneDetail')}</Text>
       </Confirm>
     </form>
   );

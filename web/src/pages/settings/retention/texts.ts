@@ -62,7 +62,8 @@ export const useRetentionTexts = defineTexts(
     abandoned: 'not confirmed',
     searchedTo: 'has come to {{time}}',
     confirm: 'Confirm',
-    aboutMainObject: 'a main object',
+    aboutMainObject: 'a main object whose SHA-256 begins with {{hash}}',
+    about: 'About: {{about}}',
   },
   {
     kept: 'Hoe lang wat bewaard blijft',
@@ -124,6 +125,7 @@ export const useRetentionTexts = defineTexts(
     abandoned: 'niet bevestigd',
     searchedTo: 'gekomen tot {{time}}',
     confirm: 'Bevestigen',
-    aboutMainObject: 'een hoofdobject',
+    aboutMainObject: 'een hoofdobject waarvan de SHA-256 begint met {{hash}}',
+    about: 'Over: {{about}}',
   },
 );
