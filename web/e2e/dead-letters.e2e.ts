@@ -256,6 +256,18 @@ test('one that may have arrived is sent again only when that is confirmed', asyn
   const { id } = await heraut.publish(channel);
   await heraut.becomes('unknown', id, subscriptionId);
   const page = await open(`dead-letters?subscription=${subscriptionId}`);
+  // With all of them it is not sent, and that is said: only where its state or its group is named.
+  const all = page.getByRole('dialog', { name: 'Send again', exact: true });
+  const leftOut = all.getByText('Those of which it is not known whether they arrived are not among these.');
+  await page.getByRole('button', { name: 'Send all again' }).click();
+  await expect(all.getByText('Nothing is meant.')).toBeVisible();
+  await expect(leftOut).toBeVisible();
+  await lookAt(page, 'send-again-unknown');
+  await all.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByRole('region').getByRole('button', { name: 'Send again', exact: true }).first().click();
+  await expect(all.getByText('1 delivery of 1 notification is meant.')).toBeVisible();
+  await expect(leftOut).toHaveCount(0);
+  await all.getByRole('button', { name: 'Cancel' }).click();
   await page.getByRole('button', { name: /^Show the dead letters/ }).click();
   await page.getByRole('button', { name: `Send again: ${id}` }).click();
   const dialog = page.getByRole('dialog', { name: 'Send it again?' });

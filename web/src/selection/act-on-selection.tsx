@@ -28,7 +28,7 @@ import { useWrongTimes } from '../parts/use-wrong-times.ts';
 import { useMay } from '../shell/session.tsx';
 import { useActTexts } from './act-texts.ts';
 import { DryRunResult } from './dry-run-result.tsx';
-import { untilCounted, type DryRun, type Replay, type Selection } from './selection.ts';
+import { leavesOutUnknown, untilCounted, type DryRun, type Replay, type Selection } from './selection.ts';
 
 const usualRate = 100;
 
@@ -166,7 +166,14 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
             {t('changedDetail', { before: format.number(confirmedBefore), now: format.number(counted.count) })}
           </Alert>
         )}
-        <div aria-live="polite">{counted ? <DryRunResult dryRun={counted} /> : <Counting />}</div>
+        <div aria-live="polite">
+          {counted ? <DryRunResult dryRun={counted} /> : <Counting />}
+          {counted && leavesOutUnknown(kind, selection) && (
+            <Text size="sm" mt="xs">
+              {t('withoutUnknown')}
+            </Text>
+          )}
+        </div>
         {counted && (
           <Group gap="xs">
             <Text size="xs" c="dimmed">

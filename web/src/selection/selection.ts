@@ -114,6 +114,10 @@ function withoutEmpty<T extends object>(given: T): Partial<T> {
   ) as Partial<T>;
 }
 
+/** Whether dead letters of which it is not known whether they arrived are not meant, although no state is named. */
+export const leavesOutUnknown = (kind: Replay['kind'], { states, groups }: Selection): boolean =>
+  kind === 'replay' && states === undefined && groups === undefined;
+
 /** Each takes 75 bytes of an address at most. */
 const mostGroupsInAddress = Math.floor(longestSearch / 75) - 5;
 
@@ -131,11 +135,14 @@ const sayable: ReadonlySet<string> = new Set<keyof Selection>([
 ]);
 
 /**
- * Where the dead letters that a selection means are shown; undefined where no address says it: one that leaves
- * something out leads to others.
+ * Where the dead letters that the selection of a work means are shown; undefined where no address says it: one that
+ * leaves something out leads to others.
  */
-export function deadLettersOf(selection: Selection): UrlState | undefined {
-  const { subscriptions = [], channels = [], errorClasses = [], states = [...deadStates], groups = [] } = selection;
+export function deadLettersOf({ kind, selection }: Pick<Replay, 'kind' | 'selection'>): UrlState | undefined {
+  if (kind === 'cancel') return undefined;
+  const usual: readonly DeliveryState[] = leavesOutUnknown(kind, selection) ? ['failed', 'expired'] : deadStates;
+  const states: readonly DeliveryState[] = selection.states ?? usual;
+  const { subscriptions = [], channels = [], errorClasses = [], groups = [] } = selection;
   const dead = deadStates.filter((state) => states.includes(state));
   const areAll = dead.length === deadStates.length;
   const isSaid =
