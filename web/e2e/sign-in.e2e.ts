@@ -143,6 +143,57 @@ test('a sign-out everywhere reaches every browser of the user; an administrator 
   for (const context of contexts) await context.close();
 });
 
+test('what somebody types into Publish stays over a reload, and is not there for the next user of the tab', async ({
+  context,
+  heraut,
+  withProvider,
+}) => {
+  await heraut.createChannel();
+  const { provider, at } = withProvider;
+  const page = await signInAtProvider(context, withProvider, ['operator']);
+  const next = { sub: 'piet', name: 'Piet Bakker', email: 'piet@example.org', roles: ['operator'] };
+  const mainObject = page.getByRole('textbox', { name: 'Main object' });
+  const button = page.getByRole('link', { name: 'Sign in with Stad' });
+  const type = async (typed: string) => {
+    await page.goto(at('publish'));
+    await mainObject.fill(typed);
+    await page.reload();
+    await expect(mainObject).toHaveValue(typed);
+  };
+  await type('https://cases.example.org/of-jan');
+  await userMenu(page, /operator$/).click();
+  await page.getByRole('menuitem', { name: 'Sign out', exact: true }).click();
+  await expect(button).toBeVisible();
+  expect(await page.evaluate(() => JSON.stringify(sessionStorage))).not.toContain('of-jan');
+  const jan = provider.person!;
+  provider.person = next;
+  await button.click();
+  await expect(userMenu(page, /^Piet Bakker/)).toBeVisible();
+  await page.goto(at('publish'));
+  await expect(mainObject).toHaveValue('');
+
+  // Where the session ends, and another one signs in over the page.
+  await type('https://cases.example.org/of-piet');
+  await context.clearCookies(); // also those of the provider, which knows who was there
+  await comeBackTo(page);
+  provider.person = jan;
+  await page
+    .getByRole('dialog', { name: 'Your session has ended' })
+    .getByRole('link', { name: /^Sign in/ })
+    .click();
+  await expect(userMenu(page, /^Jan de Vries/)).toBeVisible();
+  await expect(mainObject).toHaveValue('');
+
+  // Or after a reload.
+  await type('https://cases.example.org/of-jan');
+  await context.clearCookies();
+  await page.reload();
+  provider.person = next;
+  await button.click();
+  await expect(userMenu(page, /^Piet Bakker/)).toBeVisible();
+  await expect(mainObject).toHaveValue('');
+});
+
 test('without a provider the secret of a superuser signs in, also again in place', async ({ page, heraut }) => {
   await page.goto(`${heraut.api.url}/console/endpoints`);
   const signIn = async (secret: string) => {

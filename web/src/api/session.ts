@@ -23,6 +23,21 @@ export const sessionKey = ['session'];
 export const isOverKey = ['session-is-over'];
 export const waysInKey = ['ways-in'];
 
+/** The input of Publish is kept in the tab under this name, for one user. */
+export const draftKey = 'heraut-publish-draft';
+const draftOfKey = 'heraut-publish-draft-of';
+
+/** @param name of the user who is there now; null: nobody */
+export function keepDraftFor(name: string | null): void {
+  try {
+    if (name === null || sessionStorage.getItem(draftOfKey) !== name) sessionStorage.removeItem(draftKey);
+    if (name === null) sessionStorage.removeItem(draftOfKey);
+    else sessionStorage.setItem(draftOfKey, name);
+  } catch {
+    // storage is switched off: nothing is kept
+  }
+}
+
 /**
  * The session of this browser; null: nobody is signed in. One that has ended stays as it was, so that the page under
  * the dialog that asks to sign in again keeps its form, with what was typed.
@@ -31,6 +46,7 @@ export async function readSession(client: QueryClient): Promise<Session | null> 
   try {
     const session = (await callConsole('GET', 'session')) as Session;
     const before = client.getQueryData<Session | null>(sessionKey);
+    keepDraftFor(session.user.name);
     // The screen still shows the data of another user.
     if (before && before.user.name !== session.user.name) location.reload();
     if (client.getQueryData(isOverKey) === true) goOn(client);

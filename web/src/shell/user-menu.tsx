@@ -12,6 +12,7 @@ import { flushSync } from 'react-dom';
 import { loadPart } from '../api/load-part.ts';
 import { callConsole, consoleRoot } from '../api/client.ts';
 import { ApiProblem, isProblem } from '../api/problem.ts';
+import { keepDraftFor } from '../api/session.ts';
 import { changeLanguage, currentLanguage } from '../i18n/i18n.ts';
 import { Contained } from '../parts/contained.tsx';
 import { InEnglish } from '../parts/in-english.tsx';
@@ -40,6 +41,7 @@ export function UserMenu() {
     }
     // The dialog would ask before it lets this page go.
     flushSync(() => setAsks(false));
+    keepDraftFor(null);
     // A new page: nothing that one user has seen is left for the next. The provider is to ask for the password.
     location.assign(new URL('sign-in?again=1', consoleRoot));
   };

@@ -1,10 +1,14 @@
 import { useSessionStorage } from '@mantine/hooks';
+import { draftKey } from '../../api/session.ts';
 import { emptyDraft, type Draft } from './draft.ts';
 
-/** The input stays when the session ends in the middle, or the page is loaded again: for as long as the tab is open. */
+/**
+ * The input stays when the session ends in the middle, or the page is loaded again: for as long as the tab is open, and
+ * the user is the same.
+ */
 export function useDraft(): [Draft, (changes: Partial<Draft>) => void, () => void] {
   const [stored, store, remove] = useSessionStorage<Draft>({
-    key: 'heraut-publish-draft',
+    key: draftKey,
     defaultValue: emptyDraft,
     getInitialValueInEffect: false,
   });
