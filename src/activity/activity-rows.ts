@@ -112,7 +112,7 @@ const totalsWhere = (ids: string) =>
 
 /** In the order of the key, so that a page ends where it is full. */
 export const findTotals = statement('activity-totals', `${totalsWhere('id > $after')} LIMIT $limit`);
-/** Of a few, however many there are. */
+/** Of these ids alone: there are no pages. */
 export const findTotalsOf = statement('activity-totals-of', totalsWhere('id = ANY ($ids::text[])'));
 
 export interface Total {
@@ -139,7 +139,7 @@ export async function readTotals(
   return (await postgres.queryAside<TotalRow>(findTotals, values)).map(totalOf);
 }
 
-/** Of these, of which there may be as many as a query names. */
+/** @param ids a hundred at most */
 export async function readTotalsOf(
   postgres: Postgres,
   kind: TallyKind,

@@ -119,7 +119,7 @@ export const deliverySettings = {
   BODY_RETENTION_DAYS: wholeNumber(1, 3650)
     .optional()
     .describe(
-      'Days that the bodies of notifications are kept, and what receivers answered; a channel may have days of its own. One with an unfinished delivery is kept until that has ended; a dead letter keeps its own for a week (or `RETENTION_DAYS`) more, unless it is closed. Not set: as long as the rows.',
+      'Days that the bodies of notifications are kept, and what receivers answered; a channel may have days of its own. One with an unfinished delivery is kept until that has ended, and that of a dead letter for at least a week after its end (or `RETENTION_DAYS`, where that is shorter), unless it is closed. Not set: as long as the rows.',
     ),
   EXPORT_DIR: z
     .string()

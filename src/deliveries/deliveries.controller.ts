@@ -86,7 +86,8 @@ export class DeliveriesController {
   @AdminOperation({
     id: 'delivery_retry',
     summary: 'Makes the next attempt due now.',
-    description: 'Of a delivery that waits, or that ended without success: that one starts a new series of attempts.',
+    description:
+      'Of a delivery that waits, or that ended without success: that one starts a new series of attempts. One of a subscription with a `ratePerSecond` goes when its rate allows that.',
     status: 202,
     answer: deliveryOutput,
     problems: {

@@ -66,6 +66,15 @@ describe('the file of a day in the archive', () => {
     },
   );
 
+  it('leaves nothing under the name where it cannot be named without hard links', async () => {
+    const vanished: typeof link = async (from) => {
+      await rm(from);
+      await failing('EPERM')();
+    };
+    await expect(finish(undefined, vanished)).rejects.toThrow('ENOENT');
+    expect(await contents()).toEqual({});
+  });
+
   it('takes the next name where another took this one at the same moment, without hard links', async () => {
     const overtaken: typeof link = async () => {
       if (noted.length === 1) await write(first, 'of another installation');

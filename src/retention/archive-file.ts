@@ -38,6 +38,7 @@ export async function removeUnfinished(directory: string): Promise<void> {
  *
  * The former export goes first, and a name is never taken from a file: whatever ends this on the way, what was noted
  * last is the size of the file that stands there, or there is none. Until the day is dropped, nothing is lost with it.
+ * Without hard links a kill may leave an empty file, which is nobody's: another installation may be about to fill it.
  * @param own the former export; undefined: none is known
  * @param note is told name and size before the file has the name: after a crash between the two it is known whose it is
  * @param hardLink of the file system
@@ -97,7 +98,12 @@ async function renameTo(file: string, unfinished: string): Promise<boolean> {
     if (isTaken(error)) return false;
     throw error;
   }
-  await rename(unfinished, file);
+  try {
+    await rename(unfinished, file);
+  } catch (error) {
+    await rm(file, { force: true });
+    throw error;
+  }
   return true;
 }
 

@@ -83,14 +83,20 @@ describe('every operation that changes something', () => {
   it('happens, and is noted with the address, where its caller leaves before it is known what that may do', async () => {
     const { id } = await scene.channel();
     const [catalogue, server] = [admin.api.app.get(Catalogue), admin.api.app.getHttpServer() as Server];
+    let isIn = false;
     const hasLeft = new Promise((resolve) =>
       server.once('connection', (socket: Socket) => socket.once('close', resolve)),
     );
+    server.once('request', () => (isIn = true));
     const leaving = new AbortController();
-    const refresh = vi.spyOn(catalogue, 'refresh').mockImplementationOnce(async () => {
-      leaving.abort();
-      await hasLeft;
-      await catalogue.refresh();
+    const look = catalogue.refresh.bind(catalogue);
+    // The process looks by itself as well, each second.
+    const refresh = vi.spyOn(catalogue, 'refresh').mockImplementation(async () => {
+      if (isIn) {
+        leaving.abort();
+        await hasLeft;
+      }
+      return look();
     });
     try {
       const call = request(`${admin.api.origin}/admin/v1/channels/${id}`, {
@@ -106,7 +112,6 @@ describe('every operation that changes something', () => {
         'the change to be noted',
       );
       expect(entry).toMatchObject({ client: operator.clientId, address: '127.0.0.1', after: { filters: ['changed'] } });
-      expect(refresh).toHaveBeenCalled();
     } finally {
       refresh.mockRestore();
     }

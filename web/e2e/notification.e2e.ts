@@ -93,7 +93,7 @@ test('a notification that changes while all of it is read is read to the end, an
   expect(begun).toBe(2);
   isOver = true;
   goOn();
-  await expect.poll(() => begun).toBe(3);
+  await expect.poll(() => begun).toBeGreaterThan(2);
 });
 
 test('why a subscription got a notification that changes meanwhile is read to the end, and then again', async ({

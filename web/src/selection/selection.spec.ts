@@ -36,3 +36,11 @@ it.each([
 ] as const)('what is accepted after it was counted is not meant: %j', (selection, meant) => {
   expect(untilCounted(selection as Selection, '2026-11-28T02:00:00.000Z')).toEqual(meant);
 });
+
+it('takes two values of what can have one for one that the API refuses', () => {
+  const twice = ['2026-11-28T02:00:00Z', '2026-11-29T02:00:00Z'];
+  expect(criteriaOf({ acceptedFrom: twice, replay: ['a', 'b'] })).toMatchObject({
+    acceptedFrom: twice.join(' '),
+    replay: 'a b',
+  });
+});

@@ -45,21 +45,23 @@ export interface Criteria {
 
 /**
  * An address may have anything. A value that the API does not understand stays as it is, and the API refuses it:
- * without it, everything would be meant.
+ * without it, everything would be meant. So do two values where there can be one: the first alone would mean more.
  */
 export const criteriaOf = (state: UrlState): Criteria => ({
-  notification: oneOf(state['notification']),
+  notification: onlyOf(state['notification']),
   subscriptions: allOf(state['subscription']),
   channels: allOf(state['channel']),
   states: allOf(state['state']) as DeliveryState[],
   errorClasses: allOf(state['errorClass']) as ErrorClass[],
   acceptedFrom: timeOf(state['acceptedFrom']),
   acceptedTo: timeOf(state['acceptedTo']),
-  replay: oneOf(state['replay']),
+  replay: onlyOf(state['replay']),
 });
 
+const onlyOf = (value: UrlState[string]): string | undefined => allOf(value).join(' ') || undefined;
+
 function timeOf(value: UrlState[string]): string | undefined {
-  const text = oneOf(value);
+  const text = onlyOf(value);
   return text === undefined ? undefined : (momentOf(text) ?? text);
 }
 

@@ -47,13 +47,13 @@ interface Changes {
 /**
  * Looks whether its deliveries have changed, and only then reads all of it again: its body may be a megabyte, and most
  * of its life nothing happens to it.
- * @param shown the same array until one of them changes
+ * Each look is compared once. All of it that is read after that may be newer than the look, and differ because of that.
  * @param isReading all of it is being read: that goes on to its end, and only then is it compared. It may take longer
  *   than the next change, and would never end if each began it again.
  */
 export function useChanges(id: string, shown: readonly ShownDelivery[] | undefined, isReading: boolean): Changes {
   const client = useQueryClient();
-  const compared = useRef<[now: unknown, shown: unknown]>([undefined, undefined]);
+  const compared = useRef<unknown>(undefined);
   const { data, error, refetch } = useQuery({
     queryKey: ['notification', id, 'states'],
     queryFn: ({ signal }) =>
@@ -65,10 +65,8 @@ export function useChanges(id: string, shown: readonly ShownDelivery[] | undefin
     refetchInterval: ({ state }) => lookAgainMs(state.data?.deliveries ?? []),
   });
   useEffect(() => {
-    if (!data || !shown || isReading) return;
-    // The look at its states may be the older one: all of it is not read again and again because of that.
-    if (compared.current[0] === data && compared.current[1] === shown) return;
-    compared.current = [data, shown];
+    if (!data || !shown || isReading || compared.current === data) return;
+    compared.current = data;
     const now = new Map(data.map((each) => [each.subscriptionId, each]));
     const isOther = shown.some((each) => {
       const known = now.get(each.subscriptionId);
@@ -79,7 +77,7 @@ export function useChanges(id: string, shown: readonly ShownDelivery[] | undefin
     if (!isOther && !isMore) return;
     const filters = { queryKey: ['notification', id], predicate: isNoWatch };
     void client.invalidateQueries(filters, { cancelRefetch: false });
-  }, [data, shown, isReading]);
+  }, [data, isReading]);
   return { error, again: () => void refetch() };
 }
 
