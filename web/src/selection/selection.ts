@@ -2,7 +2,7 @@ import type { components } from '../../generated/admin-api.d.ts';
 import type { DeliveryState } from '../parts/delivery-state.tsx';
 import type { ErrorClass } from '../parts/error-class.ts';
 import { momentOf } from '../parts/moment.ts';
-import { allOf, longestSearch, oneOf, type UrlState } from '../parts/url-state.ts';
+import { allOf, longestSearch, type UrlState } from '../parts/url-state.ts';
 import { isUuid } from '../parts/uuid.ts';
 
 type Schemas = components['schemas'];
