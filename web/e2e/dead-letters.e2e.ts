@@ -272,6 +272,7 @@ test('one that may have arrived is sent again only when that is confirmed', asyn
   await page.getByRole('button', { name: `Send again: ${id}` }).click();
   const dialog = page.getByRole('dialog', { name: 'Send it again?' });
   await expect(dialog.getByText('It may have arrived.')).toBeVisible();
+  await expect(dialog).toContainText(id);
   expect((await heraut.delivery(id, subscriptionId)).state).toBe('unknown');
   await dialog.getByRole('button', { name: 'Send again' }).click();
   await heraut.becomes('delivered', id, subscriptionId);

@@ -35,7 +35,6 @@ test('what calls the server of somebody else is waited for as long as that may t
   heraut,
   receiver,
 }) => {
-  await page.clock.install();
   const waitedFor = async (method: string, path: string, begin: () => Promise<void>) => {
     const asked = new Promise<Route>((resolve) => {
       void page.route(`**/admin/v1/${path}`, (route) => {
@@ -52,13 +51,6 @@ test('what calls the server of somebody else is waited for as long as that may t
   };
   const save = page.getByRole('button', { name: 'Save', exact: true });
 
-  await open('alerts');
-  await page.getByRole('button', { name: 'Send a test' }).click();
-  await waitedFor('POST', 'alerts/test', () =>
-    page.getByRole('dialog').getByRole('button', { name: 'Send a test' }).click(),
-  );
-  await expect(page.getByRole('dialog', { name: 'The test' })).toContainText('There is no operator to send it to.');
-
   const channel = await heraut.createChannel();
   const url = `${receiver.url}/${randomUUID()}`;
   await open('subscriptions');
@@ -69,6 +61,7 @@ test('what calls the server of somebody else is waited for as long as that may t
   await form.getByRole('combobox', { name: 'Channel' }).fill(channel);
   await page.getByRole('option', { name: channel }).click();
   await form.getByLabel(/^Authorization header/).fill('Bearer of-the-receiver');
+  await page.clock.install(); // only now: what opens and closes while the form is filled goes by timers
   await waitedFor('POST', 'subscriptions', () => form.getByRole('button', { name: 'Create' }).click());
   await expect(page.getByRole('heading', { level: 1 })).toHaveText(url);
 
@@ -76,13 +69,14 @@ test('what calls the server of somebody else is waited for as long as that may t
   await open(`subscriptions/${id}?tab=delivery`);
   await page.getByLabel('Callback URL').fill(`${url}/moved`);
   await waitedFor('PATCH', `subscriptions/${id}`, () => save.click());
-  await expect(page.getByRole('heading', { level: 1 })).toHaveText(`${url}/moved`);
+  await expect(page.getByRole('alert').filter({ hasText: 'Saved' })).toBeVisible();
 
-  await open(`subscriptions/${id}?tab=credentials`);
-  await page.getByRole('group', { name: 'Authorization' }).getByText('Replace').click();
-  await page.getByLabel(/^Authorization header/).fill('Bearer new');
-  await waitedFor('PATCH', `subscriptions/${id}/credentials`, () => save.click());
-  await expect(page.getByLabel(/^Authorization header/)).toBeHidden();
+  await open('alerts');
+  await page.getByRole('button', { name: 'Send a test' }).click();
+  await waitedFor('POST', 'alerts/test', () =>
+    page.getByRole('dialog').getByRole('button', { name: 'Send a test' }).click(),
+  );
+  await expect(page.getByRole('dialog', { name: 'The test' })).toContainText('There is no operator to send it to.');
 });
 
 test('a page of a list that fails is asked for once, and again when somebody wants it', async ({ open, page }) => {

@@ -73,18 +73,25 @@ test('a notification that changes while all of it is read is read to the end, an
   const channel = await heraut.createChannel();
   await heraut.subscribe({ channel, url: receiver.url });
   const { id } = await heraut.publish(channel);
-  let [changes, begun] = [0, 0];
+  let [changes, begun, looks, underWay] = [0, 0, 0, 0];
   let isOver = false;
   let goOn!: () => void;
   const held = new Promise<void>((resolve) => (goOn = resolve));
-  await page.route('**/admin/v1/deliveries?notification=*', (route) =>
-    answerWithTries(route, isOver ? changes : ++changes),
-  );
+  let lookOn!: () => void;
+  const isReadAgain = new Promise<void>((resolve) => (lookOn = resolve));
+  await page.route('**/admin/v1/deliveries?notification=*', async (route) => {
+    if (isOver) await isReadAgain;
+    underWay++;
+    await answerWithTries(route, isOver ? changes : ++changes);
+    underWay--;
+    looks++;
+  });
   await page.route(`**/admin/v1/notifications/${id}`, async (route) => {
     const nth = ++begun;
     if (nth === 2) await held;
-    // The second answer is as old as the first.
-    await answerWithTries(route, nth <= 2 ? 0 : changes);
+    // The second answer is as old as the first, and the third newer than every look.
+    await answerWithTries(route, nth <= 2 ? 0 : nth === 3 ? ++changes : changes);
+    if (nth === 3) lookOn();
   });
   await open(`notifications/${id}`);
   await expect.poll(() => begun).toBe(2);
@@ -92,8 +99,12 @@ test('a notification that changes while all of it is read is read to the end, an
   await expect.poll(() => changes).toBeGreaterThan(before + 2);
   expect(begun).toBe(2);
   isOver = true;
+  await expect.poll(() => underWay).toBe(0);
   goOn();
   await expect.poll(() => begun).toBeGreaterThan(2);
+  const seen = looks;
+  await expect.poll(() => looks).toBeGreaterThan(seen + 1);
+  expect(begun).toBe(3);
 });
 
 test('why a subscription got a notification that changes meanwhile is read to the end, and then again', async ({

@@ -48,7 +48,7 @@ export const useActTexts = defineTexts(
     unknownHint:
       'Of some of these it is not known whether they arrived: sending them again may make them arrive twice.',
     withoutUnknown:
-      'Those of which it is not known whether they arrived are not among these. To send them again as well, choose their state or their group among the dead letters.',
+      'Those of which it is not known whether they arrived are not among these. To send them again as well, choose their state, or their group among the dead letters.',
     titleSend: 'Send again',
     titleClose: 'Close dead letters',
     mayNot: 'Your role may look, but not send again, close or cancel.',
@@ -101,7 +101,7 @@ export const useActTexts = defineTexts(
       'U bevestigde {{before}}; nu zijn het er {{now}}. Iemand anders kan er een aantal opnieuw verstuurd, afgesloten of geannuleerd hebben, of er zijn er meer bij gekomen. Er is niets gedaan. Bekijk het nieuwe aantal en bevestig het als dat is wat u wilt.',
     unknownHint: 'Van sommige is niet bekend of ze zijn aangekomen: opnieuw versturen kan ze twee keer laten aankomen.',
     withoutUnknown:
-      'Afleveringen waarvan niet bekend is of ze zijn aangekomen horen hier niet bij. Kies bij de onbestelbare notificaties hun status of hun groep om ook die opnieuw te versturen.',
+      'Afleveringen waarvan niet bekend is of ze zijn aangekomen horen hier niet bij. Kies hun status, of bij de onbestelbare notificaties hun groep, om ook die opnieuw te versturen.',
     titleSend: 'Opnieuw versturen',
     titleClose: 'Onbestelbare notificaties afsluiten',
     mayNot: 'Uw rol mag kijken, maar niet opnieuw versturen, afsluiten of annuleren.',

@@ -137,14 +137,11 @@ const sayable: ReadonlySet<string> = new Set<keyof Selection>([
 ]);
 
 /**
- * Where the dead letters that the selection of a work means are shown; undefined where no address says it: one that
- * leaves something out leads to others.
+ * Where the dead letters that a selection means are shown; undefined where no address says it: one that leaves
+ * something out leads to others.
  */
-export function deadLettersOf({ kind, selection }: Pick<Replay, 'kind' | 'selection'>): UrlState | undefined {
-  if (kind === 'cancel') return undefined;
-  const usual: readonly DeliveryState[] = leavesOutUnknown(kind, selection) ? ['failed', 'expired'] : deadStates;
-  const states: readonly DeliveryState[] = selection.states ?? usual;
-  const { subscriptions = [], channels = [], errorClasses = [], groups = [] } = selection;
+export function deadLettersOf(selection: Selection): UrlState | undefined {
+  const { subscriptions = [], channels = [], errorClasses = [], states = [...deadStates], groups = [] } = selection;
   const dead = deadStates.filter((state) => states.includes(state));
   const areAll = dead.length === deadStates.length;
   const isSaid =

@@ -85,6 +85,7 @@ export function LettersOfGroup({ group, label, subscription, criteria, choice }:
     );
   /** One of which it is not known whether it arrived. */
   const [asked, setAsked] = useState<Delivery>();
+  const [isAsking, ask] = useState(false);
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = letters;
   const pages = letters.data?.pages ?? [];
   const rows = pages.flatMap(({ deliveries }) => deliveries);
@@ -168,7 +169,11 @@ export function LettersOfGroup({ group, label, subscription, criteria, choice }:
             disabled={!may || !getsDeliveries(subscription)}
             isBusy={underWay.some((each) => isSame(each, row))}
             aria-label={t('sendOneAgain', { id: row.notificationId })}
-            onClick={() => (row.state === 'unknown' ? setAsked(row) : send(row))}
+            onClick={() => {
+              if (row.state !== 'unknown') return send(row);
+              setAsked(row);
+              ask(true);
+            }}
           >
             {t('sendAgain')}
           </BusyButton>
@@ -189,13 +194,17 @@ export function LettersOfGroup({ group, label, subscription, criteria, choice }:
       <AsOf at={pages[0]?.readAt} onAgain={() => void letters.refetch()} />
       {problem}
       <Confirm
-        opened={asked !== undefined}
-        onClose={() => setAsked(undefined)}
+        opened={isAsking}
+        onClose={() => ask(false)}
         title={t('unknownTitle')}
         action={t('sendAgain')}
         isDangerous={false}
-        onConfirm={() => (asked ? retry.mutateAsync(asked) : Promise.resolve())}
+        // It keeps its name while it fades away. A second press meanwhile is for nothing.
+        onConfirm={() => (isAsking && asked ? retry.mutateAsync(asked) : Promise.resolve())}
       >
+        <Text size="sm" ff="monospace" className="anywhere">
+          {asked?.notificationId}
+        </Text>
         {t('unknownText')}
       </Confirm>
       {!letters.isPending && rows.length === 0 && !hasNextPage ? (

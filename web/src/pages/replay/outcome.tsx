@@ -18,7 +18,7 @@ export function Outcome({ work }: { work: Replay }) {
     (reason) => work.skipped[reason] > 0,
   );
   const stopped = work.stoppedBecause;
-  const deadLetters = deadLettersOf(work);
+  const deadLetters = work.kind === 'cancel' ? undefined : deadLettersOf(work.selection);
   return (
     <Paper withBorder p="md">
       <Stack gap="sm">

@@ -1,6 +1,6 @@
 import { Fieldset, SegmentedControl, Stack, Text } from '@mantine/core';
 import type { ReactNode } from 'react';
-import { answerAndTagOf, api, reachReceiver } from '../../api/client.ts';
+import { answerAndTagOf, api } from '../../api/client.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { useMay } from '../../shell/session.tsx';
 import {
@@ -79,7 +79,6 @@ export function CredentialsTab({ subscription, tag }: { subscription: Subscripti
         api.PATCH('/admin/v1/subscriptions/{subscriptionId}/credentials', {
           params,
           body: toChanges(typed),
-          fetch: reachReceiver,
         }),
       ),
   });

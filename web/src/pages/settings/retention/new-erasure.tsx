@@ -19,12 +19,13 @@ export function NewErasure({ onCounted }: { onCounted: (id: string, mainObject: 
   const client = useQueryClient();
   const [by, setBy] = useState<'mainObject' | 'notification'>('mainObject');
   const [sought, setSought] = useState('');
+  const [asked, setAsked] = useState('');
   const [isAsking, ask] = useState(false);
   const request = useMutation({
     mutationFn: (about: string) => answerOf(api.POST('/admin/v1/erasures', { body: { [by]: about } })),
     onSuccess: ({ id }, about) => {
       if (by === 'mainObject') onCounted(id, about);
-      setSought('');
+      setSought((now) => (now.trim() === about ? '' : now));
       return client.invalidateQueries({ queryKey: erasuresKey });
     },
   });
@@ -32,8 +33,9 @@ export function NewErasure({ onCounted }: { onCounted: (id: string, mainObject: 
     <form
       onSubmit={(event) => {
         event.preventDefault();
-        if (by === 'notification') ask(true);
-        else request.mutate(sought.trim());
+        if (by === 'mainObject') return request.mutate(sought.trim());
+        setAsked(sought.trim());
+        ask(true);
       }}
     >
       <Stack gap="sm" mb="md">
@@ -71,16 +73,11 @@ export function NewErasure({ onCounted }: { onCounted: (id: string, mainObject: 
         onClose={() => ask(false)}
         title={t('eraseOneTitle')}
         action={t('erase')}
-        onConfirm={() => request.mutateAsync(sought.trim())}
+        // A second press while the dialog fades away is for nothing.
+        onConfirm={() => (isAsking ? request.mutateAsync(asked) : Promise.resolve())}
       >
-        <AnchorLink
-          size="sm"
-          className="anywhere"
-          to="/notifications/$id"
-          params={{ id: sought.trim() }}
-          target="_blank"
-        >
-          {sought.trim()}
+        <AnchorLink size="sm" className="anywhere" to="/notifications/$id" params={{ id: asked }} target="_blank">
+          {asked}
         </AnchorLink>
         <Text size="sm">{t('eraseOneDetail')}</Text>
       </Confirm>
