@@ -607,6 +607,35 @@ test('signing keys are made, rotated and ended; a secret is shown once', async (
   await expect(page.getByRole('heading', { name: 'Deliveries are not signed' })).toBeVisible();
 });
 
+test('a second press in a dialog that fades away does nothing', async ({ open, page, heraut, receiver }) => {
+  const { id } = await subscribe(heraut, receiver.url);
+  for (const scheme of ['v1', 'v1a'])
+    await heraut.api.call('POST', `/admin/v1/subscriptions/${id}/signing-keys`, { body: { scheme } });
+  await page.emulateMedia({ reducedMotion: 'no-preference' });
+  await open(`subscriptions/${id}?tab=signing`);
+  let ended = 0;
+  await page.route('**/signing-keys/*', (route) => {
+    ended += 1;
+    return route.fallback();
+  });
+  const keys = page.getByRole('table', { name: 'Signing keys' }).getByRole('row');
+  await keys.last().getByRole('button', { name: 'End' }).click();
+  const dialog = page.getByRole('dialog', { name: /^End the key/ });
+  await expect(dialog.getByRole('button', { name: 'End', exact: true })).toBeVisible();
+  // Only now, for its opening goes by the clock as well; its closing does not come to its end.
+  await page.clock.install();
+  await page.clock.pauseAt(await page.evaluate(() => Date.now() + 60_000));
+  const press = () => dialog.locator('form').evaluate((form: HTMLFormElement) => form.requestSubmit());
+  await press();
+  await expect(page.getByText('The key is ended.')).toBeAttached();
+  await press();
+  expect(ended).toBe(1);
+  await page.clock.resume();
+  await expect(dialog).toHaveCount(0);
+  await expect(keys).toHaveCount(2);
+  expect(ended).toBe(1);
+});
+
 test('a parked endpoint and a disabled subscription are set going again', async ({ open, page, heraut, receiver }) => {
   await page.clock.install();
   const { id, channel } = await subscribe(heraut, receiver.url);

@@ -27,7 +27,7 @@ export function FormDialog({ children, gap = 'sm', isBusy, onClose, onSubmit, su
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          onSubmit();
+          if (modal.opened) onSubmit(); // not at a second press, while it fades away
         }}
       >
         <Stack gap={gap}>

@@ -84,7 +84,7 @@ export function LettersOfGroup({ group, label, subscription, criteria, choice }:
       ),
     );
   /** One of which it is not known whether it arrived. */
-  const [asked, setAsked] = useState<Delivery>();
+  const [asked, setAsked] = useState<Delivery>(); // also while the dialog fades away
   const [isAsking, ask] = useState(false);
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = letters;
   const pages = letters.data?.pages ?? [];
@@ -199,8 +199,7 @@ export function LettersOfGroup({ group, label, subscription, criteria, choice }:
         title={t('unknownTitle')}
         action={t('sendAgain')}
         isDangerous={false}
-        // It keeps its name while it fades away. A second press meanwhile is for nothing.
-        onConfirm={() => (isAsking && asked ? retry.mutateAsync(asked) : Promise.resolve())}
+        onConfirm={() => (asked ? retry.mutateAsync(asked) : Promise.resolve())}
       >
         <Text size="sm" ff="monospace" className="anywhere">
           {asked?.notificationId}

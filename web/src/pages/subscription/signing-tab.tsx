@@ -177,7 +177,7 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
         isDangerous={false}
         isMoot={present?.endsAt !== null}
         onConfirm={async () => {
-          if (!isOpen || asked?.to !== 'rotate') return;
+          if (asked?.to !== 'rotate') return;
           show(
             await answerOf(
               api.POST('/admin/v1/subscriptions/{subscriptionId}/signing-keys/{keyId}/rotate', {
@@ -205,7 +205,7 @@ export function SigningTab({ subscriptionId }: { subscriptionId: string }) {
         action={t('end')}
         isMoot={present === undefined}
         onConfirm={async () => {
-          if (!isOpen || asked?.to !== 'end') return;
+          if (asked?.to !== 'end') return;
           await answerOf(
             api.DELETE('/admin/v1/subscriptions/{subscriptionId}/signing-keys/{keyId}', {
               params: { path: { ...path, keyId: asked.key.id } },

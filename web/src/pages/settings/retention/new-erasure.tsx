@@ -73,8 +73,7 @@ export function NewErasure({ onCounted }: { onCounted: (id: string, mainObject: 
         onClose={() => ask(false)}
         title={t('eraseOneTitle')}
         action={t('erase')}
-        // A second press while the dialog fades away is for nothing.
-        onConfirm={() => (isAsking ? request.mutateAsync(asked) : Promise.resolve())}
+        onConfirm={() => request.mutateAsync(asked)}
       >
         <AnchorLink size="sm" className="anywhere" to="/notifications/$id" params={{ id: asked }} target="_blank">
           {asked}
