@@ -67,7 +67,7 @@ export const AuditLog = {
     const values = {
       client: author?.client ?? null,
       via: author?.via ?? null,
-      address: author?.address || null, // '': not known
+      address: author?.address ?? null,
       request_id: author?.requestId ?? null,
       ...entries.bind(changes.map(entryOf)),
     };

@@ -6,8 +6,8 @@ export interface Author {
   client: string;
   /** How that user signed in; not given: it is an application. */
   via?: string;
-  /** IP address that it came from, as far as proxies are trusted. */
-  address: string;
+  /** IP address that it came from, as far as proxies are trusted; null: it left before its connection was accepted. */
+  address: string | null;
   requestId: string;
 }
 

@@ -33,8 +33,8 @@ export function authorOf(request: FastifyRequest, who: Pick<Author, 'client' | '
   const asked = request.headers['x-request-id'];
   return {
     ...who,
-    // The forwarded one behind a proxy (TRUST_FORWARDED_HEADERS). None of a caller who left before it was accepted.
-    address: ((request.ip as string | undefined) ?? '').slice(0, maxAddressLength),
+    // The forwarded one behind a proxy (TRUST_FORWARDED_HEADERS).
+    address: (request.ip as string | undefined)?.slice(0, maxAddressLength) ?? null,
     requestId: typeof asked === 'string' && requestIdPattern.test(asked) ? asked : randomUUID(),
   };
 }

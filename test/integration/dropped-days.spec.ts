@@ -178,15 +178,21 @@ describe.each(stacks)('the dropping of days on the $name stack', (stack) => {
       await rm(join(directory, written));
     });
 
-    it('leaves alone the file of its name that another installation made', async () => {
-      const at = await retention.makeDay(40);
-      await retention.add(at, 'delivered');
+    /** Another installation has made a file of the day's name. @returns the name of ours */
+    async function dropBesideTheirs(at: number): Promise<string> {
       const date = new Date(at).toISOString().slice(0, 10);
       const [theirs, ours] = [`heraut-${date}.ndjson.gz`, `heraut-${date}-2.ndjson.gz`];
       await writeFile(join(directory, theirs), 'theirs');
       await dropOld();
       expect((await files()).toSorted()).toEqual([ours, theirs]);
       expect(await readFile(join(directory, theirs), 'utf8')).toBe('theirs');
+      return ours;
+    }
+
+    it('leaves alone the file of its name that another installation made', async () => {
+      const at = await retention.makeDay(40);
+      await retention.add(at, 'delivered');
+      const ours = await dropBesideTheirs(at);
       expect(await retention.report(at)).toMatchObject([{ exported_file: join(directory, ours) }]);
       for (const file of await files()) await rm(join(directory, file));
     });
@@ -237,12 +243,7 @@ describe.each(stacks)('the dropping of days on the $name stack', (stack) => {
       const dying = Object.create(test.postgres, { query: { value: query } }) as typeof test.postgres;
       await expect(new DayDropper(dying, { settings: unerased() }).dropExpired(running)).rejects.toThrow('killed');
       expect(await files()).toEqual([]);
-      const date = new Date(at).toISOString().slice(0, 10);
-      const [theirs, ours] = [`heraut-${date}.ndjson.gz`, `heraut-${date}-2.ndjson.gz`];
-      await writeFile(join(directory, theirs), 'theirs');
-      await dropOld();
-      expect((await files()).toSorted()).toEqual([ours, theirs]);
-      expect(await readFile(join(directory, theirs), 'utf8')).toBe('theirs');
+      await dropBesideTheirs(at);
       for (const file of await files()) await rm(join(directory, file));
     });
 

@@ -1,4 +1,5 @@
 import type { Route } from '@playwright/test';
+import type { Installation } from '../../test/support/installation.js';
 import { answer, protectedReceiver, Receiver } from '../../test/support/receiver.js';
 import { expect, lookAt, test } from './harness.js';
 
@@ -56,6 +57,12 @@ test('a notification is followed, retried, cancelled and sent again where it sta
   await expect(page.getByRole('list', { name: 'Deliveries' }).getByText('cancelled')).toBeVisible();
 });
 
+async function publishToOne(heraut: Installation, receiver: Receiver): Promise<string> {
+  const channel = await heraut.createChannel();
+  await heraut.subscribe({ channel, url: receiver.url });
+  return (await heraut.publish(channel)).id;
+}
+
 /** The answer as if its deliveries were under way, and had been tried so often. */
 async function answerWithTries(route: Route, attemptCount: number): Promise<void> {
   const response = await route.fetch();
@@ -70,9 +77,7 @@ test('a notification that changes while all of it is read is read to the end, an
   receiver,
   page,
 }) => {
-  const channel = await heraut.createChannel();
-  await heraut.subscribe({ channel, url: receiver.url });
-  const { id } = await heraut.publish(channel);
+  const id = await publishToOne(heraut, receiver);
   let [changes, begun, looks, underWay] = [0, 0, 0, 0];
   let isOver = false;
   let goOn!: () => void;
@@ -113,9 +118,7 @@ test('why a subscription got a notification that changes meanwhile is read to th
   receiver,
   page,
 }) => {
-  const channel = await heraut.createChannel();
-  await heraut.subscribe({ channel, url: receiver.url });
-  const { id } = await heraut.publish(channel);
+  const id = await publishToOne(heraut, receiver);
   let [changes, read, begun] = [0, 0, 0];
   let goOn!: () => void;
   const held = new Promise<void>((resolve) => (goOn = resolve));

@@ -119,7 +119,7 @@ function prepare(
     done(servesAll || serves(request.routeOptions.url ?? '', request) ? undefined : new NotFoundProblem());
   });
   for (const each of admin ? [server.server, admin.server] : [server.server]) {
-    // Node keeps an address that was read once. The audit log wants that of a caller who has left by then, too.
+    // For the audit log, when the caller has left by then: Node keeps an address that was read while it was connected.
     each.on('connection', ({ remoteAddress }) => void remoteAddress);
     // An `Expect` that Node does not know reaches no route without this listener.
     each.on('checkExpectation', (request, response) => server.routing(request, response));

@@ -83,8 +83,8 @@ export function LettersOfGroup({ group, label, subscription, criteria, choice }:
         { id: noticeOf(row) },
       ),
     );
-  /** One of which it is not known whether it arrived. */
-  const [asked, setAsked] = useState<Delivery>(); // also while the dialog fades away
+  /** One of which it is not known whether it arrived. It stays while its dialog fades. */
+  const [asked, setAsked] = useState<Delivery>();
   const [isAsking, ask] = useState(false);
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = letters;
   const pages = letters.data?.pages ?? [];

@@ -76,10 +76,7 @@ export function CredentialsTab({ subscription, tag }: { subscription: Subscripti
     fields: (now, over) => untouched(now.credentials, over),
     write: (typed, params) =>
       answerAndTagOf(
-        api.PATCH('/admin/v1/subscriptions/{subscriptionId}/credentials', {
-          params,
-          body: toChanges(typed),
-        }),
+        api.PATCH('/admin/v1/subscriptions/{subscriptionId}/credentials', { params, body: toChanges(typed) }),
       ),
   });
   const { value } = draft;
