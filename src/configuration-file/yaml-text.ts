@@ -36,8 +36,11 @@ const mostNamed = 10_000;
 
 /** A configuration has no more than eight levels; what reads it calls itself for each. */
 const deepest = 50;
-/** With what aliases stand for. A megabyte holds some 200,000. */
-const mostValues = 500_000;
+/**
+ * With what aliases stand for. Without them a text has fewer values than characters, so that no text is too long by
+ * itself.
+ */
+const mostValues = (text: string): number => Math.max(500_000, text.length);
 /** Each bracket that is not closed is one; what comes after the first ones says nothing new. */
 const mostTroubles = 50;
 
@@ -85,11 +88,6 @@ export class YamlText {
   private anchored: ReadonlyMap<Alias, Node | undefined> | undefined;
 
   constructor(text: string) {
-    const tooLarge = {
-      line: 1,
-      column: 1,
-      reason: 'It is nested too deeply, or too large with what its aliases stand for.',
-    };
     let repeated: Trouble[];
     try {
       // Unique keys it would compare each with each: minutes for a megabyte of them, in which this process does nothing
@@ -101,21 +99,21 @@ export class YamlText {
     } catch (error) {
       if (!(error instanceof RangeError)) throw error; // the stack of the parser
       this.document = new Document();
-      this.troubles = [tooLarge];
+      this.troubles = [ofWhole(tooDeep)];
       return;
     }
     const { errors, warnings } = this.document;
     const told = [...errors, ...warnings].map((error) => ({ ...this.at(error.pos[0]), reason: reasonOf(error) }));
     const troubles = [...told, ...repeated];
-    if (troubles.length === 0 && this.hasTooManyNames()) troubles.push(tooLarge);
+    if (troubles.length === 0 && this.hasTooManyNames()) troubles.push(ofWhole(tooManyNames));
     if (troubles.length === 0) {
       try {
         this.value = this.document.toJS({ maxAliasCount: mostAliases });
-        if (!isOfSize(this.value)) troubles.push(tooLarge);
+        const excess = excessOf(this.value, mostValues(text));
+        if (excess !== undefined) troubles.push(ofWhole(excess));
       } catch (error) {
         const unresolved = this.unresolvedAliases();
-        const first = { line: 1, column: 1, reason: (error as Error).message };
-        troubles.push(...(unresolved.length > 0 ? unresolved : [first]));
+        troubles.push(...(unresolved.length > 0 ? unresolved : [ofWhole((error as Error).message)]));
       }
     }
     this.troubles = troubles.slice(0, mostTroubles);
@@ -258,15 +256,26 @@ export class YamlText {
   }
 }
 
-/** Ends also where something holds itself, by an alias inside its anchor. */
-function isOfSize(whole: unknown): boolean {
-  let left = mostValues;
-  const fits = (value: unknown, levels: number): boolean =>
-    --left >= 0 &&
-    (typeof value !== 'object' ||
-      value === null ||
-      (levels > 0 && Object.values(value).every((inside) => fits(inside, levels - 1))));
-  return fits(whole, deepest);
+const tooDeep = 'It is nested too deeply.';
+const tooManyNames = `It has more than ${mostNamed} anchors and aliases.`;
+const tooManyValues = 'With what its aliases stand for it has more values than a text of its length may have.';
+
+const ofWhole = (reason: string): Trouble => ({ line: 1, column: 1, reason });
+
+/** @returns the reason not to read it. Ends also where something holds itself, by an alias inside its anchor. */
+function excessOf(whole: unknown, most: number): string | undefined {
+  let left = most;
+  const excess = (value: unknown, levels: number): string | undefined => {
+    if (--left < 0) return tooManyValues;
+    if (typeof value !== 'object' || value === null) return undefined;
+    if (levels === 0) return tooDeep;
+    for (const inside of Object.values(value)) {
+      const found = excess(inside, levels - 1);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+  return excess(whole, deepest);
 }
 
 const noSuchTag = 'There is no such tag here. A text that begins with ! needs quotes.';
