@@ -1,26 +1,6 @@
-import Table from 'cli-table3';
+import stringWidth from 'string-width';
 import { printable, printableLines } from './printable.js';
 import type { Terminal } from './terminal.js';
-
-/** Without lines: what is copied from it, or cut by columns, is only what it says. */
-const noLines = Object.fromEntries(
-  [
-    'top',
-    'top-mid',
-    'top-left',
-    'top-right',
-    'bottom',
-    'bottom-mid',
-    'bottom-left',
-    'bottom-right',
-    'left',
-    'left-mid',
-    'mid',
-    'mid-mid',
-    'right',
-    'right-mid',
-  ].map((name) => [name, '']),
-);
 
 export type Cell = string | number | null | undefined;
 
@@ -30,14 +10,14 @@ const textOf = (cell: Cell): string =>
 const bold = (terminal: Terminal, text: string): string =>
   terminal.isInteractive ? `\u001b[1m${text}\u001b[22m` : text;
 
+/** Without lines: what is copied from it, or cut by columns, is only what it says. */
 export function table(terminal: Terminal, head: readonly string[], rows: readonly (readonly Cell[])[]): string {
-  const drawn = new Table({
-    head: head.map((name) => bold(terminal, name)),
-    chars: { ...noLines, middle: '  ' },
-    style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
-  });
-  drawn.push(...rows.map((row) => row.map(textOf)));
-  return withoutTrailingSpace(drawn.toString());
+  const lines = [head.map((name) => bold(terminal, name)), ...rows.map((row) => row.map(textOf))];
+  const widths: number[] = [];
+  for (const line of lines)
+    for (const [nr, text] of line.entries()) widths[nr] = Math.max(widths[nr] ?? 0, stringWidth(text));
+  const padded = (text: string, nr: number) => text + ' '.repeat(widths[nr]! - stringWidth(text));
+  return lines.map((line) => line.map(padded).join('  ').trimEnd()).join('\n');
 }
 
 /** Names and values, one a line; those that are undefined are left out. */
@@ -57,5 +37,3 @@ export const block = (text: string): string => printableLines(text).replaceAll(/
 /** ISO 8601 as people read it, to the second, in UTC. */
 export const moment = (time: string | null | undefined): string | undefined =>
   time === null || time === undefined ? undefined : time.replace('T', ' ').replace(/(\.\d+)?Z$/, 'Z');
-
-const withoutTrailingSpace = (text: string): string => text.replaceAll(/ +$/gm, '');
