@@ -2,10 +2,11 @@ import { runCommandLine } from './command-line/run.js';
 import { Terminal } from './command-line/terminal.js';
 
 process.stdout.on('error', ({ code, message }: NodeJS.ErrnoException) => {
-  // Where the reader of a pipe ends (`| head`), so does this.
-  if (code === 'EPIPE') process.exit(0);
+  if (code === 'EPIPE') return; // the reader of a pipe has ended (`| head`), which the terminal hears as well
   process.stderr.write(`heraut: standard output cannot be written: ${code ?? message}\n`, () => process.exit(1));
 });
+// Nobody reads the notes: the command goes on all the same, as what it has begun does.
+process.stderr.on('error', () => {});
 
 const terminal = new Terminal({
   stdin: process.stdin,

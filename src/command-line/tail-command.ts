@@ -37,14 +37,16 @@ async function tail(session: Session, { after, count = Infinity, ...query }: Tai
     onLost: (why: string) => session.terminal.note(`The connection is lost, and made again: ${printable(why)}`),
     onAgain: () => session.terminal.note('Connected again.'),
   };
+  const { unread } = session.terminal;
   await session.terminal.untilInterrupted(async (interrupted) => {
-    for await (const event of followEvents(session.client, following, interrupted)) {
+    for await (const event of followEvents(session.client, following, AbortSignal.any([interrupted, unread]))) {
       session.terminal.print(session.isJson ? event.data : line(event));
       last = event.id ?? last;
       if ((left -= 1) === 0) return;
     }
   });
-  if (last !== undefined) session.note(`\`--after ${last}\` goes on behind the last one, for five minutes.`);
+  if (last !== undefined && !unread.aborted)
+    session.note(`\`--after ${last}\` goes on behind the last one, for five minutes.`);
 }
 
 /** Fields that have a place of their own in the line, or that the kind says. */

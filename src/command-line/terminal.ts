@@ -14,7 +14,16 @@ export interface Streams {
 }
 
 export class Terminal {
-  constructor(private readonly streams: Streams) {}
+  /** Aborted when the reader of the output has ended (`| head`): what is printed after that is dropped. */
+  readonly unread: AbortSignal;
+
+  constructor(private readonly streams: Streams) {
+    const unread = new AbortController();
+    streams.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+      if (code === 'EPIPE') unread.abort();
+    });
+    this.unread = unread.signal;
+  }
 
   /** Whether people read what is printed. */
   get isInteractive(): boolean {
@@ -46,7 +55,7 @@ export class Terminal {
 
   /** The result. */
   print(text: string): void {
-    this.streams.stdout.write(`${text}\n`);
+    if (!this.unread.aborted) this.streams.stdout.write(`${text}\n`);
   }
 
   /** A line beside the output, for people only. */
