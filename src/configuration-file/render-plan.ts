@@ -10,6 +10,8 @@ const titles: Readonly<Record<SectionName, string>> = {
 };
 const signs = { create: '+', change: '~', remove: '-' } as const;
 const longestValue = 200;
+/** Of what two long values have in common, so much is shown before the place where they differ. */
+const shownBefore = 60;
 
 /**
  * A plan for people: what is created, changed field by field, and removed; then how much stays as it is.
@@ -41,13 +43,23 @@ function renderChange({ action, key, about, fields, notes }: PlannedChange): str
 
 function renderField(field: FieldChange, action: PlannedChange['action']): string {
   if ('secret' in field) return `      ${field.name}: (secret ${field.secret})`;
-  const [before, after] = [field.before, field.after].map(written);
-  return `      ${field.name}: ${action === 'create' ? after : `${before} → ${after}`}`;
+  const [before, after] = [JSON.stringify(field.before), JSON.stringify(field.after)];
+  if (action === 'create') return `      ${field.name}: ${partOf(after, 0)}`;
+  const from = startOf(before, after);
+  return `      ${field.name}: ${partOf(before, from)} → ${partOf(after, from)}`;
 }
 
-function written(value: unknown): string {
-  const text = JSON.stringify(value);
-  return text.length > longestValue ? `${text.slice(0, longestValue)}…` : text;
+/** Where long values are shown from: so that the first place where they differ is. */
+function startOf(before: string, after: string): number {
+  if (Math.max(before.length, after.length) <= longestValue) return 0;
+  let same = 0;
+  while (same < before.length && before[same] === after[same]) same += 1;
+  return same <= shownBefore ? 0 : same - shownBefore;
+}
+
+function partOf(text: string, from: number): string {
+  const to = from + longestValue;
+  return `${from > 0 ? '…' : ''}${text.slice(from, to)}${text.length > to ? '…' : ''}`;
 }
 
 /** Channels are not named as what could be pruned: they are not removed. */
