@@ -396,6 +396,18 @@ describe('a configuration file', () => {
     ]);
   });
 
+  it('of Open Notificaties has what is wrong with a list at its namespace, and with an item at that', () => {
+    const { linesOf } = read([
+      'notifications_kanalen_config_enable: true',
+      'notifications_kanalen_config:',
+      '  items: [{ naam: zaken }]',
+    ]);
+    const at = (name: string) => linesOf([{ name, code: 'invalid', reason: 'R.' }]);
+    expect(at('channels')).toEqual(['f.yaml:3:3 notifications_kanalen_config: R.']);
+    expect(at('channels.0')).toEqual(['f.yaml:3:11 notifications_kanalen_config.items.0: R.']);
+    expect(at('channels.0.name')).toEqual(['f.yaml:3:19 notifications_kanalen_config.items.0.naam: R.']);
+  });
+
   it('keeps the name of a header whose value is left out', () => {
     const lines = ['subscriptions: [{ headers: { x: { value_from: { env: NONE, required: false } } } }]'];
     expect(read(lines)).toMatchObject({ problems: [], configuration: { subscriptions: [{ headers: { x: null } }] } });

@@ -41,8 +41,8 @@ export function fromOpenNotificaties(file: Record<string, unknown>, sourceOf?: S
 class Conversion {
   private readonly notes: Note[] = [];
   private readonly problems: InvalidParam[] = [];
-  /** Of each list of the configuration, the names of the items that it comes from. */
-  private readonly origins = new Map<string, string[]>();
+  /** Of each list of the configuration, the namespace that it comes from, and the names of its items there. */
+  private readonly origins = new Map<string, { namespace: string; items: string[] }>();
 
   constructor(
     private readonly file: Record<string, unknown>,
@@ -125,10 +125,7 @@ class Conversion {
       const item = this.read<Item>(namespaces[namespace].item as unknown as z.ZodType<Item>, value, name);
       return item === undefined ? [] : [{ item, name }];
     });
-    this.origins.set(
-      list,
-      found.map(({ name }) => name),
-    );
+    this.origins.set(list, { namespace, items: found.map(({ name }) => name) });
     return found;
   }
 
@@ -208,7 +205,9 @@ class Conversion {
     const [list = '', index = '', ...rest] = name.split('.');
     const field = rest.join('.');
     if (list === 'retryPolicy') return `notifications_config${policyFields[index] ? `.${policyFields[index]}` : ''}`;
-    const item = this.origins.get(list)?.[Number(index)];
+    const origin = this.origins.get(list);
+    if (index === '') return origin?.namespace ?? '';
+    const item = origin?.items[Number(index)];
     if (item === undefined) return '';
     const found = fields.find(([pattern]) => pattern.test(field));
     return found ? `${item}.${field.replace(found[0], found[1])}` : item;
