@@ -10,6 +10,14 @@ import { exits } from './exits.js';
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
+it.each(['https://ops:s3cret@heraut.example.org', 'ops:s3cret@heraut.example.org', 'https://ops:s3/cret@h'])(
+  'a user or password in its URL is not sent, and not shown: %s',
+  (url) => {
+    const refused = { exit: exits.wrongUse, message: expect.not.stringMatching(/s3|cret/) };
+    expect(() => new AdminClient(url, () => 'token')).toThrow(expect.objectContaining(refused));
+  },
+);
+
 class HastyClient extends AdminClient {
   protected override readonly timeoutMs = 500;
 }

@@ -56,6 +56,12 @@ export class AdminClient {
     private readonly token: () => string,
   ) {
     this.url = url.replace(/\/+$/, '');
+    // Where it cannot be read as a URL as well: the password may be why.
+    if (url.includes('@'))
+      throw new CommandFailure(
+        exits.wrongUse,
+        'The URL has an @ in it, as with a user or a password, and these are not sent. Set HERAUT_URL, or give --url, without them.',
+      );
     if (!/^https?:\/\//.test(url) || !URL.canParse(url))
       throw new CommandFailure(exits.wrongUse, `${url} is no http or https URL. Set HERAUT_URL, or give --url.`);
   }

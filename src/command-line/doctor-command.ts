@@ -36,8 +36,10 @@ async function examineServer(session: Session): Promise<Finding[]> {
     return [health, ...compareSettings(session, body), await tryToken(session)];
   } catch (error) {
     if (!(error instanceof CommandFailure)) throw error;
+    // A URL that is refused may have a password in it.
+    const found = error.exit === exits.wrongUse ? 'Heraut cannot be asked' : `Heraut does not answer at ${session.url}`;
     return [
-      { name: 'health', verdict: 'failed', found: `Heraut does not answer at ${session.url}`, advice: error.message },
+      { name: 'health', verdict: 'failed', found, advice: error.message },
       { name: 'admin-api', verdict: 'skipped', found: 'Heraut was not reached' },
     ];
   }

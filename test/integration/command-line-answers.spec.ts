@@ -193,6 +193,15 @@ describe('the command line shows', () => {
     expect(findings.find(({ name }) => name === 'admin-api')?.advice).toMatch(/ALLOWED_HOSTS: set HERAUT_URL to one/);
   });
 
+  it('no password of a URL, neither where one is refused nor in what doctor finds', async () => {
+    const other = new CommandLine({ HERAUT_URL: 'https://ops:s3cret@heraut.example.org', DATA_DIR: '/nowhere' });
+    const { exit, out, notes } = await other.run('alerts list');
+    expect({ exit, out }).toEqual({ exit: 2, out: '' });
+    const examined = await other.run('doctor');
+    expect(examined.out).toMatch(/FAILED +health +Heraut cannot be asked\n +→ The URL has an @ in it/);
+    expect(`${notes}${examined.out}${examined.notes}`).not.toContain('s3cret');
+  });
+
   it('that doctor has looked at other servers than those of the Heraut that it asks', async () => {
     const up = { status: 'up' };
     const withParts = (parts: object) =>
