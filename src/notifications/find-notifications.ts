@@ -61,12 +61,3 @@ export const endpointsAt = statement(
   'read-endpoints-of-deliveries',
   `SELECT address, opened_at, reason, next_probe_at FROM endpoint WHERE address = ANY ($addresses::text[])`,
 );
-
-/** The earliest ones since a time, by an index of the first 200 characters. */
-export const actionsOn = statement(
-  'read-actions',
-  `SELECT at, client, action, subject, before ->> 'state' AS state_before FROM audit_entry
-   WHERE left(subject, 200) = ANY (SELECT left(s, 200) FROM unnest($subjects::text[]) AS s) AND subject = ANY ($subjects::text[])
-     AND at >= $since
-   ORDER BY at, nr LIMIT $most`,
-);

@@ -8,8 +8,9 @@ import type { DeliveryKey, DeliveryState } from '../ledger/delivery.js';
 import { lowestId } from '../ledger/partitions.js';
 import { SubscriptionDirectory } from '../subscriptions/subscription-directory.service.js';
 import { stateOf, type SubscriptionState } from '../subscriptions/subscription-state.js';
+import { findActions, type Subject } from './find-actions.js';
 import * as statements from './find-notifications.js';
-import { storyOf, type AuditedAction, type StoryEvent, type StoryOfDelivery, type WorkOnMany } from './story.js';
+import { storyOf, type StoryEvent, type StoryOfDelivery, type WorkOnMany } from './story.js';
 
 export interface KnownNotification {
   id: string;
@@ -72,7 +73,6 @@ const mostCounted = 10_000;
 const mostDuplicates = 100;
 /** Of each delivery; `GET /admin/v1/deliveries/…` has all of them. */
 const mostAttempts = 20;
-const mostActions = 2000;
 
 /** Reads the ledger for people. */
 @Injectable()
@@ -166,30 +166,26 @@ export class NotificationReader {
       const callback = this.directory.find(subscriptionId) ?? (subscription && { ...subscription, credentials: {} });
       return callback ? endpointsOf(callback) : [];
     });
-    const subjects = shown.map(({ delivery }, nr) => [
-      `delivery/${delivery.notificationId}/${delivery.subscriptionId}`,
-      `subscription/${delivery.subscriptionId}`,
-      ...addresses[nr]!.map((address) => `endpoint/${address}`),
+    const subjects = shown.map(({ delivery }, nr): Subject[] => [
+      { name: `delivery/${delivery.notificationId}/${delivery.subscriptionId}`, until: null },
+      { name: `subscription/${delivery.subscriptionId}`, until: delivery.endedAt },
+      ...addresses[nr]!.map((address) => ({ name: `endpoint/${address}`, until: delivery.endedAt })),
     ]);
     const replayIds = shown.flatMap(({ delivery }) => delivery.replayId ?? []);
     const [actions, open, work] = await Promise.all([
-      this.postgres.queryAside<ActionRow>(statements.actionsOn, {
-        subjects: [...new Set(subjects.flat())],
-        since,
-        most: mostActions,
-      }),
+      findActions(this.postgres, eachOnce(subjects.flat()), since),
       this.postgres.queryAside<EndpointRow>(statements.endpointsAt, { addresses: [...new Set(addresses.flat())] }),
       this.postgres.queryAside<WorkRow>(statements.workOn, { ids: [...new Set(replayIds)] }),
     ]);
-    const [actionsOn, openAt, workOf] = [
-      groupedBy(actions, ({ subject }) => subject),
+    const [openAt, workOf] = [
       new Map(open.map((row) => [row.address, row])),
       new Map(work.map((row) => [row.id, row])),
     ];
     return shown.map(({ delivery, attempts }, nr) => ({
       delivery,
       attempts,
-      actions: subjects[nr]!.flatMap((subject) => (actionsOn.get(subject) ?? []).map(toAction)),
+      actions: subjects[nr]!.flatMap(({ name }) => actions.of.get(name) ?? []),
+      areActionsCut: subjects[nr]!.some(({ name }) => actions.cut.has(name)),
       openEndpoints: addresses[nr]!.flatMap((address) => openAt.get(address) ?? []).map((row) => ({
         address: row.address,
         openedAt: row.opened_at,
@@ -219,14 +215,6 @@ interface SubscriptionRow {
   is_deleted: boolean;
 }
 
-interface ActionRow {
-  at: Date;
-  client: string | null;
-  action: string;
-  subject: string;
-  state_before: string | null;
-}
-
 interface WorkRow {
   id: string;
   kind: 'replay' | 'cancel' | 'close';
@@ -253,7 +241,16 @@ const toNotification = (row: NotificationRow): KnownNotification => ({
   acceptedAt: row.accepted_at,
 });
 
-const toAction = ({ state_before: stateBefore, ...action }: ActionRow): AuditedAction => ({ ...action, stateBefore });
+/** Several deliveries may have one endpoint: then the last of them to end says how late its entries are looked at. */
+function eachOnce(subjects: readonly Subject[]): Subject[] {
+  const last = new Map<string, Subject>();
+  for (const subject of subjects) {
+    const until = last.get(subject.name)?.until;
+    const isLater = until === undefined || subject.until === null || (until !== null && subject.until > until);
+    if (isLater) last.set(subject.name, subject);
+  }
+  return [...last.values()];
+}
 
 function groupedBy<Item>(items: readonly Item[], nameOf: (item: Item) => string): Map<string, Item[]> {
   const groups = new Map<string, Item[]>();

@@ -56,7 +56,7 @@ const audited = (seconds: number, action: string, parts: Partial<AuditedAction> 
 /** In brief: seconds (`?`: not known), the event, and what else it says. */
 function told(of: Partial<StoryOfDelivery> & Pick<StoryOfDelivery, 'delivery'>, notificationParts = {}): string[] {
   const story = storyOf({ ...notification, ...notificationParts }, [
-    { attempts: [], actions: [], openEndpoints: [], work: null, ...of },
+    { attempts: [], actions: [], areActionsCut: false, openEndpoints: [], work: null, ...of },
   ]);
   return story.map((event) => {
     const seconds = event.at ? (event.at.getTime() - at(0).getTime()) / 1000 : '?';
@@ -151,9 +151,26 @@ describe('the story of a notification', () => {
 
   it('says of a retry that is not in the audit log that it does not know by whom', () => {
     const story = storyOf(notification, [
-      { delivery: delivery({ state: 'queued', replays: 2 }), attempts: [], actions: [], openEndpoints: [], work: null },
+      {
+        delivery: delivery({ state: 'queued', replays: 2 }),
+        attempts: [],
+        actions: [],
+        areActionsCut: false,
+        openEndpoints: [],
+        work: null,
+      },
     ]);
     expect(story.at(-1)).toMatchObject({ event: 'retried', at: null, by: null, count: 2 });
+  });
+
+  it('says of what may be in the part of the audit log that was not looked at that it is not known', () => {
+    const story = (parts: Partial<KnownDelivery>, actions: AuditedAction[] = []) =>
+      told({ delivery: delivery({ endedAt: at(9), ...parts }), actions, areActionsCut: true });
+    const [retried, cancelled] = [{ state: 'delivered', replays: 1 }, { state: 'cancelled' }] as const;
+    expect(story(retried)).toContainEqual(expect.stringMatching(/retried .* not known: .* only the latest/));
+    expect(story(cancelled)).toContainEqual(expect.stringMatching(/cancelled .* not known: .* only the latest/));
+    const deleted = story(cancelled, [audited(8, 'subscription.deleted')]);
+    expect(deleted).toContain('9 cancelled its subscription was deleted');
   });
 
   it.each([
@@ -163,14 +180,23 @@ describe('the story of a notification', () => {
   ] as const)('says of a %s of many who asked for it, and why', (kind, state, replays, name, reason, when) => {
     const work = { id: 'r-1', kind, note: 'bad deploy', client: 'operator' };
     const of = delivery({ state, replays, endedAt: at(7), replayId: 'r-1' });
-    const story = storyOf(notification, [{ delivery: of, attempts: [], actions: [], openEndpoints: [], work }]);
+    const story = storyOf(notification, [
+      { delivery: of, attempts: [], actions: [], areActionsCut: false, openEndpoints: [], work },
+    ]);
     expect(story).toContainEqual(expect.objectContaining({ event: name, by: 'operator', reason, at: when }));
   });
 
   it('says when it is tried again', () => {
     const waiting = delivery({ state: 'waiting', nextAttemptAt: at(25), lastError: 'HTTP 503' });
     const story = storyOf(notification, [
-      { delivery: waiting, attempts: [attempt(1, 0, 503, 'HTTP 503')], actions: [], openEndpoints: [], work: null },
+      {
+        delivery: waiting,
+        attempts: [attempt(1, 0, 503, 'HTTP 503')],
+        actions: [],
+        areActionsCut: false,
+        openEndpoints: [],
+        work: null,
+      },
     ]);
     expect(story.at(-1)).toMatchObject({ event: 'waiting', at: null, until: at(25), reason: 'HTTP 503' });
   });
@@ -199,6 +225,7 @@ describe('the story of a notification', () => {
       delivery: delivery(parts),
       attempts: [],
       actions: [],
+      areActionsCut: false,
       openEndpoints: [],
       work: null,
     });

@@ -81,6 +81,8 @@ export interface StoryOfDelivery {
   attempts: readonly KnownAttempt[];
   /** To this delivery, its subscription and its endpoints, in their order. */
   actions: readonly AuditedAction[];
+  /** There may be earlier ones, which were not looked at. */
+  areActionsCut: boolean;
   /** Of its endpoints, those whose circuit breaker is open now. */
   openEndpoints: readonly { address: string; openedAt: Date; reason: string; nextProbeAt: Date }[];
   /** The last that was done with it and others; null: nothing, or it is no longer known. */
@@ -171,6 +173,9 @@ const eventOfAction: Partial<Record<string, StoryEvent['event']>> = {
   'endpoint.reset': 'endpoint-reset',
 };
 
+/** Of all that the audit log has, what is told. */
+export const toldActions = Object.keys(eventOfAction);
+
 /** Changes of its subscription after its end are no part of its story. */
 function fromActions({ delivery, actions }: StoryOfDelivery): StoryEvent[] {
   return actions.flatMap(({ at, action, client, subject }) => {
@@ -203,7 +208,7 @@ function fromEndpoints({ delivery, openEndpoints }: StoryOfDelivery): StoryEvent
 /** Adds the events that must have happened, and whose moments were not kept. */
 function withUntimed(
   known: readonly StoryEvent[],
-  { delivery, attempts, actions, work }: StoryOfDelivery,
+  { delivery, attempts, actions, areActionsCut, work }: StoryOfDelivery,
 ): StoryEvent[] {
   const story = [...known];
   const putBefore = (name: StoryEvent['event'], at: number) => story.splice(at, 0, event(name, null));
@@ -220,8 +225,9 @@ function withUntimed(
   ).length;
   if (delivery.replays > noted) {
     const isKnown = work?.kind === 'replay' && delivery.replays - noted === 1;
-    const unknown =
-      'after its end; by whom and when is not in the audit log under this delivery: by a replay, or longer ago than it is kept';
+    const unknown = areActionsCut
+      ? `after its end; by whom and when is not known: ${tooMuch}`
+      : 'after its end; by whom and when is not in the audit log under this delivery: by a replay, or longer ago than it is kept';
     const [by, reason] = isKnown ? [work.client, describeWork(work)] : [null, unknown];
     story.push(event('retried', null, { count: delivery.replays - noted, by, reason }));
   }
@@ -231,9 +237,11 @@ function withUntimed(
 const describeWork = ({ id, kind, note }: WorkOnMany): string =>
   `${{ replay: 'by replay', cancel: 'cancelled by selection', close: 'closed by selection' }[kind]} ${id}${note === null ? '' : `: ${note}`}`;
 
+const tooMuch = 'of its entries in the audit log only the latest were looked at';
+
 const isUnfinished = (state: string | null): boolean => state === 'waiting' || state === 'held';
 
-function ending({ delivery, actions, work }: StoryOfDelivery): StoryEvent[] {
+function ending({ delivery, actions, areActionsCut, work }: StoryOfDelivery): StoryEvent[] {
   const { state, endedAt, nextAttemptAt, lastError } = delivery;
   switch (state) {
     case 'waiting':
@@ -251,16 +259,21 @@ function ending({ delivery, actions, work }: StoryOfDelivery): StoryEvent[] {
       if (isNoted) return [];
       return work && work.kind !== 'replay'
         ? [event('cancelled', work.kind === 'close' ? null : endedAt, { by: work.client, reason: describeWork(work) })]
-        : [event('cancelled', endedAt, { reason: cancelledBecause(delivery, actions) })];
+        : [event('cancelled', endedAt, { reason: cancelledBecause(delivery, actions, areActionsCut) })];
     }
     default:
       return [];
   }
 }
 
-function cancelledBecause({ lastError }: KnownDelivery, actions: readonly AuditedAction[]): string {
+function cancelledBecause(
+  { lastError }: KnownDelivery,
+  actions: readonly AuditedAction[],
+  areActionsCut: boolean,
+): string {
   if (lastError === replacedByDuplicate || lastError === bodyErased) return lastError;
-  return actions.some(({ action }) => action === 'subscription.deleted')
-    ? 'its subscription was deleted'
+  if (actions.some(({ action }) => action === 'subscription.deleted')) return 'its subscription was deleted';
+  return areActionsCut
+    ? `why is not known: ${tooMuch}`
     : 'with others: what its subscription held was dropped, or deliveries were cancelled by selection';
 }

@@ -8,6 +8,8 @@ import * as explained from '../../src/explaining/find-explained.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../../src/infra/postgres/statement.js';
 import { lowestId } from '../../src/ledger/partitions.js';
+import { actionsOn, subjectRows } from '../../src/notifications/find-actions.js';
+import { toldActions } from '../../src/notifications/story.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
 import { connectTo, pagesRead } from '../support/pages-read.js';
 
@@ -169,6 +171,13 @@ describe('with years in the audit log, each page costs what it lists:', () => {
         ['all that it tells', mostRead, explained.subscriptions, { ids: [ids[0]], since }],
       ])('a page reads no more than it tells: %s', async (_, bytes, statement, values) => {
         expect(await pagesOf([statement, values])).toBeLessThan(bytes / pageBytes + mostPages);
+      });
+
+      it('the story of a notification reads nothing of their changes', async () => {
+        const subjects = ids.map((each) => ({ name: `subscription/${each}`, until: null }));
+        const limits = { most_of_each: 1000, most: 10_000 };
+        const values = { ...subjectRows.bind(subjects), told: toldActions, since, ...limits };
+        expect(await pagesOf([actionsOn, values])).toBeLessThan(2 * mostPages);
       });
 
       it('a page is one of them', async () => {

@@ -23,7 +23,9 @@ import { claimProbes, closeEndpoints, endProbes, keepProbes, openEndpoints } fro
 import { createPartition, dayOfId, partitionsBetween } from '../../src/ledger/partitions.js';
 import { leaveLineItems, nextInLine } from '../../src/ledger/pass-turn.js';
 import { findBodySizes } from '../../src/ledger/read-bodies.js';
+import { actionsOn, subjectRows } from '../../src/notifications/find-actions.js';
 import * as notifications from '../../src/notifications/find-notifications.js';
+import { toldActions } from '../../src/notifications/story.js';
 import { findReplay, listReplays, lockReplay } from '../../src/replays/replay-rows.js';
 import { claimErasure, findErasure, findOpen, listErasures, lockErasure } from '../../src/retention/erasure-rows.js';
 import { findNotification } from '../../src/retention/erasures.service.js';
@@ -252,6 +254,9 @@ describe('with many rows in each table, what is asked for by its key costs what 
     const one = '00000000-0000-4000-8000-000000000007';
     const middle = '00000000-0000-4000-8000-000000004e20';
     const replays = { before: null, state: null, kind: null, limit: 20 };
+    const subjects = ['thing/7', 'thing/8'].map((name) => ({ name, until: null }));
+    const since = new Date(Date.now() - dayMs);
+    const actions = { ...subjectRows.bind(subjects), told: toldActions, since, most_of_each: 1000, most: 10_000 };
     const statements: [Statement, Values][] = [
       [notifications.oneNotification, { id }],
       [notifications.duplicatesOf, { id: one, most: 100 }],
@@ -259,7 +264,7 @@ describe('with many rows in each table, what is asked for by its key costs what 
       [notifications.subscriptionsOf, { ids: [one] }],
       [notifications.workOn, { ids: [one] }],
       [notifications.endpointsAt, { addresses: ['https://7.example'] }],
-      [notifications.actionsOn, { subjects: ['thing/7', 'thing/8'], since: new Date(Date.now() - dayMs), most: 100 }],
+      [actionsOn, actions],
       [listReplays, replays],
       [listReplays, { ...replays, before: middle }],
       [digested, {}],

@@ -1,0 +1,106 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { makeMonthsAhead } from '../../src/audit/months-kept.js';
+import { DeliveryReader } from '../../src/deliveries/delivery-reader.service.js';
+import { LedgerSearch } from '../../src/deliveries/search.service.js';
+import type { DeliveryKey } from '../../src/ledger/delivery.js';
+import { findActions } from '../../src/notifications/find-actions.js';
+import { NotificationReader } from '../../src/notifications/notification-reader.service.js';
+import type { StoryEvent } from '../../src/notifications/story.js';
+import type { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
+import { createDatabase, type TestDatabase } from '../support/database.js';
+import { TestLedger } from '../support/ledger.js';
+
+/** It knows of no subscription, and so of no endpoint. */
+const noDirectory = { find: () => undefined } as unknown as SubscriptionDirectory;
+
+describe('one notification', () => {
+  let place: TestDatabase;
+  let test: TestLedger;
+  let reader: NotificationReader;
+
+  beforeAll(async () => {
+    place = await createDatabase();
+    test = await TestLedger.open({ DATABASE_URL: place.url });
+    await makeMonthsAhead(test.postgres);
+    const search = new LedgerSearch(test.postgres);
+    reader = new NotificationReader(test.postgres, search, new DeliveryReader(test.postgres, search), noDirectory);
+  });
+  afterAll(async () => {
+    await test.close();
+    await place.drop();
+  });
+
+  describe('of whose subscription much is in the audit log', () => {
+    let key: DeliveryKey;
+    const nameOf = ({ notificationId, subscriptionId }: DeliveryKey) => `delivery/${notificationId}/${subscriptionId}`;
+
+    beforeEach(async () => {
+      key = (await test.accept())[0]!;
+    });
+
+    /** So many, the last of them so many seconds after the notification was accepted, each a millisecond apart. */
+    const note = (action: string, subject: string, seconds: number, { count = 1, before = '{}' } = {}) =>
+      test.sql(
+        `INSERT INTO audit_entry (at, client, action, subject, before, changed_secrets)
+         SELECT accepted_at + $3 * interval '1 second' - n * interval '1 millisecond', 'operator', $1, $2, $4::json, '{}'
+         FROM notification, generate_series(0, $5::int - 1) AS n WHERE id = $6`,
+        [action, subject, seconds, before, count, key.notificationId],
+      );
+    const ends = (state: string, seconds: number, replays = 0) =>
+      test.sql(
+        `UPDATE delivery SET state = $2, replays = $4,
+           ended_at = (SELECT accepted_at FROM notification WHERE id = $1) + $3 * interval '1 second'
+         WHERE notification_id = $1`,
+        [key.notificationId, state, seconds, replays],
+      );
+    const told = async (name: StoryEvent['event']) =>
+      (await reader.find(key.notificationId, undefined, 10))!.story.filter(({ event }) => event === name);
+
+    it('tells who had it sent again, and what was done to the subscription before', async () => {
+      const subscription = `subscription/${key.subscriptionId}`;
+      await note('subscription.paused', subscription, 1);
+      await note('subscription.tested', subscription, 10, { count: 900 });
+      await note('delivery.retried', nameOf(key), 11, { before: '{"state": "failed"}' });
+      await ends('delivered', 12, 1);
+      // Nothing that is noted after its end is part of its story, however much it is.
+      await note('subscription.tested', subscription, 100, { count: 2001 });
+      expect(await told('retried')).toEqual([
+        expect.objectContaining({ at: expect.any(Date), by: 'operator', reason: null }),
+      ]);
+      expect(await told('subscription-paused')).toHaveLength(1);
+    });
+
+    it('tells who had it sent again where more was noted before than is looked at', async () => {
+      await note('subscription.tested', `subscription/${key.subscriptionId}`, 10, { count: 2001 });
+      await note('delivery.retried', nameOf(key), 11, { before: '{"state": "failed"}' });
+      await ends('delivered', 12, 1);
+      expect(await told('retried')).toEqual([expect.objectContaining({ by: 'operator', reason: null })]);
+      await note('delivery.retried', nameOf(key), 11.5, { before: '{"state": "failed"}' });
+      await ends('delivered', 12, 3);
+      expect(await told('retried')).toContainEqual(
+        expect.objectContaining({ by: null, count: 1, reason: expect.stringContaining('only the latest') }),
+      );
+    });
+
+    it('is told the latest of each subject, and which of them have more', async () => {
+      const names = [nameOf(key), `subscription/${key.subscriptionId}`] as const;
+      const [{ accepted_at: since }] = (await test.sql<{ accepted_at: Date }>(
+        'SELECT accepted_at FROM notification WHERE id = $1',
+        [key.notificationId],
+      )) as [{ accepted_at: Date }];
+      await note('delivery.retried', names[0], 20, { count: 2 });
+      await note('subscription.paused', names[1], 5);
+      await note('subscription.resumed', names[1], 6);
+      await note('subscription.changed', names[1], 7, { count: 2 });
+      const of = async (limits: { ofEach: number; together: number }) => {
+        const subjects = names.map((name) => ({ name, until: null }));
+        const { of: found, cut } = await findActions(test.postgres, subjects, since, limits);
+        return [...names.map((name) => found.get(name)?.length ?? 0), names.map((name) => cut.has(name))];
+      };
+      expect(await of({ ofEach: 5, together: 10 })).toEqual([2, 2, [false, false]]);
+      expect(await of({ ofEach: 3, together: 10 })).toEqual([2, 1, [false, true]]);
+      expect(await of({ ofEach: 2, together: 10 })).toEqual([2, 0, [true, true]]);
+      expect(await of({ ofEach: 5, together: 3 })).toEqual([2, 1, [true, true]]);
+    });
+  });
+});
