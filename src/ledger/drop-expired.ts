@@ -10,6 +10,7 @@ import {
 import { isLockTimeout } from '../infra/postgres/postgres-errors.js';
 import type { Postgres } from '../infra/postgres/postgres.js';
 import { graceOfDeadLetters, isDead } from './delivery.js';
+import { isReplayRunning } from './erase-bodies.js';
 import {
   attachPartition,
   dateOf,
@@ -308,8 +309,7 @@ export const scheduledIn = (notifications: string): string =>
 
 /**
  * A replay means dead letters that may be of this day, and has yet to come to them: without them it would be done all
- * the same. Those that have ended are kept for much longer: the index has only those that have not.
+ * the same.
  */
 export const replayYetToCome = ({ from, to }: Pick<Partition, 'from' | 'to'>): string =>
-  `SELECT FROM replay WHERE kind = 'replay' AND state = 'running' AND ended_at IS NULL
-     AND after_notification < '${to}' AND before_id > '${from}'`;
+  `SELECT FROM replay WHERE ${isReplayRunning} AND after_notification < '${to}' AND before_id > '${from}'`;

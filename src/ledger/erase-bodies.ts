@@ -39,17 +39,27 @@ interface JudgedRow extends ReachedDelivery {
   found: string[];
 }
 
-const isFresh = `${isDead()} AND ended_at > now() - $grace_days::int * interval '1 day'`;
+/** Those that have ended are kept for much longer: the index has only those that have not. */
+export const isReplayRunning = "kind = 'replay' AND state = 'running' AND ended_at IS NULL";
+
+/** An operator may have it sent again, or has asked for that, and the replay has yet to come to it. */
+const isWanted = `${isDead()} AND (
+      ended_at > now() - $grace_days::int * interval '1 day'
+      OR EXISTS (SELECT FROM coming WHERE page.state::text = ANY (coming.states)
+        AND page.notification_id >= coming.after_notification AND page.notification_id < coming.before_id)
+    )`;
 
 export const judgeItems = perDay(
   'needed-notifications',
-  (of) =>
-    `WITH ${nextDeliveries(of('delivery'))} SELECT reached.*, ${havingOne(`${unfinished} OR ${isFresh}`)} FROM reached`,
+  (of) => `
+    WITH ${nextDeliveries(of('delivery'))},
+    coming AS MATERIALIZED (SELECT states, after_notification, before_id FROM replay WHERE ${isReplayRunning})
+    SELECT reached.*, ${havingOne(`${unfinished} OR ${isWanted}`)} FROM reached`,
 );
 
 /**
- * Of notifications of one day, those of which a delivery is not finished, or became a dead letter in the last
- * `graceDays`: an operator may have it sent again.
+ * Of notifications of one day, those of which a delivery is not finished, or is a dead letter that became one in the
+ * last `graceDays`, or that a running replay has yet to come to.
  * @returns undefined: it was stopped before it knew
  */
 export function findNeeded(

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
@@ -6,6 +6,7 @@ import { Upkeep } from '../../src/dispatching/upkeep.service.js';
 import { systemClock, type Clock } from '../../src/infra/clock.js';
 import { deadStates, type DeliveryKey, type DeliveryState } from '../../src/ledger/delivery.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
+import { lowestId, lowestIdAt } from '../../src/ledger/partitions.js';
 import { readBodies, readBodySizes } from '../../src/ledger/read-bodies.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import { rowsTogether } from '../../src/ledger/walk-deliveries.js';
@@ -129,6 +130,48 @@ describe.each(stacks)('the retention of bodies on the $name stack', (stack) => {
         expect(await retention.report(at)).toMatchObject([{ bodies_erased: 2, bodies_kept: 1 }]);
       },
     );
+
+    it('not of a dead letter that a running replay has yet to come to, but when the replay is past it', async () => {
+      const at = await retention.makeDay(9);
+      const keys: DeliveryKey[] = [];
+      for (const [ms, state] of [
+        ...([0, 10, 20] as const).map((ms) => [ms, 'failed'] as const),
+        [11, 'expired'],
+      ] as const)
+        keys.push(await retention.add(at + ms, state));
+      const [passed, meant, later, ofAnotherState] = keys as [DeliveryKey, DeliveryKey, DeliveryKey, DeliveryKey];
+      await test.sql(`UPDATE delivery SET next_at = NULL, ended_at = now() - interval '8 days'`);
+      const id = uuidv7();
+      await test.sql(
+        `INSERT INTO replay (id, kind, selection, states, only_missed, rate_per_second, state, counted, is_count_whole,
+           after_notification, after_subscription, before_id)
+         VALUES ($1, 'replay', '{}', '{failed}', true, 0.1, 'running', 1, true, $2, $3, $4)`,
+        [id, lowestIdAt(at + 5), lowestId, lowestIdAt(at + 15)],
+      );
+      onTestFinished(async () => void (await test.sql('DELETE FROM replay WHERE id = $1', [id])));
+      const hasBody = () => Promise.all(keys.map(async (key) => (await retention.bodyOf(key)) !== null));
+      await retention.eraseOld();
+      expect(await retention.everythingOf(meant)).toContain('HTTP 500: {');
+      expect(await hasBody()).toEqual([passed, meant, later, ofAnotherState].map((key) => key === meant));
+      await test.sql('UPDATE replay SET after_notification = $2 WHERE id = $1', [id, lowestIdAt(at + 12)]);
+      await retention.eraseOld();
+      expect(await hasBody()).toEqual([false, false, false, false]);
+    });
+
+    it.each(['scheduled', 'paused', 'done'])('of a dead letter that a replay means which is %s', async (state) => {
+      const at = await retention.makeDay(9);
+      const key = await retention.add(at, 'failed');
+      const id = uuidv7();
+      onTestFinished(async () => void (await test.sql('DELETE FROM replay WHERE id = $1', [id])));
+      await test.sql(
+        `INSERT INTO replay (id, kind, selection, states, only_missed, state, counted, is_count_whole,
+           after_notification, after_subscription, before_id, ended_at)
+         VALUES ($1, 'replay', '{}', '{failed}', true, $2::text, 1, true, $3, $3, $4, CASE WHEN $2::text = 'done' THEN now() END)`,
+        [id, state, lowestId, lowestIdAt(Date.now())],
+      );
+      await retention.eraseOld();
+      expect(await retention.bodyOf(key)).toBeNull();
+    });
 
     it('not of a dead letter that an operator is about to have sent again', async () => {
       const key = await retention.add(await retention.makeDay(9), 'failed');
