@@ -93,7 +93,9 @@ export const dryRunOutput = z
   .strictObject({
     count: z
       .int()
-      .describe('Deliveries that are meant. Those of subscriptions that are deleted or disabled will be passed over.'),
+      .describe(
+        'Deliveries that are meant. Of these a replay passes over those of subscriptions that are deleted or disabled, and those of notifications whose bodies have been erased.',
+      ),
     isComplete: z.boolean().describe('All that the selection may mean was looked at.'),
     searchedTo: time()
       .nullable()

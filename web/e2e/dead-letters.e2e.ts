@@ -312,6 +312,7 @@ test('a group is sent again after a dry run, at a rate, and its page shows how f
     .click();
   const dialog = page.getByRole('dialog', { name: 'Send again' });
   await expect(dialog.getByText('3 deliveries of 3 notifications are meant.')).toBeVisible();
+  await expect(dialog.getByText('Those whose content was erased are counted, and passed over')).toBeVisible();
   await dialog.getByRole('textbox', { name: 'Deliveries a second' }).fill('50');
   await dialog.getByRole('button', { name: 'When, and a note' }).click();
   await dialog.getByRole('textbox', { name: 'Note' }).fill('a bad deploy');

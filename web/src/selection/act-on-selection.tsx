@@ -168,6 +168,11 @@ export function ActOnSelection({ kind, selection, isWithDelivered = false, onDon
         )}
         <div aria-live="polite">
           {counted ? <DryRunResult dryRun={counted} /> : <Counting />}
+          {isAnyMeant && kind === 'replay' && (
+            <Text size="sm" mt="xs">
+              {t('passesOver')}
+            </Text>
+          )}
           {counted && leavesOutUnknown(kind, selection) && (
             <Text size="sm" mt="xs">
               {t('withoutUnknown')}

@@ -12,6 +12,8 @@ export const useActTexts = defineTexts(
     notifications_other: '{{shown}} notifications',
     meansNothing:
       'Nothing is meant. The deliveries that you saw may have arrived, or been sent again, closed or cancelled meanwhile.',
+    passesOver:
+      'Those whose content was erased are counted, and passed over; so are those of subscriptions that are deleted or disabled.',
     asOf: 'Counted {{at}}; what is accepted later is not meant.',
     again: 'Count again',
     bySubscription: 'For whom',
@@ -65,6 +67,8 @@ export const useActTexts = defineTexts(
     notifications_other: '{{shown}} notificaties',
     meansNothing:
       'Het gaat om niets. De afleveringen die u zag kunnen intussen aangekomen, opnieuw verstuurd, afgesloten of geannuleerd zijn.',
+    passesOver:
+      'Afleveringen waarvan de inhoud is gewist worden meegeteld en overgeslagen, net als die van abonnementen die verwijderd of uitgeschakeld zijn.',
     asOf: 'Geteld {{at}}; wat later wordt aangenomen hoort er niet bij.',
     again: 'Opnieuw tellen',
     bySubscription: 'Voor wie',
