@@ -64,6 +64,7 @@ export class DeliveriesController {
   }
 
   @Get(':notificationId/:subscriptionId')
+  @ReadsMuch()
   @AdminOperation({
     id: 'delivery_read',
     summary: 'One delivery with every attempt, what its receiver answered, and what it does at this moment.',

@@ -86,6 +86,20 @@ export class DeliveryReader {
     return (await this.attemptsOfEach([key])).map(({ attempt }) => attempt);
   }
 
+  /**
+   * @param keys of one notification
+   * @param mostOfEach of each delivery, the latest
+   * @returns how many of them, one at least, until what `attemptsOfEach` reads comes to so many bytes
+   */
+  async countUntilFull(keys: readonly DeliveryKey[], mostOfEach: number, bytes: number): Promise<number> {
+    const lengths = await onEachDay(keys, notificationIdOf, (day, ofDay) =>
+      this.postgres.queryAside<{ bytes: number }>(...statements.lengthsOf(day, ofDay, mostOfEach)),
+    );
+    let [count, sum] = [0, 0];
+    while (count < lengths.length && sum < bytes) sum += lengths[count++]!.bytes;
+    return count;
+  }
+
   /** @param mostOfEach of each delivery, the latest */
   async attemptsOfEach(
     keys: readonly DeliveryKey[],

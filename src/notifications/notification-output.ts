@@ -106,7 +106,9 @@ export const notificationOutput = z
     nextCursor: z
       .string()
       .nullable()
-      .describe('Where the deliveries go on, and with them their story; null at their end.'),
+      .describe(
+        'Where the deliveries go on, and with them their story; null at their end. It may come before `limit` of them: a page ends as well behind the delivery, the first at the earliest, with which what its receivers answered comes to 4 MiB.',
+      ),
     story: z
       .array(storyEventOutput)
       .describe(

@@ -55,7 +55,7 @@ export interface WholeNotification extends KnownNotification {
   duplicates: { publisher: string; key: string }[];
   deliveryCount: { count: number; isExact: boolean };
   deliveries: ShownDelivery[];
-  /** Where the deliveries go on; undefined at their end. */
+  /** Where the deliveries go on, also where the page is short; undefined at their end. */
   next: DeliveryKey | undefined;
   story: StoryEvent[];
 }
@@ -73,6 +73,8 @@ const mostCounted = 10_000;
 const mostDuplicates = 100;
 /** Of each delivery; `GET /admin/v1/deliveries/…` has all of them. */
 const mostAttempts = 20;
+/** Of what receivers answered, as it was kept of these attempts. */
+const mostBytes = 4 * 1024 * 1024;
 
 /** Reads the ledger for people. */
 @Injectable()
@@ -114,7 +116,7 @@ export class NotificationReader {
     );
     if (!row) return undefined;
     const [page, counted, duplicates] = await Promise.all([
-      this.deliveries.list({ notificationId: id }, after, limit),
+      this.page(id, after, limit),
       this.postgres.queryAside<{ count: number }>(statements.countDeliveries, { id, most: mostCounted + 1 }),
       this.postgres.queryAside<{ application: string; key: string }>(statements.duplicatesOf, {
         id,
@@ -137,6 +139,15 @@ export class NotificationReader {
       next: page.next,
       story: storyOf({ ...notification, deliveryCount: deliveryCount.count }, told),
     };
+  }
+
+  /** Ends behind the delivery with whose attempts it is full. */
+  private async page(id: string, after: DeliveryKey | undefined, limit: number) {
+    const { deliveries, next } = await this.deliveries.list({ notificationId: id }, after, limit);
+    const fitting = await this.deliveries.countUntilFull(deliveries, mostAttempts, mostBytes);
+    if (fitting === deliveries.length) return { deliveries, next };
+    const { notificationId, subscriptionId } = deliveries[fitting - 1]!;
+    return { deliveries: deliveries.slice(0, fitting), next: { notificationId, subscriptionId } };
   }
 
   private async shown(deliveries: readonly KnownDelivery[]): Promise<ShownDelivery[]> {

@@ -35,6 +35,7 @@ export class NotificationsController {
   }
 
   @Get(':id')
+  @ReadsMuch()
   @AdminOperation({
     id: 'notification_read',
     summary: 'One notification: what was sent, to whom, what came of it, and what happened in which order.',

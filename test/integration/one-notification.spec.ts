@@ -4,7 +4,7 @@ import { DeliveryReader } from '../../src/deliveries/delivery-reader.service.js'
 import { LedgerSearch } from '../../src/deliveries/search.service.js';
 import type { DeliveryKey } from '../../src/ledger/delivery.js';
 import { findActions } from '../../src/notifications/find-actions.js';
-import { NotificationReader } from '../../src/notifications/notification-reader.service.js';
+import { NotificationReader, type WholeNotification } from '../../src/notifications/notification-reader.service.js';
 import type { StoryEvent } from '../../src/notifications/story.js';
 import type { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import { createDatabase, type TestDatabase } from '../support/database.js';
@@ -28,6 +28,59 @@ describe('one notification', () => {
   afterAll(async () => {
     await test.close();
     await place.drop();
+  });
+
+  describe('whose receivers answered much', () => {
+    /** Of one answer; Postgres keeps such a text compressed: what counts is how long it is when it is read. */
+    const length = 100_000;
+
+    /** For so many subscriptions, each of which answered once, or not at all. */
+    async function answered(count: number, answers: number): Promise<string> {
+      const { notificationId } = (await test.accept(count))[0]!;
+      await test.sql(
+        `INSERT INTO attempt (notification_id, subscription_id, generation, number, started_at, duration_ms, status, error, details)
+         SELECT notification_id, subscription_id, 1, n, now(), 1, 500, 'HTTP 500',
+           json_build_object('address', '192.0.2.1:443', 'headers', NULL, 'body', repeat('x', $2))
+         FROM delivery, generate_series(1, $3::int) AS n WHERE notification_id = $1`,
+        [notificationId, length, answers],
+      );
+      return notificationId;
+    }
+    async function pagesOf(id: string, limit: number): Promise<WholeNotification[]> {
+      const pages: WholeNotification[] = [];
+      let after: DeliveryKey | undefined;
+      do {
+        pages.push((await reader.find(id, after, limit))!);
+        after = pages.at(-1)!.next;
+      } while (after);
+      return pages;
+    }
+    const keysOf = (pages: WholeNotification[]) =>
+      pages.flatMap(({ deliveries }) => deliveries.map(({ delivery }) => delivery.subscriptionId));
+
+    it('ends behind the delivery with which it is full, and goes on with the next one', async () => {
+      const pages = await pagesOf(await answered(100, 1), 500);
+      // The first 42 answers are the first ones that are more than 4 MiB.
+      expect(pages.map(({ deliveries }) => deliveries.length)).toEqual([42, 42, 16]);
+      expect(new Set(keysOf(pages)).size).toBe(100);
+      expect(keysOf(pages)).toEqual(keysOf(pages).toSorted().toReversed());
+    });
+
+    it('has one delivery at least, with the latest twenty of its attempts', async () => {
+      const pages = await pagesOf(await answered(3, 50), 500);
+      expect(pages.map(({ deliveries }) => deliveries.map(({ attempts }) => attempts.length))).toEqual([[20, 20, 20]]);
+      const large = await answered(2, 50);
+      await test.sql(
+        `UPDATE attempt SET details = json_build_object('body', repeat('x', 4 * 1024 * 1024)) WHERE notification_id = $1 AND number = 50`,
+        [large],
+      );
+      expect((await pagesOf(large, 500)).map(({ deliveries }) => deliveries.length)).toEqual([1, 1]);
+    });
+
+    it('is as long as it may be where they answered nothing', async () => {
+      const pages = await pagesOf(await answered(101, 0), 50);
+      expect(pages.map(({ deliveries }) => deliveries.length)).toEqual([50, 50, 1]);
+    });
   });
 
   describe('of whose subscription much is in the audit log', () => {

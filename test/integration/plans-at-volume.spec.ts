@@ -13,7 +13,7 @@ import { findNotMade } from '../../src/alerts/not-made.js';
 import { readSettings } from '../../src/config/settings.js';
 import { findHeads, walkHeads, walkHeadsOfChannel } from '../../src/dead-letters/find-groups.js';
 import { digestCondition } from '../../src/deliveries/criteria.js';
-import { attemptsOf, byKeys } from '../../src/deliveries/find-deliveries.js';
+import { attemptsOf, byKeys, lengthsOf } from '../../src/deliveries/find-deliveries.js';
 import {
   byDelivery,
   candidates,
@@ -587,6 +587,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       ['digests, up to a limit', digestRangeEnd(window, 20)],
       ['one', byKeys([key])],
       ['attempts', attemptsOf(dayOfId(ids.queued), [key], 20)],
+      ['the length of attempts', lengthsOf(dayOfId(ids.queued), [key], 20)],
       ...otherStatements().map(([statement, values]): (typeof lists)[0] => [statement.name, [statement, values]]),
       ...(['failed', 'expired', 'unknown', 'waiting', 'held'] as const).map((state): (typeof lists)[0] => [
         `${state} of a subscription`,

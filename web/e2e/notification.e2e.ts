@@ -1,5 +1,6 @@
 import type { Route } from '@playwright/test';
 import type { Installation } from '../../test/support/installation.js';
+import { eventually } from '../../test/support/eventually.js';
 import { answer, protectedReceiver, Receiver } from '../../test/support/receiver.js';
 import { expect, lookAt, test } from './harness.js';
 
@@ -110,6 +111,44 @@ test('a notification that changes while all of it is read is read to the end, an
   const seen = looks;
   await expect.poll(() => looks).toBeGreaterThan(seen + 1);
   expect(begun).toBe(3);
+});
+
+test('a notification of which a part is read says so, goes on, and is not read over and over', async ({
+  open,
+  heraut,
+  receiver,
+  page,
+}) => {
+  const channel = await heraut.createChannel();
+  for (let n = 0; n < 3; n++) await heraut.subscribe({ channel, url: receiver.url });
+  const { id } = await heraut.publish(channel);
+  const deliveries = async () => {
+    const { body } = await heraut.api.call('GET', `/admin/v1/notifications/${id}`);
+    return (body as { deliveries: { state: string }[] }).deliveries;
+  };
+  await eventually(async () => (await deliveries()).every(({ state }) => state === 'delivered'), 'all to arrive');
+  let reads = 0;
+  const whole = new RegExp(String.raw`/admin/v1/notifications/${id}(?:\?.*)?$`);
+  // As where what receivers answered fills a page.
+  await page.route(whole, (route) => {
+    const url = new URL(route.request().url());
+    url.searchParams.set('limit', '1');
+    reads += 1;
+    return route.continue({ url: url.href });
+  });
+  await open(`notifications/${id}`);
+  const rows = page.getByRole('list', { name: 'Deliveries' }).getByRole('listitem');
+  await expect(rows).toHaveCount(1);
+  await expect(page.getByText('of the 1 shown')).toBeVisible();
+  // It looks whether they have changed, twice: they have not.
+  for (let looks = 0; looks < 2; looks++) await page.waitForResponse('**/admin/v1/deliveries?*');
+  expect(reads).toBe(1);
+  for (const count of [2, 3]) {
+    await page.getByRole('button', { name: 'Show more' }).click();
+    await expect(rows).toHaveCount(count);
+  }
+  await expect(page.getByText('of the 3 shown')).toBeHidden();
+  await expect(page.getByRole('button', { name: 'Show more' })).toBeHidden();
 });
 
 test('why a subscription got a notification that changes meanwhile is read to the end, and then again', async ({

@@ -19,7 +19,7 @@ export function AllDeliveries({ id, deliveries, isPart }: Props) {
   const may = useMay('operator');
   const missed = missedOf(id, deliveries, isPart);
   const unfinished = unfinishedOf(id, deliveries, isPart);
-  if (!may || deliveries.length < 2 || !(missed ?? unfinished)) return null;
+  if (!may || (deliveries.length < 2 && !isPart) || !(missed ?? unfinished)) return null;
   return (
     <Group gap="xs" mb="sm">
       {missed && (

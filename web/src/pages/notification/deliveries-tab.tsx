@@ -34,12 +34,13 @@ export function DeliveriesTab({ id, deliveries, onMore, isLoading }: Props) {
   const t = useNotificationTexts();
   const [state, set] = useUrlState();
   const chosen = allOf(state['delivery']);
-  // The only one needs no click.
-  const open = chosen.length === 0 && deliveries.length === 1 ? [deliveries[0]!.subscriptionId] : chosen;
+  const isOnly = deliveries.length === 1 && !onMore;
+  // It needs no click.
+  const open = chosen.length === 0 && isOnly ? [deliveries[0]!.subscriptionId] : chosen;
   const toggle = (subscriptionId: string) =>
     set({
       delivery: open.includes(subscriptionId)
-        ? [...open.filter((each) => each !== subscriptionId), ...(deliveries.length === 1 ? ['none'] : [])]
+        ? [...open.filter((each) => each !== subscriptionId), ...(isOnly ? ['none'] : [])]
         : [...open.filter((each) => each !== 'none'), subscriptionId],
     });
   if (deliveries.length === 0)

@@ -30,7 +30,7 @@ export function NotificationPage() {
   const whole = useWhole(id);
   const first = whole.data?.pages[0];
   const deliveries = useMemo(() => whole.data?.pages.flatMap((page) => page.deliveries), [whole.data]);
-  const changes = useChanges(id, deliveries, whole.isFetching);
+  const changes = useChanges(id, deliveries, whole.hasNextPage, whole.isFetching);
   const content = useMemo(() => contentOf(first?.body ?? null), [first?.body]);
   const tab = tabs.find((each) => each === oneOf(state['tab'])) ?? 'deliveries';
 
@@ -90,7 +90,11 @@ export function NotificationPage() {
       >
         <Group gap={6} role="status">
           {counts.map(([each, ofIt]) => (
-            <DeliveryStateBadge key={each} state={each} count={deliveries.length > 1 ? ofIt : undefined} />
+            <DeliveryStateBadge
+              key={each}
+              state={each}
+              count={deliveries.length > 1 || whole.hasNextPage ? ofIt : undefined}
+            />
           ))}
           {whole.hasNextPage && (
             <Text size="sm" c="dimmed">

@@ -80,7 +80,7 @@ export function StoryTab({ story, deliveries, isPart }: Props) {
   const eventText = useEventTexts();
   const format = useFormat();
   const names = new Map(deliveries.map(({ subscriptionId, callbackUrl }) => [subscriptionId, callbackUrl]));
-  const isSeveral = deliveries.length > 1;
+  const isSeveral = deliveries.length > 1 || isPart;
   const colorOf = ({ event, status }: StoryEvent) =>
     event === 'delivered' || (event === 'answered' && status !== null && status < 300)
       ? 'green'

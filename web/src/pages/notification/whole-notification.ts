@@ -48,10 +48,16 @@ interface Changes {
  * Looks whether its deliveries have changed, and only then reads all of it again: its body may be a megabyte, and most
  * of its life nothing happens to it.
  * Each look is compared once. All of it that is read after that may be newer than the look, and differ because of that.
+ * @param isPart there are more deliveries than are shown; a page may have any number of them
  * @param isReading all of it is being read: that goes on to its end, and only then is it compared. It may take longer
  *   than the next change, and would never end if each began it again.
  */
-export function useChanges(id: string, shown: readonly ShownDelivery[] | undefined, isReading: boolean): Changes {
+export function useChanges(
+  id: string,
+  shown: readonly ShownDelivery[] | undefined,
+  isPart: boolean,
+  isReading: boolean,
+): Changes {
   const client = useQueryClient();
   const compared = useRef<unknown>(undefined);
   const { data, error, refetch } = useQuery({
@@ -73,7 +79,7 @@ export function useChanges(id: string, shown: readonly ShownDelivery[] | undefin
       return known !== undefined && fingerprint(known) !== fingerprint(each);
     });
     // One that a replay added.
-    const isMore = data.length < mostWatched && shown.length < Math.min(data.length, 50);
+    const isMore = !isPart && data.length < mostWatched && shown.length < data.length;
     if (!isOther && !isMore) return;
     const filters = { queryKey: ['notification', id], predicate: isNoWatch };
     void client.invalidateQueries(filters, { cancelRefetch: false });
