@@ -5,7 +5,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { AdminClient } from './admin-client.js';
-import { exits } from './exits.js';
+import { exits, type CommandFailure } from './exits.js';
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
@@ -61,4 +61,44 @@ it.each([301, 302, 303, 307, 308])('a redirect (%i) is told with where it leads,
   expect(asked).toEqual([path, path, path]);
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
+});
+
+const mayBeDone = /It may have been done all the same/;
+
+it('a change whose answer is lost may have been made, which is said; what changes nothing is not', async () => {
+  const server = createHttpServer((request, response) => {
+    request.resume().on('end', () => {
+      if (request.url === '/proxy') response.writeHead(502).end('<p>');
+      else request.socket.destroy();
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const client = new HastyClient(url, () => 'token');
+  const failure = async (...asked: Parameters<AdminClient['request']>) =>
+    (await client.request(...asked).catch((error: unknown) => error)) as CommandFailure;
+  for (const path of ['/cut', '/proxy']) {
+    const [change, key, read] = await Promise.all([
+      failure('POST', path, { body: {} }),
+      failure('POST', path, { body: {}, isRepeatable: true }),
+      failure('GET', path),
+    ]);
+    expect([change.exit, key.exit, read.exit], path).toEqual([3, 3, 3]);
+    expect(change.message).toMatch(mayBeDone);
+    expect(key.message).not.toMatch(mayBeDone);
+    expect(read.message).not.toMatch(mayBeDone);
+  }
+  server.closeAllConnections();
+  await new Promise((resolve) => server.close(resolve));
+});
+
+it('a change that was not sent is not said to have been made, perhaps', async () => {
+  const nobody = createServer().listen(0, '127.0.0.1');
+  await once(nobody, 'listening');
+  const { port } = nobody.address() as AddressInfo;
+  await new Promise((resolve) => nobody.close(resolve));
+  const client = new AdminClient(`http://127.0.0.1:${port}`, () => 'token');
+  const failure = (await client.request('POST', '/', { body: {} }).catch((error: unknown) => error)) as CommandFailure;
+  expect(failure.message).toContain('ECONNREFUSED');
+  expect(failure.message).not.toMatch(mayBeDone);
 });

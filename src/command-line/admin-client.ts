@@ -36,7 +36,18 @@ export interface AdminRequest {
   body?: unknown;
   headers?: Readonly<Record<string, string>>;
   signal?: AbortSignal;
+  /** It changes nothing, as a GET, or has an idempotency key: nobody need be told that it may have been done. */
+  isRepeatable?: boolean;
 }
+
+/** With these the connection was made and ended, or nothing more came: the request may have been carried out. */
+const afterItWasSent: ReadonlySet<unknown> = new Set([
+  'ECONNRESET',
+  'EPIPE',
+  'UND_ERR_SOCKET',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+]);
 
 const lookTimeoutMs = 10_000;
 
@@ -69,14 +80,21 @@ export class AdminClient {
   /**
    * @returns the parsed body; undefined where there is none
    * @throws {AdminRefusal} when the server refuses it
-   * @throws {CommandFailure} when it cannot be reached, or is not Heraut
+   * @throws {CommandFailure} when it cannot be reached, or is not Heraut; it says where a change may have been made
    */
   async request<Answer>(method: string, path: string, request: AdminRequest = {}): Promise<Answer> {
-    const { response, text } = await this.answer(method, path, request);
+    const isChange = method !== 'GET' && !request.isRepeatable;
+    const { response, text } = await this.answer(method, path, request).catch((error: unknown) => {
+      throw isChange && error instanceof CommandFailure && mayBeDone(error.cause) ? orDone(error) : error;
+    });
     if (response.ok && text === '' && method !== 'GET') return undefined as Answer;
     const isJson = /[/+]json\b/.test(response.headers.get('content-type') ?? '');
     const body = isJson ? this.parse(text) : undefined;
-    if (body === undefined) throw this.notHeraut(`${method} ${path} was answered ${response.status}, not in JSON`);
+    if (body === undefined) {
+      const failure = this.notHeraut(`${method} ${path} was answered ${response.status}, not in JSON`);
+      // A proxy that lost Heraut, or had no more patience, answers so after it has passed the request on.
+      throw isChange && (response.ok || response.status >= 500) ? orDone(failure) : failure;
+    }
     if (response.ok) return body as Answer;
     throw refusalOf(response.status, body);
   }
@@ -192,6 +210,15 @@ export class AdminClient {
     );
   }
 }
+
+/** @param error that of `fetch`, or of reading an answer */
+function mayBeDone(error: unknown): boolean {
+  if (!(error instanceof Error)) return false; // a redirect: it was answered
+  return error.name === 'TimeoutError' || afterItWasSent.has((error.cause as { code?: unknown } | undefined)?.code);
+}
+
+const orDone = ({ exit, message, cause }: CommandFailure): CommandFailure =>
+  new CommandFailure(exit, `${message} It may have been done all the same: look before you repeat it.`, { cause });
 
 function textOfQuery(query: AdminRequest['query'] = {}): string {
   const parameters = new URLSearchParams();

@@ -22,7 +22,7 @@ export async function askOnce<Answer>(
   const headers = { 'idempotency-key': randomUUID() };
   for (let tries = 1; ; tries += 1) {
     try {
-      return await client.request<Answer>('POST', path, { body, headers });
+      return await client.request<Answer>('POST', path, { body, headers, isRepeatable: true });
     } catch (error) {
       if (!mayYetWork(error)) throw error;
       if (tries === mostTries) {

@@ -75,7 +75,11 @@ async function run(session: Session, { verb, file, isPruning, isConfirmed = fals
   const line = asLine(file);
   const ask = async (what: 'plan' | 'apply', confirm?: number): Promise<Plan> => {
     const query = { prune: isPruning ? true : undefined, confirm };
-    return await session.client.request<Plan>('POST', `${path}/${what}`, { query, body: read.configuration });
+    return await session.client.request<Plan>('POST', `${path}/${what}`, {
+      query,
+      body: read.configuration,
+      isRepeatable: what === 'plan',
+    });
   };
   if (read.problems.length > 0) {
     const more = read.configuration === undefined ? [] : await ask('plan').then(() => [], furtherLines(read, line));
@@ -85,11 +89,14 @@ async function run(session: Session, { verb, file, isPruning, isConfirmed = fals
     ask(what, confirm).catch((error: unknown) => {
       throw wrong(session, file, linesOf(read, line)(error));
     });
+  const tellNotes = () => read.notes.forEach((each) => note(session, line(each)));
   let confirm: number | undefined;
   if (verb === 'apply' && isPruning) {
     const planned = await asked('plan');
     confirm = removalsOf(planned);
     if (confirm > 0) {
+      // Before the question: they may be what decides the answer.
+      tellNotes();
       session.note(printableLines(renderPlan(planned, 'plan').trimEnd()));
       if (!(await session.confirm(`Apply it, and remove ${confirm} that ${file} does not name?`, isConfirmed)))
         return planned;
@@ -98,7 +105,7 @@ async function run(session: Session, { verb, file, isPruning, isConfirmed = fals
   const plan = await asked(verb, confirm);
   if (session.isJson) print(session, JSON.stringify({ ...plan, notes: read.notes.map(line) }, null, 2));
   else {
-    for (const each of read.notes) note(session, line(each));
+    if (!confirm) tellNotes();
     print(session, renderPlan(plan, verb));
   }
   return plan;

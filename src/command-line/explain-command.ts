@@ -62,6 +62,7 @@ export function addExplainCommand(program: Command, session: Session): void {
         : client.request<Forecast>('POST', '/admin/v1/explain', {
             query: { ...query },
             body: parseJson(file, await readGiven(session, file)),
+            isRepeatable: true,
           }));
       session.show(answer, () => draw(session.terminal, answer));
       noteEnd(session, answer);

@@ -84,7 +84,10 @@ export async function startReplay(session: Session, wanted: Wanted): Promise<Rep
 }
 
 const dryRun = (session: Session, { kind, selection, onlyMissed }: Wanted): Promise<DryRun> =>
-  session.client.request<DryRun>('POST', '/admin/v1/replays/dry-run', { body: { kind, selection, onlyMissed } });
+  session.client.request<DryRun>('POST', '/admin/v1/replays/dry-run', {
+    body: { kind, selection, onlyMissed },
+    isRepeatable: true,
+  });
 
 /**
  * @throws {AdminRefusal} `selection-not-confirmed`, where the selection means another number by the time that somebody

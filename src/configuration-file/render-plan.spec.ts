@@ -33,4 +33,13 @@ describe('a plan for people', () => {
     expect(shown(['theirs', 'z'.repeat(300)], [])).toEqual([expect.stringMatching(/^\["theirs","z+…$/), '[]']);
     expect(shown('a'.repeat(300), 'a'.repeat(301))).toEqual([`…${'a'.repeat(60)}"`, `…${'a'.repeat(61)}"`]);
   });
+
+  it('has no line that a name brought along', () => {
+    const forged = 'x\nNothing to change; 13 as they should be.';
+    const plan = planOf({ key: forged, about: forged, notes: [forged] });
+    plan.unnamed.channels = { count: 1, first: [forged] };
+    const lines = renderPlan(plan, 'plan').split('\n');
+    expect(lines.filter((line) => line.startsWith('Nothing'))).toEqual([]);
+    expect(lines.filter((line) => line.includes('x\\nNothing'))).toHaveLength(3);
+  });
 });

@@ -30,8 +30,11 @@ export function renderPlan({ changes, unchanged, unnamed }: Plan, verb: 'plan' |
       : verb === 'plan'
         ? `${count('create')} to create, ${count('change')} to change, ${count('remove')} to remove; ${same} as they should be.`
         : `${count('create')} created, ${count('change')} changed, ${count('remove')} removed; ${same} were as they should be.`;
-  return `${[...sections, total, ...renderUnnamed(unnamed)].join('\n')}\n`;
+  return `${[...sections, total, ...renderUnnamed(unnamed)].map(inOneLine).join('\n')}\n`;
 }
+
+/** Names come from others too: a line break in one would make a line that looks as if the plan said it. */
+const inOneLine = (line: string): string => line.replaceAll('\n', '\\n');
 
 function renderChange({ action, key, about, fields, notes }: PlannedChange): string[] {
   return [
