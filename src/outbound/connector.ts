@@ -6,6 +6,8 @@ import { withoutBrackets } from './host.js';
 export interface Connecting {
   /** With the IP address of the receiver, and the port, that are tried. */
   on(event: 'connectionAttempt', listener: (address: string, port: number) => void): unknown;
+  /** The other side has accepted it, before any TLS. Not told of a connection through the egress proxy. */
+  on(event: 'connect', listener: () => void): unknown;
   /** The callback gets the error, unless it was called before. */
   destroy(error?: Error): unknown;
   /**

@@ -68,9 +68,9 @@ export class Tunnel extends EventEmitter implements Connecting {
     if (this.isOver) return;
     // Loopback, the exceptions, and the rules of the proxy itself are ranges of IPv4.
     const address = calledAddress(given);
-    if (this.means.isDirect(address)) return this.connect({ ...this.receiver, hostname: address });
-    this.emit('connectionAttempt', address, Number(this.port));
     const attemptMs = attemptMsOf(this.receiver.limitMs ?? this.means.timeoutMs);
+    if (this.means.isDirect(address)) return this.connectDirectly(address, others, attemptMs);
+    this.emit('connectionAttempt', address, Number(this.port));
     this.step = this.means.proxy.ask(address, this.port, attemptMs, (...result) => {
       const [error, socket] = result;
       if (error instanceof UnreachableByProxy && others.length > 0) return this.ask(others);
@@ -79,16 +79,41 @@ export class Tunnel extends EventEmitter implements Connecting {
     });
   }
 
+  /**
+   * Not by the name, which may have other addresses by now: those would be called without the proxy, whatever they are.
+   */
+  private connectDirectly(address: string, others: string[], attemptMs: number): void {
+    let isAccepted = false;
+    let tooLong: NodeJS.Timeout | undefined;
+    const step = this.connect({ ...this.receiver, hostname: address }, (...result) => {
+      clearTimeout(tooLong);
+      if (result[0] && !isAccepted && others.length > 0) return this.ask(others);
+      this.end(...result);
+    });
+    step?.on('connect', () => {
+      isAccepted = true;
+      clearTimeout(tooLong);
+    });
+    if (step && others.length > 0) tooLong = setTimeout(() => step.destroy(new Error('not accepted')), attemptMs);
+  }
+
   private speak(socket: Socket): void {
     if (this.receiver.protocol !== 'https:') return this.end(null, socket);
     socket.on('error', () => {}); // the socket that speaks TLS over it tells of that
-    this.connect({ ...this.receiver, httpSocket: socket });
+    this.connect({ ...this.receiver, httpSocket: socket }, (...result) => this.end(...result));
   }
 
-  private connect(options: ConnectOptions): void {
-    const step = this.means.connect(options, (...result) => this.end(...result));
+  private connect(options: ConnectOptions, connected: Connected): Connecting | undefined {
+    let step: Connecting | undefined;
+    try {
+      step = this.means.connect(options, connected);
+    } catch (error) {
+      options.httpSocket?.destroy();
+      this.end(error as Error, null); // e.g. of a certificate that this version of Node refuses
+    }
     step?.on('connectionAttempt', (...attempt) => this.emit('connectionAttempt', ...attempt));
     this.step = step;
+    return step;
   }
 
   private end(...result: Parameters<Connected>): void {

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import dns from 'node:dns';
 import { once } from 'node:events';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { createServer as createTcpServer, type AddressInfo } from 'node:net';
 import { startNameServer, type NameServer } from '../../scripts/address-guard/name-server.mjs';
 import { readSettings } from '../../src/config/settings.js';
 import { Authorizations } from '../../src/credentials/authorizations.service.js';
@@ -221,6 +221,14 @@ describe.each([
     await Promise.all(others);
   });
 
+  it('fails, and nothing else, where this version of Node refuses the certificate of this side', async () => {
+    const tls = { id: 'refused', expiresAt: null, certificate: 'none', key: 'none' };
+    const url = `https://receiver.test:${portOf(receiver.url)}/`;
+    expect(await post({ url, tls })).toMatchObject({ kind: 'unanswered', wasSent: false });
+    expect(proxy.asked).toHaveLength(1);
+    await eventually(() => proxy.sockets.every(({ destroyed }) => destroyed), 'the tunnel to be closed');
+  });
+
   it('is the receiver’s failure where that resets the tunnel', async () => {
     receiver.next(reset);
     expect(await post()).toMatchObject({ kind: 'unanswered', wasSent: true, isOurs: false });
@@ -298,6 +306,35 @@ describe.each([
         });
       await post({ url: urlOf(`[::ffff:${address}]`), timeoutMs: 100 }); // to an address of no machine
       expect(proxy.asked).toEqual([]);
+    });
+
+    it('tries each address that is called without the proxy, and then those behind it', async () => {
+      useProxy({ EGRESS_PROXY_EXCEPTIONS: '192.0.2.128/25', CALLBACK_ALLOWED_NETWORKS: '127.0.0.0/8,192.0.2.0/24' });
+      names.names.set('refusing.test', () => ['127.0.0.2', '127.0.0.1']);
+      names.names.set('silent.test', () => ['192.0.2.200', '127.0.0.1']); // no machine has the first
+      for (const host of ['refusing.test', 'silent.test'])
+        expect(await post({ url: urlOf(host) })).toMatchObject({
+          kind: 'answered',
+          address: new URL(receiver.url).host,
+        });
+      expect(proxy.asked).toEqual([]);
+      names.names.set('both.test', () => ['127.0.0.2', address]);
+      expect(await post({ url: urlOf('both.test') })).toMatchObject({ kind: 'answered' });
+      expect(proxy.asked.map(({ authority }) => authority)).toEqual([`${address}:${portOf(receiver.url)}`]);
+    });
+
+    it('tries no other address where one has accepted the connection, and TLS fails', async () => {
+      let connections = 0;
+      const closing = createTcpServer((socket) => void (connections++, socket.destroy()));
+      closing.listen(0, '0.0.0.0');
+      await once(closing, 'listening');
+      const { port } = closing.address() as AddressInfo;
+      useProxy({ CALLBACK_ALLOWED_NETWORKS: '127.0.0.0/8' });
+      names.names.set('closing.test', () => ['127.0.0.2', '127.0.0.1']);
+      const url = `https://closing.test:${port}/`;
+      expect(await post({ url })).toMatchObject({ kind: 'unanswered', address: `127.0.0.2:${port}` });
+      expect(connections).toBe(1);
+      closing.close();
     });
 
     it('asks the proxy for IPv4 where that is written as IPv6', async () => {
