@@ -59,7 +59,9 @@ export class Connection {
       this.madeAt = performance.now();
       this.connectMs = this.madeAt - startedAt;
       this.made = socket;
-      this.hasAskedForCertificate = socket instanceof TLSSocket && wasAskedForCertificate(socket);
+      // The receiver's own TLS: that of an egress proxy is beneath it.
+      const isSecure = options.protocol === 'https:' && socket instanceof TLSSocket;
+      this.hasAskedForCertificate = isSecure && wasAskedForCertificate(socket);
       callback(null, socket);
     };
     this.isConnecting = true;

@@ -1,6 +1,6 @@
 import * as http from 'node:http';
 import * as https from 'node:https';
-import type { Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import type { Connected } from './connector.js';
 import { FailingSince } from './failing-since.js';
 import { authorityOf, withoutBrackets } from './host.js';
@@ -29,14 +29,17 @@ export class EgressProxy {
   /** By `address:port`: a proxy may fail for one receiver alone, and work for others. */
   private readonly failingSince = new FailingSince();
   private readonly request: typeof http.request;
-  private readonly options: http.RequestOptions;
+  private readonly options: https.RequestOptions;
   private readonly credentials: Record<string, string>;
 
   /** @param url with user and password, if it wants any */
   constructor(url: string) {
     const { protocol, hostname, port, username, password } = new URL(url);
     this.request = protocol === 'https:' ? https.request : http.request;
-    this.options = { host: withoutBrackets(hostname), port, method: 'CONNECT', agent: false };
+    const host = withoutBrackets(hostname);
+    // Node would take that of the `Host` header, which is the receiver's. TLS names no address (RFC 6066 §3).
+    const servername = isIP(host) === 0 ? host : '';
+    this.options = { host, port, method: 'CONNECT', agent: false, servername };
     const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
     const basic = `Basic ${Buffer.from(credentials).toString('base64')}`;
     this.credentials = credentials === ':' ? {} : { 'proxy-authorization': basic };

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import dns from 'node:dns';
 import { once } from 'node:events';
 import { createServer } from 'node:https';
-import { createServer as createTcpServer, type AddressInfo } from 'node:net';
+import { createServer as createTcpServer, type AddressInfo, type LookupFunction } from 'node:net';
 import { startNameServer, type NameServer } from '../../scripts/address-guard/name-server.mjs';
 import { readSettings } from '../../src/config/settings.js';
 import { Authorizations } from '../../src/credentials/authorizations.service.js';
@@ -365,6 +365,33 @@ describe.each([
       } finally {
         trustEverything(false);
         secure.close();
+      }
+    });
+
+    it('is named to it in TLS, so that it can show the certificate of that name', async () => {
+      const found: LookupFunction = (_name, _options, callback) =>
+        callback(null, [{ address: '127.0.0.1', family: 4 }]);
+      const lookup = vi.spyOn(dns, 'lookup').mockImplementation(found as typeof dns.lookup);
+      trustEverything(true);
+      try {
+        useProxy({ EGRESS_PROXY_URL: secured.url.replace('127.0.0.1', 'proxy.test') });
+        expect(await post()).toMatchObject({ kind: 'answered', status: 204 });
+        expect(secured.namesInTls).toEqual(['proxy.test']);
+      } finally {
+        trustEverything(false);
+        lookup.mockRestore();
+      }
+    });
+
+    it('asks for a client certificate, if it does, in its own name and not in the receiver’s', async () => {
+      trustEverything(true);
+      try {
+        useProxy({ EGRESS_PROXY_URL: secured.url });
+        receiver.next(reset);
+        const reason = expect.not.stringContaining('client certificate') as string;
+        expect(await post()).toMatchObject({ kind: 'unanswered', reason, isUntrusted: false });
+      } finally {
+        trustEverything(false);
       }
     });
 

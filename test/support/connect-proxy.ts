@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { connect, type AddressInfo, type Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { certificate, key } from './tls-identity.js';
 
 /** The treatment of a CONNECT: `socket` is that of the client. */
@@ -29,6 +30,8 @@ export class ConnectProxy {
   readonly sockets: Socket[] = [];
   /** With the target, and the headers, of each CONNECT. */
   readonly asked: { authority: string; headers: http.IncomingHttpHeaders }[] = [];
+  /** By which its clients called it in TLS, where they did by any. */
+  readonly namesInTls: string[] = [];
   behaviour: ProxyBehaviour = tunnel;
 
   private constructor(
@@ -36,6 +39,9 @@ export class ConnectProxy {
     private readonly scheme: 'http' | 'https',
   ) {
     server.on('connection', (socket: Socket) => this.sockets.push(socket));
+    server.on('secureConnection', ({ servername }: TLSSocket) =>
+      this.namesInTls.push(...(servername ? [servername] : [])),
+    );
     server.on('connect', ({ url = '', headers }: http.IncomingMessage, socket: Socket) => {
       socket.on('error', () => {});
       this.asked.push({ authority: url, headers });
@@ -43,8 +49,10 @@ export class ConnectProxy {
     });
   }
 
+  /** With TLS it asks for a client certificate, and needs none. */
   static async start(scheme: 'http' | 'https' = 'http'): Promise<ConnectProxy> {
-    const server = scheme === 'https' ? https.createServer({ cert: certificate, key }) : http.createServer();
+    const tls = { cert: certificate, key, requestCert: true, rejectUnauthorized: false };
+    const server = scheme === 'https' ? https.createServer(tls) : http.createServer();
     const proxy = new ConnectProxy(server, scheme);
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
