@@ -24,8 +24,8 @@ export class Authorizations implements OnModuleDestroy {
     this.zgw = new ZgwTokens(ledgerClock);
     // While its machine is suspended, the clock of a process stands still, and the ledger's is known again only after a
     // heartbeat.
-    const others = [() => ledgerClock.now(), () => Date.now()];
-    this.oauth2 = new OAuth2Tokens(outbound, () => clock.now(), others);
+    const ledgerNow = () => ledgerClock.now();
+    this.oauth2 = new OAuth2Tokens(outbound, () => clock.now(), ledgerNow, [() => Date.now()]);
   }
 
   onModuleDestroy(): void {

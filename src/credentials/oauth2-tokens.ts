@@ -3,13 +3,13 @@ import { LRUCache } from 'lru-cache';
 import { createHash } from 'node:crypto';
 import { isTroubleOfMachine } from '../outbound/describe-error.js';
 import { ProxyTrouble } from '../outbound/egress-proxy.js';
-import type { Outbound } from '../outbound/outbound.service.js';
+import type { Outbound, TlsIdentity } from '../outbound/outbound.service.js';
 import { Refused } from '../outbound/refused.js';
 import type { OAuth2Authorization } from './credentials.js';
 import { readToken, type TokenResult } from './read-token.js';
 import { basic, requestToken } from './token-request.node-http.js';
 import type { Unavailable } from './unavailable.js';
-import { whyKeyUnusable } from './usable-key.js';
+import { endOf, whyKeyUnusable } from './usable-key.js';
 
 /** A token is not used in its last seconds: the call it is for takes its time. */
 const lastSecondsMs = 10_000;
@@ -60,12 +60,14 @@ export class OAuth2Tokens {
 
   /**
    * @param now milliseconds since 1970, and what all pauses are counted by
-   * @param others clocks that go on where that one stands still; a token is as old as the one says by which most time
-   *   has passed
+   * @param ledgerNow the same by the ledger's clock, which certificates end by
+   * @param others clocks that go on where the first stands still, as the ledger's does; a token is as old as the one
+   *   says by which most time has passed
    */
   constructor(
     private readonly outbound: Outbound,
     private readonly now: () => number,
+    private readonly ledgerNow: () => number,
     private readonly others: readonly (() => number)[] = [],
   ) {}
 
@@ -109,7 +111,7 @@ export class OAuth2Tokens {
   }
 
   private moment(): Moment {
-    return [this.now, ...this.others].map((clock) => clock());
+    return [this.now, this.ledgerNow, ...this.others].map((clock) => clock());
   }
 
   private ageOf(moment: Moment): number {
@@ -191,11 +193,18 @@ export class OAuth2Tokens {
     });
   }
 
+  private whyEnded(identity: TlsIdentity): string | undefined {
+    const endsAt = endOf(identity);
+    if (endsAt > this.ledgerNow()) return undefined;
+    return `its client certificate ended at ${new Date(endsAt).toISOString()}`;
+  }
+
   private async ask(credentials: OAuth2Authorization): Promise<TokenResult> {
-    const unusable = credentials.tokenTls && whyKeyUnusable(credentials.tokenTls);
+    const { tokenTls } = credentials;
+    const unusable = tokenTls && (this.whyEnded(tokenTls) ?? whyKeyUnusable(tokenTls));
     if (unusable) return { kind: 'none', reason: `is not asked: ${unusable}`, isRefused: true };
     try {
-      const connect = this.outbound.connectorFor(credentials.tokenTls ?? undefined);
+      const connect = this.outbound.connectorFor(tokenTls ?? undefined);
       return readToken(await requestToken(credentials, connect, this.closing.signal), secretsOf(credentials));
     } catch (error) {
       const { code, message, name } = error as Error & { code?: string };

@@ -62,13 +62,23 @@ const { rsa, rsaPss, ec, ed25519, ed448, x25519, x448 } = algorithmIds;
 const parsed: ReadonlySet<string> = new Set([rsa, rsaPss, ec, ed25519, ed448, x25519, x448]);
 
 /** To parse a key takes half a millisecond: not at every call. */
-const known = new WeakMap<TlsIdentity, { reason: string | undefined }>();
+const known = new WeakMap<TlsIdentity, { reason: string | undefined; endsAt: number }>();
 
 /** The same of an identity that was stored before these limits; undefined: it may be used. */
-export function whyKeyUnusable(identity: TlsIdentity): string | undefined {
+export const whyKeyUnusable = (identity: TlsIdentity): string | undefined => readOnce(identity).reason;
+
+/** Milliseconds since 1970 at which its own certificate ends; Infinity: it has none that is read. */
+export const endOf = (identity: TlsIdentity): number => readOnce(identity).endsAt;
+
+function readOnce(identity: TlsIdentity) {
   let found = known.get(identity);
-  if (!found) known.set(identity, (found = { reason: reasonOf(identity) }));
-  return found.reason;
+  if (!found) known.set(identity, (found = { reason: reasonOf(identity), endsAt: readEnd(identity) }));
+  return found;
+}
+
+function readEnd({ certificate }: TlsIdentity): number {
+  const [own] = (certificate !== undefined && certificatesIn(certificate)) || [];
+  return own ? Date.parse(own.validTo) : Infinity;
 }
 
 function reasonOf({ certificate, key, authority }: TlsIdentity): string | undefined {

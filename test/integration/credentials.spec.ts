@@ -110,7 +110,11 @@ describe('a token of OAuth 2.0 client credentials', () => {
   function begin(changes: Partial<OAuth2Authorization> = {}): void {
     now = 1_000_000;
     ledgerNow = 9_000_000;
-    tokens = new OAuth2Tokens(outbound, () => now, [() => ledgerNow]);
+    tokens = new OAuth2Tokens(
+      outbound,
+      () => now,
+      () => ledgerNow,
+    );
     endpoint.reset();
     credentials = {
       kind: 'oauth2',
@@ -343,7 +347,11 @@ describe('a token of OAuth 2.0 client credentials', () => {
   it('cannot be had where addresses are refused', async () => {
     begin();
     const guarded = new Outbound(readSettings({ CALLBACK_NETWORKS: 'public' }));
-    tokens = new OAuth2Tokens(guarded, () => now);
+    tokens = new OAuth2Tokens(
+      guarded,
+      () => now,
+      () => ledgerNow,
+    );
     expect(await get()).toMatchObject({
       isRefused: true,
       reason: expect.stringContaining('CALLBACK_ALLOWED_NETWORKS'),
@@ -378,6 +386,15 @@ describe('a token of OAuth 2.0 client credentials', () => {
   it('is not asked for with a key that takes too long to sign, which was stored before that was looked at', async () => {
     begin({ tokenTls: { certificate: clients[0]!.certificate, key: longKey(8192) } });
     const reason = expect.stringContaining('is not asked: the key of the client certificate cannot be used');
+    expect(await get()).toMatchObject({ isRefused: true, reason });
+    expect(endpoint.requests).toEqual([]);
+  });
+
+  it('is not asked for with a certificate that has ended by the clock of the ledger', async () => {
+    const { certificate, key } = makeCertificate('ends', { validTo: new Date('2033-05-06T07:08:09Z') });
+    begin({ tokenTls: { certificate, key } });
+    ledgerNow = Date.parse('2033-05-06T07:08:09Z');
+    const reason = expect.stringContaining('is not asked: its client certificate ended at 2033-05-06T07:08:09.000Z');
     expect(await get()).toMatchObject({ isRefused: true, reason });
     expect(endpoint.requests).toEqual([]);
   });
