@@ -1,7 +1,13 @@
 import type { LoggerService } from '@nestjs/common';
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace, TraceFlags, type Context, type Span } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
-import { resourceFromAttributes } from '@opentelemetry/resources';
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  resourceFromAttributes,
+  type Resource,
+} from '@opentelemetry/resources';
 import {
   AlwaysOffSampler,
   AlwaysOnSampler,
@@ -58,11 +64,7 @@ export class OtlpTracer implements Tracer {
     const url = `${settings.OTEL_EXPORTER_OTLP_ENDPOINT.replace(/\/+$/, '')}/v1/traces`;
     const exporter = new ToldExporter(new OTLPTraceExporter({ url, timeoutMillis }), logger);
     this.provider = new NodeTracerProvider({
-      resource: resourceFromAttributes({
-        'service.name': settings.OTEL_SERVICE_NAME,
-        'service.version': version,
-        'process.pid': process.pid,
-      }),
+      resource: resourceOf(settings),
       sampler: samplerOf(settings),
       idGenerator: this.ids,
       spanProcessors: [new BatchSpanProcessor(exporter, { ...batching, exportTimeoutMillis: 1.5 * timeoutMillis })],
@@ -92,6 +94,14 @@ export class OtlpTracer implements Tracer {
     const closed = this.provider.shutdown().catch(() => {});
     await Promise.race([closed, pause(closeWithinMs, undefined, { ref: false })]);
   }
+}
+
+/** Of two values of an attribute the later one counts. */
+function resourceOf({ OTEL_SERVICE_NAME: name }: TracingSettings): Resource {
+  const own = { 'service.name': name, 'service.version': version, 'process.pid': process.pid };
+  // `OTEL_RESOURCE_ATTRIBUTES`: a provider by itself does not read it.
+  const given = detectResources({ detectors: [envDetector] });
+  return defaultResource().merge(given).merge(resourceFromAttributes(own));
 }
 
 class SampledSpan implements OpenSpan {

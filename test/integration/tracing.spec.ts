@@ -290,6 +290,25 @@ describe('the exporter', () => {
     await collector.stop();
   });
 
+  it('says of each span what OTEL_RESOURCE_ATTRIBUTES says, what makes it, and by which software', async () => {
+    const collector = await OtlpCollector.start();
+    vi.stubEnv('OTEL_RESOURCE_ATTRIBUTES', 'deployment.environment.name=prod,service.name=other');
+    const settings = readSettings({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_SERVICE_NAME: 'nrc' });
+    const tracer = (await startTracing(settings, silent, unhurriedMs))!;
+    vi.unstubAllEnvs();
+    tracer.begin('one', {})!.end();
+    await eventually(() => collector.spans.length === 1, 'the span');
+    expect(collector.spans[0]!.resource).toMatchObject({
+      'deployment.environment.name': 'prod',
+      'service.name': 'nrc',
+      'service.version': expect.any(String),
+      'telemetry.sdk.language': 'nodejs',
+      'telemetry.sdk.name': 'opentelemetry',
+    });
+    await tracer.close();
+    await collector.stop();
+  });
+
   it('samples as it is told', async () => {
     const settings = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9' };
     const sampledOf = async (sampler: string, ratio: string, parent?: string) => {

@@ -15,6 +15,8 @@ export interface CollectedSpan {
   links: { traceId: string; spanId: string }[];
   status: { code?: number };
   service: string;
+  /** Attributes of the process that it comes from, likewise. */
+  resource: Record<string, string>;
 }
 
 interface Attribute {
@@ -26,7 +28,7 @@ interface OtlpBody {
   resourceSpans: {
     resource: { attributes: Attribute[] };
     scopeSpans: {
-      spans: (Omit<CollectedSpan, 'attributes' | 'links'> & {
+      spans: (Omit<CollectedSpan, 'attributes' | 'links' | 'service' | 'resource'> & {
         attributes: Attribute[];
         links?: CollectedSpan['links'];
       })[];
@@ -70,10 +72,11 @@ export class OtlpCollector {
   }
 
   private keep({ resourceSpans }: OtlpBody): void {
-    for (const { resource, scopeSpans } of resourceSpans) {
-      const service = textsOf(resource.attributes)['service.name'] ?? '';
+    for (const { resource: given, scopeSpans } of resourceSpans) {
+      const resource = textsOf(given.attributes);
+      const service = resource['service.name'] ?? '';
       for (const span of scopeSpans.flatMap(({ spans }) => spans))
-        this.spans.push({ ...span, attributes: textsOf(span.attributes), links: span.links ?? [], service });
+        this.spans.push({ ...span, attributes: textsOf(span.attributes), links: span.links ?? [], service, resource });
     }
   }
 }
