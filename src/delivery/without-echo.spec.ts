@@ -37,6 +37,19 @@ describe('what is kept of an answer', () => {
     expect(response).toMatchObject({ body: '[secret]: [secret], heraut and [secret]' });
   });
 
+  it('names the trace of the call, by which somebody finds it', () => {
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    const body = `no: ${traceparent}`;
+    expect(withoutEcho(answered(500, { body }), { headers: { traceparent } })).toMatchObject({ body });
+  });
+
+  it('holds no own header of the subscription that is named like the trace, and holds something else', () => {
+    const response = withoutEcho(answered(500, { body: 'no: key of gateway' }), {
+      headers: { traceparent: 'key of gateway' },
+    });
+    expect(response).toMatchObject({ body: 'no: [secret]' });
+  });
+
   it('is left out where the call held more secrets than can be looked for, as those that were stored long ago may', () => {
     const stored = Object.fromEntries(Array.from({ length: 50 }, (_, nr) => [`x-${nr}`, `${nr}`.padEnd(8192, 'a')]));
     const forms = vi.spyOn(Buffer, 'from');

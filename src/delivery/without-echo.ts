@@ -1,9 +1,13 @@
 import { cleanerOf } from '../infra/logging/without-secret.js';
+import { readTraceParent } from '../telemetry/trace-parent.js';
 import type { WebhookRequest, WebhookResponse } from './webhook-client.js';
 
 /** Headers of a call that hold no secret. All others may: `authorization`, and those of the subscription's own. */
 const harmless = new Set(['content-type', 'accept', 'user-agent']);
-const isHarmless = (name: string): boolean => harmless.has(name) || name.startsWith('webhook-');
+const isHarmless = (name: string, value: string): boolean =>
+  harmless.has(name) || name.startsWith('webhook-') || (name === 'traceparent' && isOfTrace(value));
+/** One of the subscription's own headers may have that name, and anything in it. */
+const isOfTrace = (value: string): boolean => readTraceParent(value) === value;
 
 /**
  * Some receivers repeat in their errors what they were sent. The kept part of an answer is written to the log and shown
@@ -19,7 +23,7 @@ export function withoutEcho(response: WebhookResponse, { headers }: Pick<Webhook
 
 const secretsIn = (headers: Record<string, string>): string[] =>
   Object.entries(headers)
-    .filter(([name]) => !isHarmless(name))
+    .filter(([name, value]) => !isHarmless(name, value))
     .flatMap(([, value]) => [value, ...credentialsIn(value)]);
 
 /** Behind the scheme; of `Basic` also what it says, as a receiver has decoded it. */
