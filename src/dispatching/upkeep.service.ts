@@ -71,7 +71,7 @@ export class Upkeep {
     const { AUDIT_RETENTION_DAYS: auditDays, IDEMPOTENCY_KEY_TTL_SEC: keySeconds } = settings;
     // A request that is repeated under its key is answered with the replay that it made.
     const replayDays = Math.max(auditDays, keySeconds / daySeconds);
-    const digestsUntil = () => ledgerClock.now() - acceptedWithin(settings.DATABASE_TIMEOUT);
+    const digestsUntil = () => ledgerClock.now() - acceptedWithin(heartbeat.longestTimeout);
     const by = { ledgerClock, clock, logger: this.logger };
     /**
      * Sweeps rows whose time has been over since the last sweep, and each hour all whose time is over: behind a

@@ -2,6 +2,7 @@ import { Logger } from '@nestjs/common';
 import { RepeatedFailures } from '../infra/logging/repeated-failures.js';
 import type { Query } from '../infra/postgres/postgres.js';
 import { statement } from '../infra/postgres/statement.js';
+import { longestTimeout } from '../liveness/heartbeat.service.js';
 import { lowestIdAt } from './partitions.js';
 
 /** The ledger's time, as a process reckons it, may be wrong by less than this. */
@@ -15,7 +16,8 @@ const oldestBeginning = statement(
   'oldest-transaction',
   `SELECT CASE WHEN bool_or(query = '<insufficient privilege>') THEN 0
                ELSE (extract(epoch FROM LEAST(clock_timestamp(), min(CASE state WHEN 'disabled' THEN backend_start ELSE xact_start END)))
-                 * 1000)::float8 END AS ms
+                 * 1000)::float8 END AS ms,
+     ${longestTimeout} AS timeout
    FROM pg_stat_activity
    WHERE datname = current_database() AND application_name = current_setting('application_name') AND pid <> pg_backend_pid()`,
 );
@@ -34,20 +36,28 @@ const blindness = new RepeatedFailures(new Logger('Ledger'), {
  * ledger refuses what comes later (docs/decisions/0020). So those of open transactions, and of all to come, are at most
  * that much older than the oldest of them.
  * @param connection one of those that write notifications: it has their name; or a transaction on it
- * @param limits of publishing
+ * @param ownTimeout seconds: DATABASE_TIMEOUT of this process. The longest of all counts, because each makes its ids by
+ *   its own. It is read anew each time: another process says what it has before it makes the first
+ * @param limitsOf of publishing, for so many milliseconds that a statement may take
  */
 export async function readHorizon(
   connection: { query: Query },
-  limits: { turnWithinMs: number; beginWithinMs: number },
+  ownTimeout: number,
+  limitsOf: (statementMs: number) => IdLimits,
 ): Promise<string> {
-  const [row] = await connection.query<{ ms: number }>(oldestBeginning);
-  if (row!.ms === 0) blindness.failed(new Error(hidden));
+  const [row] = await connection.query<{ ms: number; timeout: number | null }>(oldestBeginning);
+  const { ms, timeout } = row!;
+  if (ms === 0) blindness.failed(new Error(hidden));
   else blindness.worked();
-  return lowestIdOfAccepted(row!.ms, limits);
+  return lowestIdOfAccepted(ms, limitsOf(Math.max(ownTimeout, timeout ?? 0) * 1000));
+}
+
+/** How long an id may be made before its transaction begins. */
+interface IdLimits {
+  turnWithinMs: number;
+  beginWithinMs: number;
 }
 
 /** Below the ids of all that were accepted at that time or later, and of some that were a moment before. */
-export const lowestIdOfAccepted = (
-  acceptedMs: number,
-  { turnWithinMs, beginWithinMs }: { turnWithinMs: number; beginWithinMs: number },
-): string => lowestIdAt(Math.max(0, Math.floor(acceptedMs - turnWithinMs - beginWithinMs - slackMs)));
+export const lowestIdOfAccepted = (acceptedMs: number, { turnWithinMs, beginWithinMs }: IdLimits): string =>
+  lowestIdAt(Math.max(0, Math.floor(acceptedMs - turnWithinMs - beginWithinMs - slackMs)));

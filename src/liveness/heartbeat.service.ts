@@ -34,12 +34,19 @@ const notPlanned = `now() + interval '${lifetimeMs + 3_600_000} ms'`;
 const beatRecently = `process.expires_at > now() + interval '${lifetimeMs - recentMs} ms' AND process.expires_at <= ${notPlanned}`;
 /** Of a row of `process`: it has shown a sign of life within its lifetime. */
 export const aliveNow = `expires_at > now() AND expires_at <= ${notPlanned}`;
+/**
+ * Seconds: the longest DATABASE_TIMEOUT of all processes, which differ while it is being changed. Also of those that
+ * have ended: Postgres may still carry out what they asked for, until they are forgotten. Null: none says so.
+ */
+export const longestTimeout = '(SELECT max(database_timeout) FROM process)';
 
 const beat = statement(
   'heartbeat',
-  `INSERT INTO process (id, roles, expires_at, steady_since, version, node, host, started_at, fresh_at)
+  `INSERT INTO process (id, roles, expires_at, steady_since, version, node, host, started_at, fresh_at,
+     database_timeout)
    VALUES ($id, $roles, now() + $lifetime_ms * interval '1 ms', now(), $version, $node, $host,
-     now() - $running_s * interval '1 s', CASE WHEN $is_fresh::boolean THEN now() END)
+     now() - $running_s * interval '1 s', CASE WHEN $is_fresh::boolean THEN now() END,
+     $database_timeout)
    ON CONFLICT (id) DO UPDATE SET
      expires_at = EXCLUDED.expires_at,
      fresh_at = EXCLUDED.fresh_at,
@@ -47,6 +54,7 @@ const beat = statement(
    RETURNING ${nowMs},
              EXISTS (SELECT FROM live_listener WHERE expires_at > now()) AS is_listened_to,
              (SELECT count(*)::int FROM process WHERE 'worker' = ANY (roles) AND ${aliveNow}) AS workers,
+             ${longestTimeout} AS longest_timeout,
              EXISTS (SELECT FROM process WHERE id <> $id AND fresh_at > now() - interval '${toldForMs} ms') AS is_other_fresh`,
 );
 /** It says so itself, or its supervisor does: nobody needs to wait, or to doubt it. */
@@ -134,6 +142,8 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   workers = 1;
   /** Whether there is any, as of the last beat; this process counts from its second one on. */
   isWorkerAlive = false;
+  /** Seconds: the longest DATABASE_TIMEOUT of all processes, as of the last beat. */
+  longestTimeout: number;
   private freshAt = -Infinity;
   private readonly forgetting: ((process: string) => Promise<void>)[] = [];
   private readonly logger = new Logger(Heartbeat.name);
@@ -150,7 +160,9 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
     private readonly config: Config,
     private readonly clock: Clock,
     private readonly ledgerClock: LedgerClock,
-  ) {}
+  ) {
+    this.longestTimeout = config.settings.DATABASE_TIMEOUT;
+  }
 
   /** For half of its lifetime more, at least, no other process may take this one for dead. */
   get isSteady(): boolean {
@@ -232,15 +244,17 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
 
   private async beat(): Promise<void> {
     const sentAt = this.clock.now();
+    const { ROLES: roles, DATABASE_TIMEOUT: ownTimeout } = this.config.settings;
     const [row] = await this.postgres.query<BeatRow>(beat, {
       id: this.processId,
-      roles: this.config.settings.ROLES,
+      roles,
       lifetime_ms: lifetimeMs,
       version,
       node: process.versions.node,
       host: hostname(),
       running_s: process.uptime(),
       is_fresh: sentAt - this.freshAt < freshForMs,
+      database_timeout: ownTimeout,
     });
     this.beatAt = sentAt;
     // A beat that was sent before somebody listened may be answered after it, and until the next one nothing would be
@@ -248,6 +262,7 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
     this.isListenedTo = row!.is_listened_to || this.listeningNotedAt >= sentAt;
     this.isOtherFresh = row!.is_other_fresh;
     this.workers = Math.max(1, row!.workers);
+    this.longestTimeout = Math.max(ownTimeout, row!.longest_timeout ?? 0);
     this.isWorkerAlive = row!.workers > 0;
     this.ledgerClock.heard(Number(row!.now_ms), sentAt);
   }
@@ -258,4 +273,5 @@ interface BeatRow {
   is_listened_to: boolean;
   is_other_fresh: boolean;
   workers: number;
+  longest_timeout: number | null;
 }

@@ -5,7 +5,7 @@ import type { Values } from '../infra/postgres/statement.js';
 import type { DeliveryState } from '../ledger/delivery.js';
 import { lowestIdOfAccepted, readHorizon } from '../ledger/horizon.js';
 import { earlierId, highestId, idBefore } from '../ledger/partitions.js';
-import { publishingLimits, type PublishingLimits } from '../publishing/publishing-limits.js';
+import { publishingLimits } from '../publishing/publishing-limits.js';
 import { Arrivals } from './arrivals.service.js';
 import { Fetches, noTurn, type Fetcher } from './fetches.service.js';
 import { page } from './find-fetched.js';
@@ -52,7 +52,8 @@ export interface Wish {
 /** Notifications that a subscriber fetches itself. */
 @Injectable()
 export class PullService {
-  private readonly limits: PublishingLimits;
+  /** Seconds. */
+  private readonly timeout: number;
 
   constructor(
     private readonly postgres: Postgres,
@@ -60,12 +61,12 @@ export class PullService {
     private readonly fetches: Fetches,
     { settings }: Config,
   ) {
-    this.limits = publishingLimits(settings.DATABASE_TIMEOUT * 1000);
+    this.timeout = settings.DATABASE_TIMEOUT;
   }
 
   /** Where to begin for all that were accepted at that time or later: some from a moment before come as well. */
   startAt(acceptedMs: number): PullCursor {
-    return { after: lowestIdOfAccepted(acceptedMs, this.limits), seen: [] };
+    return { after: lowestIdOfAccepted(acceptedMs, publishingLimits(this.timeout * 1000)), seen: [] };
   }
 
   /**
@@ -117,7 +118,7 @@ export class PullService {
    */
   async look(subscriptionId: string, { after, seen }: PullCursor, limit: number, rangeRows = 50_000): Promise<Look> {
     // Before the rows are read: see there.
-    const horizon = await readHorizon(this.postgres, this.limits);
+    const horizon = await readHorizon(this.postgres, this.timeout, publishingLimits);
     const begunAt = performance.now();
     for (let from = after; ;) {
       const { windows, end } = await nextSearch(this.postgres, { subscriptionId, after: from, horizon, rangeRows });

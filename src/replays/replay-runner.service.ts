@@ -9,7 +9,7 @@ import { endMany } from '../ledger/end-many.js';
 import { readHorizon } from '../ledger/horizon.js';
 import { dayMs, lowestId, lowestIdAt } from '../ledger/partitions.js';
 import { sendAgain, type SentAgain } from '../ledger/send-again.js';
-import { publishingLimits, type PublishingLimits } from '../publishing/publishing-limits.js';
+import { publishingLimits } from '../publishing/publishing-limits.js';
 import { SubscriptionDirectory, type ListedSubscription } from '../subscriptions/subscription-directory.service.js';
 import { daysWithin, findMissedToSend, findOnDay, type Found } from './find-meant.js';
 import { creditNow, nextStepMs } from './pace.js';
@@ -71,7 +71,8 @@ interface Progress {
 @Injectable()
 export class ReplayRunner {
   private readonly logger = new Logger(ReplayRunner.name);
-  private readonly publishing: PublishingLimits;
+  /** Seconds. */
+  private readonly timeout: number;
 
   constructor(
     private readonly postgres: Postgres,
@@ -80,7 +81,7 @@ export class ReplayRunner {
     private readonly holdRule: HoldRule,
     { settings }: Config,
   ) {
-    this.publishing = publishingLimits(settings.DATABASE_TIMEOUT * 1000);
+    this.timeout = settings.DATABASE_TIMEOUT;
   }
 
   /** Makes all steps that are due. @returns how many deliveries were sent, cancelled or closed */
@@ -227,7 +228,7 @@ export class ReplayRunner {
    */
   private async searchedTo(query: Query, { selection, counted, before }: Replay): Promise<string> {
     if (selection.everythingFor === undefined || (selection.notification !== undefined && counted > 0)) return before;
-    const horizon = await readHorizon({ query }, this.publishing);
+    const horizon = await readHorizon({ query }, this.timeout, publishingLimits);
     return horizon < before ? horizon : before;
   }
 

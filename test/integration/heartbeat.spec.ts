@@ -200,4 +200,15 @@ describe('a process that sends fresh deliveries', () => {
     await eventually(async () => (await saysOtherwise()).length === 1, 'the next beat');
     expect(await isOtherTold()).toBe(false);
   });
+
+  it('tells the others its DATABASE_TIMEOUT, of which each takes the longest', async () => {
+    const beatOnce = async (databaseTimeout: number) => {
+      const config = { settings: { ...test.config.settings, DATABASE_TIMEOUT: databaseTimeout } };
+      const one = new Heartbeat(test.postgres, config, systemClock, new LedgerClock(test.postgres, systemClock));
+      await one.onApplicationBootstrap();
+      await one.stop();
+      return one.longestTimeout;
+    };
+    expect([await beatOnce(16), await beatOnce(60), await beatOnce(17)]).toEqual([16, 60, 60]);
+  });
 });

@@ -10,6 +10,7 @@ import { readDays } from '../../src/ledger/days.js';
 import { outdateDigests } from '../../src/ledger/digests.js';
 import { endFetched, fetchedBySubscriber } from '../../src/ledger/end-fetched.js';
 import { lowestId, lowestIdAt } from '../../src/ledger/partitions.js';
+import { readSettings } from '../../src/config/settings.js';
 import { publishingLimits } from '../../src/publishing/publishing-limits.js';
 import { page } from '../../src/pulling/find-fetched.js';
 import { Arrivals } from '../../src/pulling/arrivals.service.js';
@@ -32,6 +33,8 @@ const windowsIn = (values: unknown[]): string[][] => {
 };
 
 const never = new AbortController().signal;
+/** As the processes of these tests have it. */
+const timeoutS = readSettings({}).DATABASE_TIMEOUT;
 const start: PullCursor = { after: lowestIdAt(0), seen: [] };
 
 describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) => {
@@ -354,8 +357,8 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
       await insert([late]);
       const { ids, next } = await fetchAll();
       expect(ids).toEqual([late]);
-      const limits = publishingLimits(100);
-      const horizon = () => readHorizon(test.postgres, limits);
+      const limits = publishingLimits(timeoutS * 1000);
+      const horizon = () => readHorizon(test.postgres, timeoutS, publishingLimits);
       // However long it takes, nobody passes what it may still commit.
       const { rows } = await client.query<{ ms: number }>('SELECT extract(epoch FROM now())::float8 * 1000 AS ms');
       const stuck = lowestIdAt(Math.floor(rows[0]!.ms - limits.turnWithinMs - limits.beginWithinMs - 1000));
@@ -367,6 +370,27 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
       expect(then.ids).toEqual([early]);
       expect((await fetchAll(then.next)).ids).toEqual([]);
     });
+
+  it('comes from a process with a longer DATABASE_TIMEOUT too, whose ids may be older when they are committed', async () => {
+    await test.sql(`INSERT INTO process (id, roles, expires_at, database_timeout)
+      VALUES ('other', '{api}', now() + interval '10 s', 60)`);
+    try {
+      const [early, late] = [ago(30_000), ago(0)];
+      await insert([late]);
+      const { ids, next } = await fetchAll();
+      expect(ids).toEqual([late]);
+      await insert([early]);
+      expect((await fetchAll(next)).ids).toEqual([early]);
+      // It has ended, and Postgres may still carry out what it asked for.
+      await test.sql(`UPDATE process SET expires_at = '-infinity', steady_since = now() WHERE id = 'other'`);
+      const { next: then } = await fetchAll(next);
+      const other = ago(30_000);
+      await insert([other]);
+      expect((await fetchAll(then)).ids).toEqual([other]);
+    } finally {
+      await test.sql(`DELETE FROM process WHERE id = 'other'`);
+    }
+  });
 
   if (stack.name === 'real')
     it('is not said to be more where a look comes to no end, and the next one would begin where it did', async () => {
@@ -393,7 +417,7 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
       await other.connect();
       try {
         await other.query('SET track_activities = off');
-        const horizon = () => readHorizon(test.postgres, publishingLimits(100));
+        const horizon = () => readHorizon(test.postgres, timeoutS, publishingLimits);
         const stuck = await horizon();
         expect(stuck > lowestId).toBe(true);
         const id = ago(20);
@@ -416,10 +440,11 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
       const { href } = Object.assign(new URL(prepared.settings.DATABASE_URL!), { username: role });
       const client = new pg.Client({ connectionString: href, application_name: 'heraut' });
       await test.sql(`CREATE ROLE ${role} LOGIN IN ROLE pg_read_all_stats`);
+      await test.sql(`GRANT SELECT ON process TO ${role}`);
       try {
         await client.connect();
         const query: Query = async <R>({ text }: { text: string }) => (await client.query(text)).rows as R[];
-        const horizon = () => readHorizon({ query }, publishingLimits(100));
+        const horizon = () => readHorizon({ query }, timeoutS, publishingLimits);
         expect(await horizon()).not.toBe(lowestId);
         expect(warned).not.toHaveBeenCalled();
         await test.sql(`REVOKE pg_read_all_stats FROM ${role}`);
@@ -428,6 +453,7 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
       } finally {
         warned.mockRestore();
         await client.end();
+        await test.sql(`DROP OWNED BY ${role}`);
         await test.sql(`DROP ROLE ${role}`);
       }
     });
