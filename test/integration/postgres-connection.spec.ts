@@ -3,6 +3,8 @@ import { Logger } from '@nestjs/common';
 import { Socket } from 'node:net';
 import { readSettings } from '../../src/config/settings.js';
 import { examine } from '../../src/doctor/examine.js';
+import { advisoryLocks } from '../../src/infra/postgres/advisory-locks.js';
+import { inMigrationTurn } from '../../src/infra/postgres/migration-turn.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
 import { isNotConnected, isUnavailable } from '../../src/infra/postgres/postgres-errors.js';
 import { statement } from '../../src/infra/postgres/statement.js';
@@ -138,5 +140,34 @@ describe('the connection to Postgres', () => {
     await own.close();
     const expected = [{ epoch: new Date(0), isolation: 'read committed', path: String.raw`a\b` }];
     expect(found).toEqual([expected, expected, expected]);
+  });
+
+  it('is ended neither between two uses nor in a long transaction, whatever time limits the database was given', async () => {
+    const limits = `SELECT name, setting FROM pg_settings WHERE name IN ('idle_session_timeout', 'transaction_timeout') ORDER BY name`;
+    await queryOnce(
+      database.url,
+      `DO $$ DECLARE known text; BEGIN
+         FOR known IN SELECT name FROM (${limits}) AS limits LOOP
+           EXECUTE format('ALTER DATABASE %I SET %I = %L', current_database(), known, '1s');
+         END LOOP;
+       END $$`,
+    );
+    const given = await queryOnce<{ name: string; setting: string }>(database.url, limits);
+    expect(given).toContainEqual({ name: 'idle_session_timeout', setting: '1000' });
+    const own = await Postgres.open(readSettings({ DATABASE_URL: database.url }), []);
+    try {
+      const none = given.map(({ name }) => ({ name, setting: '0' }));
+      expect(await own.query(statement('limits', limits))).toEqual(none);
+      for (const source of [own.dataSource, own.upkeep, own.checks]) expect(await source.query(limits)).toEqual(none);
+      const turns = `SELECT (now() - state_change > interval '1.3 s')::text AS is_long FROM pg_locks JOIN pg_stat_activity USING (pid)
+        WHERE locktype = 'advisory' AND objid = ${advisoryLocks.migrations} AND datname = current_database()`;
+      const turn = () => queryOnce<{ is_long: string }>(database.url, turns);
+      await inMigrationTurn(own.upkeep, async () => {
+        await eventually(async () => (await turn()).every(({ is_long }) => is_long === 'true'), 'idle for that long');
+        expect(await turn()).toHaveLength(1);
+      });
+    } finally {
+      await own.close();
+    }
   });
 });

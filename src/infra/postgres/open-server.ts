@@ -7,7 +7,7 @@ import { poolOf, type CommonOptions, type OpenDatabase } from './open-database.j
 import { orMarkNotConnected } from './not-connected.js';
 import { countPools } from './postgres.metrics.js';
 import { poolingUnfit } from './pooled-by-transaction.js';
-import { asOnHotPath, ordinarySettings, withoutJit } from './session-settings.js';
+import { asOnHotPath, noOtherLimits, ordinarySettings, withoutJit } from './session-settings.js';
 import { asConnectionOptions, upkeepLimits, type TimeLimits } from './time-limits.js';
 import { TimedOutLogger } from './timed-out.js';
 import { encodingUnfit, refuseUnfit, visibilityUnfit, type Ask, type Unfit } from './unfit.js';
@@ -101,7 +101,7 @@ export async function openServer(
 
 /** Gives a new connection its settings, before anybody has it. */
 const setting = (own: string) => (client: pg.ClientBase) =>
-  orMarkNotConnected(client.query(`${ordinarySettings}; ${own}`));
+  orMarkNotConnected(client.query(`${ordinarySettings}; ${noOtherLimits}; ${own}`));
 
 /** On a connection of each. */
 async function poolingBetween(one: DataSource, other: DataSource): Promise<Unfit | undefined> {

@@ -129,6 +129,7 @@ describe('a database that cannot be used for a while', () => {
     'ERR_TLS_CERT_ALTNAME_INVALID',
     '25006',
     '25P03',
+    '25P04',
     '55P03',
     '40P01',
   ])('is told by %s', (code) => {

@@ -71,10 +71,11 @@ export const failsOverTls = (error: unknown): boolean =>
  */
 export function isUnavailable(error: unknown): boolean {
   // 08: connection exception, 53: insufficient resources, 57: operator intervention (shutdown, starting up, a time
-  // limit), 25006: read-only, 25P03: too long idle in a transaction, 55P03: a lock did not come, 40P01: a deadlock, 28,
-  // 3D: not with this user or password, or to this database: whoever changed that may change it back
+  // limit), 25006: read-only, 25P03: too long idle in a transaction, 25P04: a transaction took too long, 55P03: a lock
+  // did not come, 40P01: a deadlock, 28, 3D: not with this user or password, or to this database: whoever changed that
+  // may change it back
   const state = sqlState(error);
-  if (state) return /^(08|28|3D|53|57|25006|25P03|55P03|40P01)/.test(state);
+  if (state) return /^(08|28|3D|53|57|25006|25P0[34]|55P03|40P01)/.test(state);
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
   if ((typeof code === 'string' && connectionCodes.has(code)) || failsOverTls(error)) return true;
   // pg has no code for these.

@@ -7,6 +7,15 @@ export const ordinarySettings =
   "SET datestyle = ISO; SET default_transaction_isolation = 'read committed'; SET standard_conforming_strings = on";
 
 /**
+ * Time limits beside those of Heraut's own (time-limits.ts), which a role, a database or a server may have. The
+ * connection that holds the turn to migrate is silent while another one migrates, and a migration of a large table is
+ * one transaction of many minutes: ended by such a limit, it would begin anew at each start, without end. Postgres
+ * before 17 has no `transaction_timeout`.
+ */
+export const noOtherLimits =
+  "SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN ('idle_session_timeout', 'transaction_timeout')";
+
+/**
  * A search has a plan for each of many partitions, and costs more by the planner's reckoning than compiling it is worth
  * (`jit_above_cost`): of searches that read 700 pages in 40 ms, Postgres compiled 400 functions for up to 20 s.
  */
