@@ -3,6 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { advisoryLocks } from '../infra/postgres/advisory-locks.js';
 import {
   detach,
+  isBeingRead,
   tablesBeside,
   whileDropping,
   type DropConnection,
@@ -62,14 +63,19 @@ export async function dropExpiredMonths(
     for (const { month, stage, isExpired } of await monthsToLeave(connection, retentionDays)) {
       if (stopping.aborted) break;
       const { name } = month;
+      const inUse = { event: 'audit.month-in-use', partition: name };
       try {
+        if (stage !== 'attached' && (await isBeingRead(connection, [name]))) {
+          logger.log(inUse);
+          break; // a table has one partition on its way out at a time
+        }
         await detach(connection, { table: 'audit_entry', name }, stage, postgres.isEmbedded);
         await connection.query(isExpired ? `DROP TABLE ${name}` : putBack(month));
         logger.log({ event: isExpired ? 'audit.month-dropped' : 'audit.month-put-back', partition: name });
       } catch (error) {
         if (isLockTimeout(error)) {
-          logger.log({ event: 'audit.month-in-use', partition: name });
-          break; // a table has one partition on its way out at a time
+          logger.log(inUse);
+          break;
         }
         // It keeps no other: one whose columns are not those of its table any more cannot be put back, ever.
         logger.error({ event: 'audit.month-failed', partition: name, error });

@@ -2,6 +2,7 @@ import type { Logger } from '@nestjs/common';
 import { advisoryLocks } from '../infra/postgres/advisory-locks.js';
 import {
   detach,
+  isBeingRead,
   tablesBeside,
   whileDropping,
   type DropConnection,
@@ -86,12 +87,11 @@ export async function dropExpired(
       const old = { day: ms / dayMs, partitions };
       try {
         const size = await sizeOf(connection, partitions);
-        const outcome = isExpired
-          ? await dropDay(connection, old, stages, postgres.isEmbedded, watcher && { watcher, size }, graceDays)
-          : await unlessInUse(async () => {
-              await bringBack(connection, partitions, stages, postgres.isEmbedded);
-              return 'put-back';
-            });
+        const outcome = (await isInUse(connection, partitions, stages, postgres.isEmbedded))
+          ? 'in-use'
+          : await (isExpired
+              ? dropDay(connection, old, stages, postgres.isEmbedded, watcher && { watcher, size }, graceDays)
+              : putBack(connection, partitions, stages));
         if (outcome === 'not-exported' && stopping.aborted) break; // nothing failed
         await watcher?.afterwards(old, outcome);
         logger.log({ ...lineOf[outcome], day: dateOf(old.day), ...(outcome === 'dropped' && size) });
@@ -175,7 +175,7 @@ async function dropDay(
   const copied = kept ? undefined : await copyDay(connection, old, watched);
   return unlessInUse(async () => {
     if (kept || copied === false) {
-      await bringBack(connection, partitions, stages, isEmbedded);
+      await bringBack(connection, partitions, stages);
       return kept ?? 'not-exported';
     }
     // In the reverse of the order in which they are made: a delivery that is found has its notification. One that an
@@ -186,7 +186,31 @@ async function dropDay(
   });
 }
 
-async function unlessInUse(change: () => Promise<DropOutcome>): Promise<DropOutcome> {
+/**
+ * Of a day that has begun to leave: ends the detaching of what is half detached. It comes before the copy: behind a
+ * backup that takes hours each round would copy the day in vain.
+ * @param stages of the partitions, where none is half detached afterwards
+ * @returns somebody reads the day, or may do so still
+ */
+async function isInUse(
+  connection: DropConnection,
+  partitions: readonly Partition[],
+  stages: Map<string, Stage>,
+  isEmbedded: boolean,
+): Promise<boolean> {
+  const leaving = partitions.filter(({ name }) => stages.get(name) !== 'attached');
+  const names = leaving.map(({ name }) => name);
+  if (names.length > 0 && (await isBeingRead(connection, names))) return true;
+  const outcome = await unlessInUse(async () => {
+    for (const partition of leaving) {
+      await detach(connection, partition, stages.get(partition.name)!, isEmbedded);
+      stages.set(partition.name, 'detached');
+    }
+  });
+  return outcome === 'in-use';
+}
+
+async function unlessInUse<T>(change: () => Promise<T>): Promise<T | 'in-use'> {
   try {
     return await change();
   } catch (error) {
@@ -194,6 +218,12 @@ async function unlessInUse(change: () => Promise<DropOutcome>): Promise<DropOutc
     throw error;
   }
 }
+
+const putBack = (connection: DropConnection, partitions: readonly Partition[], stages: ReadonlyMap<string, Stage>) =>
+  unlessInUse(async () => {
+    await bringBack(connection, partitions, stages);
+    return 'put-back' as const;
+  });
 
 /**
  * One that has begun to leave is needed again: an operator had a delivery of it sent, which cannot be handed out, or a
@@ -203,16 +233,10 @@ async function unlessInUse(change: () => Promise<DropOutcome>): Promise<DropOutc
 async function bringBack(
   connection: DropConnection,
   partitions: readonly Partition[],
-  stages: Map<string, Stage>,
-  isEmbedded: boolean,
+  stages: ReadonlyMap<string, Stage>,
 ): Promise<void> {
-  for (const partition of partitions) {
-    const stage = stages.get(partition.name)!;
-    if (stage === 'attached') continue;
-    // There is no other way back from half of the way.
-    await detach(connection, partition, stage, isEmbedded);
-    await connection.query(attachPartition(partition));
-  }
+  for (const partition of partitions)
+    if (stages.get(partition.name) !== 'attached') await connection.query(attachPartition(partition));
 }
 
 /**

@@ -237,6 +237,26 @@ describe.each(stacks)('the audit log on the $name stack', (stack) => {
     expect(events).toEqual(['audit.month-put-back', 'audit.month-dropped']);
   });
 
+  it('keeps nobody from reading a month that has begun to leave', async () => {
+    if (postgres.isEmbedded) return; // there is nobody else
+    const events: string[] = [];
+    const logger = { log: ({ event }: { event: string }) => void events.push(event) } as unknown as Logger;
+    const [month] = monthsBetween(Date.now() - 400 * dayMs, Date.now() - 400 * dayMs);
+    const drop = () => dropExpiredMonths(postgres, 300, logger, new AbortController().signal);
+    await sql(createMonth(month!));
+    await sql(`ALTER TABLE audit_entry DETACH PARTITION ${month!.name}`);
+    const ask = `LOCK TABLE ${month!.name} IN ACCESS SHARE MODE NOWAIT`;
+    await postgres.dataSource.transaction(async (backup) => {
+      await backup.query(ask);
+      let isOver = false;
+      const dropping = drop().finally(() => (isOver = true));
+      while (!isOver) await postgres.dataSource.transaction((worker) => worker.query(ask));
+      await dropping;
+    });
+    await drop();
+    expect(events).toEqual(['audit.month-in-use', 'audit.month-dropped']);
+  });
+
   it('puts a month back that upgrades gave none of their columns, as it had begun to leave before', async () => {
     const events: string[] = [];
     const note = ({ event }: { event: string }) => void events.push(event);

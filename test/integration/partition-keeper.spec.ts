@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
@@ -353,6 +353,7 @@ describe('behind a backup that reads everything', () => {
     watcher = await TestLedger.open(prepared.settings);
     backup = await connect(prepared.settings.DATABASE_URL!);
   });
+  afterEach(() => backup.query('ROLLBACK')); // of a test that failed
   afterAll(async () => {
     await backup.end(); // first: what waits for it would keep the others open
     await watcher.close();
@@ -415,6 +416,54 @@ describe('behind a backup that reads everything', () => {
     expect(copy).toEqual(['delivered']);
     for (const { name } of partitionsBetween(old, old))
       expect(await test.sql('SELECT to_regclass($1) IS NULL AS yes', [name])).toEqual([{ yes: true }]);
+  });
+
+  /** Drops what is past 30 days, with a copy that counts. */
+  function countingCopies() {
+    const told = { events: [] as string[], copies: 0 };
+    const logger = { log: ({ event }: { event: string }) => void told.events.push(event) } as unknown as Logger;
+    const copying: DropWatcher = {
+      copy: () => Promise.resolve(++told.copies > 0),
+      asDropped: () => Promise.resolve(),
+      afterwards: () => Promise.resolve(),
+    };
+    return { told, drop: () => dropExpired(test.postgres, 30, logger, new AbortController().signal, copying) };
+  }
+
+  it('a day that has begun to leave is not copied in each round, and keeps nobody else from reading it', async () => {
+    const old = Date.now() - 42 * dayMs;
+    for (const partition of partitionsBetween(old, old)) await test.sql(createPartition(partition));
+    await insertDelivery(test, old, 'delivered');
+    const { told, drop } = countingCopies();
+    await backup.query('BEGIN');
+    await backup.query('SELECT count(*) FROM attempt');
+    await drop();
+    let isOver = false;
+    const dropping = drop().finally(() => (isOver = true));
+    // As each worker of a dump asks for a table: it gives all of the dump up where that is refused.
+    const ask = `LOCK TABLE ${partitionsBetween(old, old).at(-1)!.name} IN ACCESS SHARE MODE NOWAIT`;
+    while (!isOver) await watcher.postgres.dataSource.transaction((manager) => manager.query(ask));
+    await dropping;
+    expect(told).toEqual({ events: ['ledger.day-in-use', 'ledger.day-in-use'], copies: 1 });
+    await backup.query('COMMIT');
+    await drop();
+    expect(told).toEqual({ events: ['ledger.day-in-use', 'ledger.day-in-use', 'ledger.day-dropped'], copies: 2 });
+  });
+
+  it('a day that has begun to leave is not copied in each round while an older transaction reads another day', async () => {
+    const [old, other] = [Date.now() - 43 * dayMs, Date.now() - 9 * dayMs];
+    for (const partition of [old, other].flatMap((at) => partitionsBetween(at, at)))
+      await test.sql(createPartition(partition));
+    await insertDelivery(test, old, 'delivered');
+    const { told, drop } = countingCopies();
+    await backup.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    const { from, to } = partitionsBetween(other, other).at(-1)!;
+    await backup.query(`SELECT count(*) FROM attempt WHERE notification_id >= '${from}' AND notification_id < '${to}'`);
+    for (let round = 0; round < 2; round++) await drop();
+    expect(told).toEqual({ events: ['ledger.day-in-use', 'ledger.day-in-use'], copies: 1 });
+    await backup.query('COMMIT');
+    await drop();
+    expect(told).toEqual({ events: ['ledger.day-in-use', 'ledger.day-in-use', 'ledger.day-dropped'], copies: 2 });
   });
 
   it('a day that has begun to leave leaves no further when a delivery of it is under way', async () => {

@@ -63,6 +63,22 @@ export async function tablesBeside(
   return rows.map(({ name, stage, now_ms }) => ({ name, stage, nowMs: Number(now_ms) }));
 }
 
+/**
+ * Whether somebody reads one of these, none of which is attached any more. To wait for its end would have others
+ * refused who ask for it without waiting, as each worker of `pg_dump --jobs` does: the dump ends with one refusal.
+ */
+export async function isBeingRead(connection: DropConnection, names: readonly string[]): Promise<boolean> {
+  const [found] = (await connection.query(
+    `SELECT EXISTS (
+       SELECT FROM pg_locks
+       WHERE database = (SELECT oid FROM pg_database WHERE datname = current_database())
+         AND relation = ANY ($1::text[]::regclass[]) AND mode = 'AccessShareLock' AND pid IS DISTINCT FROM pg_backend_pid()
+     ) AS yes`,
+    [names],
+  )) as [{ yes: boolean }];
+  return found.yes;
+}
+
 export async function detach(
   connection: DropConnection,
   { table, name }: { table: string; name: string },
