@@ -3,6 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { readSettings } from '../../src/config/settings.js';
 import { examine } from '../../src/doctor/examine.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { readHorizon } from '../../src/ledger/horizon.js';
+import { lowestIdAt } from '../../src/ledger/partitions.js';
+import { publishingLimits } from '../../src/publishing/publishing-limits.js';
 import { queryOnce } from '../support/database.js';
 import { testServers } from '../support/test-servers.js';
 
@@ -20,6 +23,17 @@ async function refusal(url: string): Promise<string | undefined> {
     }
   } catch (error) {
     return (error as Error).message;
+  }
+}
+
+/** Of installations, each with its processes connected, whether those who fetch get anything new. */
+async function whetherFetchesGoOn(...urls: string[]): Promise<boolean[]> {
+  const all = await Promise.all(urls.map((url) => Postgres.open(readSettings({ DATABASE_URL: url }), [])));
+  try {
+    const horizons = await Promise.all(all.map((each) => readHorizon(each, publishingLimits(1000))));
+    return horizons.map((horizon) => horizon > lowestIdAt(0));
+  } finally {
+    for (const each of all) await each.close();
   }
 }
 
@@ -80,9 +94,18 @@ describe('a Postgres that Heraut cannot work with is refused at the start, and f
       expect(await refusal(asRole.href)).toContain(`${advised} heraut, `);
       expect(await finding(asRole.href, 'migrations')).toMatchObject({ verdict: 'failed' });
       expect(await schemas()).toEqual([{ schema: 'heraut' }]);
-      await sql(`${advised} public`); // another installation is meant to be beside that one
+      // Another installation is meant to be beside that one.
+      const grant = `GRANT pg_read_all_stats TO ${role}`;
+      expect(await refusal(asRole.href)).toMatch(
+        new RegExp(`${advised} public, and ${grant}, and to the role of the other`),
+      );
+      await sql(`${advised} public`);
       expect(await refusal(asRole.href)).toBeUndefined();
       expect(await schemas()).toHaveLength(2);
+      const fetches = () => whetherFetchesGoOn(`${url}?options=-c%20search_path%3Dheraut`, asRole.href);
+      expect(await fetches()).toEqual([true, false]); // a superuser sees all
+      await sql(grant);
+      expect(await fetches()).toEqual([true, true]);
     } finally {
       await sql(`DROP DATABASE ${name} WITH (FORCE)`);
       await sql(`DROP ROLE ${role}`);

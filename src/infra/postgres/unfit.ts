@@ -84,6 +84,6 @@ export async function tablesElsewhere(ask: Ask): Promise<Unfit | undefined> {
   const { role_here, role, elsewhere, here } = row;
   return {
     found: `Heraut’s tables are in the schema ${elsewhere}, and ${role} would make new ones in ${here}`,
-    advice: `ALTER ROLE ${role_here} SET search_path = ${elsewhere}, and give that role the rights to it. If another installation is meant to be beside that one: ALTER ROLE ${role_here} SET search_path = ${here}.`,
+    advice: `ALTER ROLE ${role_here} SET search_path = ${elsewhere}, and give that role the rights to it. If another installation is meant to be beside that one, better give it a database of its own; else ALTER ROLE ${role_here} SET search_path = ${here}, and GRANT pg_read_all_stats TO ${role}, and to the role of the other one: docs/running.md#roles.`,
   };
 }
