@@ -34,6 +34,22 @@ describe('the documentation', () => {
   });
 });
 
+describe('what an operator does about the database', () => {
+  const between = (begins: string, ends: string, page = read('docs/running.md')) =>
+    page.slice(page.indexOf(begins)).split(ends, 1)[0]!;
+
+  it('stops the runs of cron as well before a restore, and begins them again when all is done', () => {
+    const steps = between('**To restore a backup**', '\n## ').split(/^\d\. /m);
+    expect(steps.flatMap((step, nr) => (step.includes('cron') ? [nr] : []))).toEqual([1, 5]);
+  });
+
+  it('is as much in the runbook, after a standby took over that was behind, as on the page it leads to', () => {
+    expect(between('A failover that happens by itself', '\n\n')).toContain('do 1 and 3 to 5 all the same');
+    const inRunbook = between('**`catalogue.went-back` in the log**', '\n- ', read('docs/operations.md'));
+    expect(inRunbook).toContain('steps 1 and 3 to 5 of [running.md](running.md#backup)');
+  });
+});
+
 describe('the list of actions of the audit log, in the console', () => {
   it('has those of the documentation, in the order of their names', () => {
     const [, list] = /knownActions = \[([^\]]*)\]/.exec(read('web/src/pages/audit/entries.ts'))!;
