@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { Agent, get, type Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { ApplicationsService } from '../../src/auth/applications.service.js';
@@ -111,6 +112,21 @@ describe('where a provider of OpenID Connect is configured', () => {
     const { json } = await admin.get(`/admin/v1/audit?subject=user/oidc:${provider.issuer}%23${sub}`);
     return json.entries as Record<string, unknown>[];
   };
+
+  it('no session and no ticket of before a restore is good after it', async () => {
+    const browser = await signIn(somebody('viewer'));
+    await sql(
+      `INSERT INTO sign_in_ticket (token_hash, client_id, signature, expires_at) VALUES ('h', 'c', 's', now() + interval '1 hour')`,
+    );
+    expect((await whoIs(browser)).status).toBe(200);
+    const page = readFileSync(new URL('../../docs/running.md', import.meta.url), 'utf8');
+    const step = page.slice(page.indexOf('**To restore a backup**'));
+    const [line] = /^ *psql "\$DATABASE_URL" .*$/m.exec(step)!;
+    for (const [, statement] of line.matchAll(/-c '([^']*)'/g)) await sql(statement!);
+    // This process, which was not stopped, remembers sessions for seconds.
+    await eventually(async () => (await whoIs(browser)).json.code === 'not-signed-in', 'the session to be over');
+    expect(await sql('SELECT FROM sign_in_ticket')).toEqual([]);
+  });
 
   it('a browser without a session is told how to get one, and nothing else', async () => {
     const browser = new Browser();
