@@ -48,6 +48,12 @@ describe('what an operator does about the database', () => {
     const inRunbook = between('**`catalogue.went-back` in the log**', '\n- ', read('docs/operations.md'));
     expect(inRunbook).toContain('steps 1 and 3 to 5 of [running.md](running.md#backup)');
   });
+
+  it('reaches each place that has a text after it was erased, the logs of Postgres among them', () => {
+    const left = between('Left to you:', 'These go by themselves:');
+    for (const place of ['backups', 'write-ahead log', 'exported', '`delivery.attempted`', 'log_parameter_max_length'])
+      expect(left).toContain(place);
+  });
 });
 
 describe('the list of actions of the audit log, in the console', () => {
