@@ -28,7 +28,8 @@ export interface FoundPage {
 /** How much one call searches: some tens of milliseconds. */
 export interface SearchBounds {
   /**
-   * Deliveries of a range in which no index tells which ones are sought; and notifications of which there is no digest.
+   * Deliveries of a range in which no index tells which ones are sought; and notifications of which there is no digest,
+   * or their deliveries, where those are looked at.
    */
   rows: number;
   /** Blocks of notifications that may have what is sought. */
@@ -51,10 +52,13 @@ const lookedUpOfRange = 0.2;
  * disk.
  */
 const scatteredOfRange = 0.125;
-/** Of the notifications without a digest, as many are searched at a time. */
+/** Of the notifications without a digest, or their deliveries, as many are searched at a time. */
 const chunkOfRange = 0.1;
-/** Blocks that are searched at a time; the first may have enough for a page. */
-const mostTogether = 16;
+/**
+ * Blocks that are searched at a time; the first may have enough for a page. Fewer where their deliveries are looked at:
+ * one may have 20,000.
+ */
+const mostTogether = { ofNotifications: 16, ofDeliveries: 2 };
 
 /**
  * Finds deliveries and notifications, by an index where there is one, by the digests of notifications, or else in a
@@ -75,8 +79,8 @@ export class LedgerSearch {
     limit: number,
     bounds = usualBounds,
   ): Promise<FoundPage> {
-    const ofDelivery = sought === 'delivery' || isAboutDelivery(criteria);
-    if (!ofDelivery) return this.inBlocks(sought, criteria, digestCondition(criteria), { after }, limit, bounds);
+    if (!looksAtDeliveries(sought, criteria))
+      return this.inBlocks(sought, criteria, digestCondition(criteria), { after }, limit, bounds);
     const scope = scopeOf(criteria);
     const bytes = isAboutBody(criteria) ? bounds.bytes : undefined;
     const isIndexed =
@@ -135,8 +139,9 @@ export class LedgerSearch {
       limit,
     );
     const whole = windowOf(criteria, part);
+    const ofDeliveries = looksAtDeliveries(sought, criteria);
     const bytes = isAboutBody(criteria) ? bounds.bytes : undefined;
-    const inRange = (window: Window) => this.inRange(search, window, { rows: bounds.rows, bytes });
+    const inRange = (window: Window) => this.inRange(search, ofDeliveries, window, { rows: bounds.rows, bytes });
     const [known] = await this.postgres.queryAside<Window>(statements.digested);
     if (condition === undefined || !known) {
       await inRange(whole);
@@ -145,7 +150,7 @@ export class LedgerSearch {
     const digested = { from: laterId(known.from, whole.from), to: earlierId(known.to, whole.to) };
     const chunks = [
       () => inRange({ from: laterId(idAfter(known.to), whole.from), to: whole.to }),
-      () => this.inDigested(search, condition, digested, bounds),
+      () => this.inDigested(search, ofDeliveries, condition, digested, bounds),
       () => inRange({ from: whole.from, to: earlierId(idBefore(known.from), whole.to) }),
     ];
     for (const chunk of chunks) {
@@ -156,23 +161,48 @@ export class LedgerSearch {
   }
 
   /** In chunks: one that ends early because of its bodies counts as a whole one. */
-  private async inRange(search: BlockSearch, window: Window, { rows, bytes }: statements.RangeSize): Promise<void> {
+  private async inRange(
+    search: BlockSearch,
+    ofDeliveries: boolean,
+    window: Window,
+    { rows, bytes }: statements.RangeSize,
+  ): Promise<void> {
     const together = Math.max(1, Math.ceil(rows * chunkOfRange));
     let { to } = window;
     for (let left = rows; window.from <= to; left -= together) {
       if (left <= 0) return search.stopAt(idAfter(to));
-      const [end] = await this.postgres.queryAside<{ id: string }>(
-        ...statements.notificationRangeEnd({ from: window.from, to }, { rows: together, bytes }),
-      );
-      const from = end?.id ?? window.from;
+      const end = await this.chunkEnd(ofDeliveries, { from: window.from, to }, { rows: together, bytes });
+      const from = end ?? window.from;
       await search.read([{ from, to }]);
-      if (!end || search.isOver) return;
+      if (end === undefined || search.isOver) return;
       to = idBefore(from);
     }
   }
 
+  /**
+   * The oldest notification of the chunk, with all its deliveries; undefined: the window has no more.
+   */
+  private async chunkEnd(
+    ofDeliveries: boolean,
+    window: Window,
+    size: statements.RangeSize,
+  ): Promise<string | undefined> {
+    const [end] = await this.postgres.queryAside<{ id: string }>(...statements.notificationRangeEnd(window, size));
+    if (!ofDeliveries) return end?.id;
+    const ofDelivery = await this.deliveryEnd({ from: end?.id ?? window.from, to: window.to }, size.rows);
+    return ofDelivery ?? end?.id;
+  }
+
+  /** The notification of the delivery with which a window has so many; undefined: it has fewer. */
+  private async deliveryEnd({ from, to }: Window, rows: number): Promise<string | undefined> {
+    const rangeEnd = statements.rangeEnd({}, { from, before: to }, {}, { rows, bytes: undefined });
+    const [end] = await this.postgres.queryAside<KeyRow>(...rangeEnd);
+    return end?.notification_id;
+  }
+
   private async inDigested(
     search: BlockSearch,
+    ofDeliveries: boolean,
     condition: string,
     window: Window,
     bounds: SearchBounds,
@@ -186,11 +216,8 @@ export class LedgerSearch {
       ...statements.candidates(condition, reached, bounds.blocks + 1),
     );
     const toRead = blocks.slice(0, bounds.blocks);
-    for (
-      let at = 0, together = 1;
-      at < toRead.length;
-      at += together, together = Math.min(2 * together, mostTogether)
-    ) {
+    const most = ofDeliveries ? mostTogether.ofDeliveries : mostTogether.ofNotifications;
+    for (let at = 0, together = 1; at < toRead.length; at += together, together = Math.min(2 * together, most)) {
       await search.read(toRead.slice(at, at + together));
       if (search.isOver) return;
     }
@@ -232,6 +259,9 @@ class BlockSearch {
     return asPage(this.found, this.limit, end);
   }
 }
+
+const looksAtDeliveries = (sought: Sought, criteria: Criteria): boolean =>
+  sought === 'delivery' || isAboutDelivery(criteria);
 
 /** @param end where the search stopped */
 function asPage(found: DeliveryKey[], limit: number, end: DeliveryKey | undefined): FoundPage {
