@@ -214,13 +214,18 @@ export function digestRangeEnd({ from, to }: Window, digests: number): Ready {
  * The blocks of notifications that may have what is looked for, newest first. Of those that begin before the window
  * only the last one reaches into it: without the bound on `from_id`, for which there is an index, all older ones would
  * be read too.
+ * @param scope one index has it: each block has a delivery in it
  */
-export function candidates(condition: string, { from, to }: Window, limit: number): Ready {
+export function candidates(condition: string, { from, to }: Window, limit: number, scope: Scope = {}): Ready {
+  const own = deliveryConditions(scope);
+  const inBlock = where(['notification_id >= from_id', 'notification_id <= to_id'], own.texts);
+  // A scalar query with an order, one look into the index for each block: as a join it would read all of the index.
+  const isIn = `(SELECT notification_id FROM delivery ${inBlock} ORDER BY notification_id DESC LIMIT 1) IS NOT NULL`;
   const text = `SELECT from_id AS from, to_id AS to FROM digest
-    WHERE from_id <= $to_id AND to_id >= $from_id AND ${condition}
+    WHERE from_id <= $to_id AND to_id >= $from_id AND ${condition} ${own.texts.length > 0 ? `AND ${isIn}` : ''}
       AND from_id >= coalesce((SELECT from_id FROM digest WHERE from_id <= $from_id ORDER BY from_id DESC LIMIT 1), $from_id)
     ORDER BY from_id DESC LIMIT ${limit}`;
-  return [statement('search-digests', text), { from_id: from, to_id: to }];
+  return [statement('search-digests', text), { from_id: from, to_id: to, ...own.values }];
 }
 
 const where = (...texts: readonly string[][]): string => {

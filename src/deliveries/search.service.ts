@@ -12,7 +12,7 @@ import {
   isAboutNotification,
   type Criteria,
 } from './criteria.js';
-import { hasStateIndex, scopeOf } from './routes.js';
+import { hasStateIndex, scopeOf, type Scope } from './routes.js';
 import * as statements from './search-statements.js';
 import { windowOf, type Part, type Sought, type Window } from './search-statements.js';
 
@@ -59,6 +59,13 @@ const chunkOfRange = 0.1;
  * one may have 20,000.
  */
 const mostTogether = { ofNotifications: 16, ofDeliveries: 2 };
+
+/** How what has no index of its own in the order of the list is looked for. */
+interface Look {
+  looksAtDeliveries: boolean;
+  /** The deliveries that one index has, among which the sought ones are; empty: no index leads to them. */
+  scope: Scope;
+}
 
 /**
  * Finds deliveries and notifications, by an index where there is one, by the digests of notifications, or else in a
@@ -139,9 +146,9 @@ export class LedgerSearch {
       limit,
     );
     const whole = windowOf(criteria, part);
-    const ofDeliveries = looksAtDeliveries(sought, criteria);
+    const look = { looksAtDeliveries: looksAtDeliveries(sought, criteria), scope: scopeOf(criteria) };
     const bytes = isAboutBody(criteria) ? bounds.bytes : undefined;
-    const inRange = (window: Window) => this.inRange(search, ofDeliveries, window, { rows: bounds.rows, bytes });
+    const inRange = (window: Window) => this.inRange(search, look, window, { rows: bounds.rows, bytes });
     const [known] = await this.postgres.queryAside<Window>(statements.digested);
     if (condition === undefined || !known) {
       await inRange(whole);
@@ -150,7 +157,7 @@ export class LedgerSearch {
     const digested = { from: laterId(known.from, whole.from), to: earlierId(known.to, whole.to) };
     const chunks = [
       () => inRange({ from: laterId(idAfter(known.to), whole.from), to: whole.to }),
-      () => this.inDigested(search, ofDeliveries, condition, digested, bounds),
+      () => this.inDigested(search, look, condition, digested, bounds),
       () => inRange({ from: whole.from, to: earlierId(idBefore(known.from), whole.to) }),
     ];
     for (const chunk of chunks) {
@@ -163,15 +170,20 @@ export class LedgerSearch {
   /** In chunks: one that ends early because of its bodies counts as a whole one. */
   private async inRange(
     search: BlockSearch,
-    ofDeliveries: boolean,
+    look: Look,
     window: Window,
     { rows, bytes }: statements.RangeSize,
   ): Promise<void> {
     const together = Math.max(1, Math.ceil(rows * chunkOfRange));
     let { to } = window;
     for (let left = rows; window.from <= to; left -= together) {
+      if (look.scope.state !== undefined) {
+        const newest = await this.deliveryEnd(look.scope, { from: window.from, to }, 1);
+        if (newest === undefined) return;
+        to = newest;
+      }
       if (left <= 0) return search.stopAt(idAfter(to));
-      const end = await this.chunkEnd(ofDeliveries, { from: window.from, to }, { rows: together, bytes });
+      const end = await this.chunkEnd(look, { from: window.from, to }, { rows: together, bytes });
       const from = end ?? window.from;
       await search.read([{ from, to }]);
       if (end === undefined || search.isOver) return;
@@ -182,27 +194,23 @@ export class LedgerSearch {
   /**
    * The oldest notification of the chunk, with all its deliveries; undefined: the window has no more.
    */
-  private async chunkEnd(
-    ofDeliveries: boolean,
-    window: Window,
-    size: statements.RangeSize,
-  ): Promise<string | undefined> {
+  private async chunkEnd(look: Look, window: Window, size: statements.RangeSize): Promise<string | undefined> {
     const [end] = await this.postgres.queryAside<{ id: string }>(...statements.notificationRangeEnd(window, size));
-    if (!ofDeliveries) return end?.id;
-    const ofDelivery = await this.deliveryEnd({ from: end?.id ?? window.from, to: window.to }, size.rows);
-    return ofDelivery ?? end?.id;
+    if (!look.looksAtDeliveries) return end?.id;
+    const ofDeliveries = await this.deliveryEnd({}, { from: end?.id ?? window.from, to: window.to }, size.rows);
+    return ofDeliveries ?? end?.id;
   }
 
-  /** The notification of the delivery with which a window has so many; undefined: it has fewer. */
-  private async deliveryEnd({ from, to }: Window, rows: number): Promise<string | undefined> {
-    const rangeEnd = statements.rangeEnd({}, { from, before: to }, {}, { rows, bytes: undefined });
+  /** The notification of the delivery with which a window has so many of a scope; undefined: it has fewer. */
+  private async deliveryEnd(scope: Scope, { from, to }: Window, rows: number): Promise<string | undefined> {
+    const rangeEnd = statements.rangeEnd(scope, { from, before: to }, {}, { rows, bytes: undefined });
     const [end] = await this.postgres.queryAside<KeyRow>(...rangeEnd);
     return end?.notification_id;
   }
 
   private async inDigested(
     search: BlockSearch,
-    ofDeliveries: boolean,
+    { scope, looksAtDeliveries: ofDeliveries }: Look,
     condition: string,
     window: Window,
     bounds: SearchBounds,
@@ -213,7 +221,7 @@ export class LedgerSearch {
     );
     const reached = { from: laterId(end?.from_id ?? lowestId, window.from), to: window.to };
     const blocks = await this.postgres.queryAside<Window>(
-      ...statements.candidates(condition, reached, bounds.blocks + 1),
+      ...statements.candidates(condition, reached, bounds.blocks + 1, scope),
     );
     const toRead = blocks.slice(0, bounds.blocks);
     const most = ofDeliveries ? mostTogether.ofDeliveries : mostTogether.ofNotifications;

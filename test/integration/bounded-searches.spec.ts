@@ -120,3 +120,35 @@ describe('where notifications have many deliveries each', () => {
       expect(Math.max(...windows)).toBe(5);
     }));
 });
+
+describe('dead letters of a channel that all have', () => {
+  /** The state is that of more than the few that are read at once. */
+  const scarce: SearchBounds = { rows: 20, blocks: 2, digests: 100, owned: 1, bytes: 1_000_000 };
+  const dead = [1, 2, 24];
+
+  beforeAll(async () => {
+    await test.sql(`UPDATE delivery SET state = 'failed' WHERE notification_id = ANY ($1::uuid[])`, [
+      dead.map((nr) => ids[nr]),
+    ]);
+  });
+  afterAll(async () => {
+    await test.sql(`UPDATE delivery SET state = 'delivered' WHERE state = 'failed'`);
+  });
+
+  const wanted = dead.toReversed();
+  const found = async () => {
+    const page = await search.find('notification', { state: 'failed', channel: 'usual' }, undefined, 10, scarce);
+    return { found: page.keys.map(({ notificationId }) => ids.indexOf(notificationId)), searchedTo: page.searchedTo };
+  };
+
+  it('are found at once behind any number of blocks that have none', () =>
+    withDigests(5, ids.slice(0, 50), async () => {
+      expect(await found()).toEqual({ found: wanted, searchedTo: undefined });
+      expectFewPages();
+    }));
+
+  it('are found where nothing has a digest, each behind any number of others', async () => {
+    const page = await found();
+    expect(page.found).toEqual(wanted);
+  });
+});

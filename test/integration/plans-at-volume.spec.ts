@@ -584,6 +584,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       ['notifications of a publisher', inWindows('notification', { publisher: 'nobody' }, {}, [window], 20)],
       ['notifications that failed', inWindows('notification', { state: 'failed' }, {}, [window], 20)],
       ['digests of a window', candidates(digestCondition({ publisher: 'nobody' })!, window, 20)],
+      ['digests of a window that have dead letters', candidates('true', window, 20, { state: 'failed' })],
       ['digests, up to a limit', digestRangeEnd(window, 20)],
       ['one', byKeys([key])],
       ['attempts', attemptsOf(dayOfId(ids.queued), [key], 20)],
