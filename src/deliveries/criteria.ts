@@ -14,7 +14,7 @@ export interface Criteria extends AboutNotification, AboutDelivery {
   before?: string;
 }
 
-interface AboutNotification {
+export interface AboutNotification {
   channel?: string;
   /** Client id. */
   publisher?: string;
@@ -114,6 +114,13 @@ export function deliveryConditions(criteria: AboutDelivery): Conditions {
   if (state !== undefined) texts.push(`state = '${state}'`);
   if (errorClass !== undefined) texts.push(errorClassCondition(errorClass));
   return { texts, values };
+}
+
+/** The conditions on the notification, and all others. */
+export function apart(criteria: Criteria): [of: AboutNotification, others: Criteria] {
+  const { channel, publisher, mainObject, resourceUrl, action, characteristics, key, isUnmatched, ...others } =
+    criteria;
+  return [{ channel, publisher, mainObject, resourceUrl, action, characteristics, key, isUnmatched }, others];
 }
 
 export const isAboutNotification = (criteria: AboutNotification): boolean =>

@@ -5,6 +5,7 @@ import { readDays } from '../ledger/days.js';
 import { keyOf, type DeliveryKey, type KeyRow } from '../ledger/delivery.js';
 import { dayMs, earlierId, idAfter, idBefore, laterId, lowestId, timeOfId } from '../ledger/partitions.js';
 import {
+  apart,
   deliveryConditions,
   digestCondition,
   isAboutBody,
@@ -93,6 +94,8 @@ export class LedgerSearch {
     const isIndexed =
       !isAboutNotification(criteria) &&
       deliveryConditions(scope).texts.length === deliveryConditions(criteria).texts.length;
+    if (scope.notificationId !== undefined && isAboutNotification(criteria))
+      return this.ofNotification(sought, criteria, after, limit);
     // A notification with thousands of deliveries is one in a list of notifications: of those, a range is searched.
     if ((isIndexed && sought === 'delivery') || scope.notificationId !== undefined)
       return this.page(sought, criteria, { after }, limit);
@@ -109,6 +112,18 @@ export class LedgerSearch {
     const rangeEnd = statements.rangeEnd(scope, criteria, { after }, { rows, bytes });
     const [end] = await this.postgres.queryAside<KeyRow>(...rangeEnd);
     return this.page(sought, criteria, { after, end: end && endOfRange(sought, keyOf(end)) }, limit);
+  }
+
+  /** Its body may have a megabyte: it is looked at once, and not with each delivery. */
+  private async ofNotification(
+    sought: Sought,
+    criteria: Criteria,
+    after: DeliveryKey | undefined,
+    limit: number,
+  ): Promise<FoundPage> {
+    const [ofIt, others] = apart(criteria);
+    const [fitting] = await this.keys(statements.inWindows('notification', ofIt, {}, [windowOf(criteria, {})], 1));
+    return fitting ? this.page(sought, others, { after }, limit) : asPage([], limit, undefined);
   }
 
   /** A digest has what was so when it was written; which subscriptions an owner has may have changed since. */

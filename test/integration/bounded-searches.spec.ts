@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import type { Criteria } from '../../src/deliveries/criteria.js';
 import type { Sought } from '../../src/deliveries/search-statements.js';
@@ -150,5 +151,38 @@ describe('dead letters of a channel that all have', () => {
   it('are found where nothing has a digest, each behind any number of others', async () => {
     const page = await found();
     expect(page.found).toEqual(wanted);
+  });
+});
+
+describe('the deliveries of one notification', () => {
+  let large: string;
+
+  beforeAll(async () => {
+    large = ids[30]!;
+    // Random, as Postgres would keep another one in few pages.
+    const body = { hoofdObject: 'https://example.org/1', text: randomBytes(100_000).toString('hex') };
+    await test.sql('UPDATE notification SET body = $2 WHERE id = $1', [large, JSON.stringify(body)]);
+  });
+  afterAll(async () => {
+    await test.sql(`UPDATE notification SET body = '{}' WHERE id = $1`, [large]);
+  });
+
+  it.each([
+    ['wrong', 0],
+    ['https://example.org/1', deliveriesOfEach],
+  ])('are found by its body, %s, which is looked at once', async (mainObject, count) => {
+    const criteria = { notificationId: large, mainObject };
+    const { keys } = await search.find('delivery', criteria, undefined, 200, bounds);
+    expect(keys).toHaveLength(count);
+    expect((await search.find('notification', criteria, undefined, 200, bounds)).keys).toHaveLength(count > 0 ? 1 : 0);
+    expectFewPages();
+  });
+
+  it('are none where it is not of the time that is asked for', async () => {
+    const criteria = { notificationId: large, from: ids[31], mainObject: 'https://example.org/1' };
+    expect(await search.find('delivery', criteria, undefined, 200, bounds)).toMatchObject({
+      keys: [],
+      next: undefined,
+    });
   });
 });
