@@ -33,6 +33,7 @@ import { DateDrops1763625600047 } from './1763625600047-date-drops.js';
 import { MeasureEntries1763625600048 } from './1763625600048-measure-entries.js';
 import { KeyLiveListener1763625600049 } from './1763625600049-key-live-listener.js';
 import { DateCounts1763625600050 } from './1763625600050-date-counts.js';
+import { SpanReplays1763625600051 } from './1763625600051-span-replays.js';
 import { TellOfTimeout1763625600052 } from './1763625600052-tell-of-timeout.js';
 
 /**
@@ -75,5 +76,6 @@ export const migrations = [
   MeasureEntries1763625600048,
   KeyLiveListener1763625600049,
   DateCounts1763625600050,
+  SpanReplays1763625600051,
   TellOfTimeout1763625600052,
 ];

@@ -193,6 +193,18 @@ export const ownedBy = (clientId: string, oldestMs: number, limit: number): Read
   { owner: clientId, oldest_ms: oldestMs },
 ];
 
+/**
+ * Between which notifications a replay sent, cancelled or closed deliveries, null: none; no row: that is not known, as
+ * a process of the version before made some of its steps, or it was forgotten.
+ */
+export const doneBy = (replayId: string): Ready => [
+  statement(
+    'search-done-by-replay',
+    'SELECT first_done AS from, last_done AS to FROM replay WHERE id = $id AND done_between = done',
+  ),
+  { id: replayId },
+];
+
 /** Of all digests, the first and the last notification; no row: there is none. */
 export const digested = statement(
   'search-digested',

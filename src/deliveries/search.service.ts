@@ -3,7 +3,7 @@ import { Postgres } from '../infra/postgres/postgres.js';
 import type { Statement, Values } from '../infra/postgres/statement.js';
 import { readDays } from '../ledger/days.js';
 import { keyOf, type DeliveryKey, type KeyRow } from '../ledger/delivery.js';
-import { dayMs, earlierId, idAfter, idBefore, laterId, lowestId, timeOfId } from '../ledger/partitions.js';
+import { dayMs, earlierId, highestId, idAfter, idBefore, laterId, lowestId, timeOfId } from '../ledger/partitions.js';
 import {
   apart,
   deliveryConditions,
@@ -82,11 +82,13 @@ export class LedgerSearch {
    */
   async find(
     sought: Sought,
-    criteria: Criteria,
+    asked: Criteria,
     after: DeliveryKey | undefined,
     limit: number,
     bounds = usualBounds,
   ): Promise<FoundPage> {
+    const criteria = await this.withinReplay(asked);
+    if (criteria === undefined) return asPage([], limit, undefined);
     if (!looksAtDeliveries(sought, criteria))
       return this.inBlocks(sought, criteria, digestCondition(criteria), { after }, limit, bounds);
     const scope = scopeOf(criteria);
@@ -112,6 +114,18 @@ export class LedgerSearch {
     const rangeEnd = statements.rangeEnd(scope, criteria, { after }, { rows, bytes });
     const [end] = await this.postgres.queryAside<KeyRow>(...rangeEnd);
     return this.page(sought, criteria, { after, end: end && endOfRange(sought, keyOf(end)) }, limit);
+  }
+
+  /** The deliveries of a replay lie between two notifications. @returns undefined: it has none */
+  private async withinReplay(criteria: Criteria): Promise<Criteria | undefined> {
+    if (criteria.replayId === undefined) return criteria;
+    const [done] = await this.postgres.queryAside<{ from: string | null; to: string | null }>(
+      ...statements.doneBy(criteria.replayId),
+    );
+    if (!done) return criteria;
+    if (done.from === null || done.to === null) return undefined;
+    const { from = lowestId, before = highestId } = criteria;
+    return { ...criteria, from: laterId(from, done.from), before: earlierId(before, done.to) };
   }
 
   /** Its body may have a megabyte: it is looked at once, and not with each delivery. */

@@ -136,7 +136,8 @@ export interface ClaimedRow extends ReplayRow {
 export const saveStep = statement(
   'save-replay-step',
   `UPDATE replay SET after_notification = $after_notification, after_subscription = $after_subscription,
-     found = found + $found, done = done + $done, skipped = $skipped,
+     found = found + $found, done = done + $done, skipped = $skipped, done_between = done_between + $done,
+     first_done = coalesce(first_done, $first_done), last_done = coalesce($last_done, last_done),
      credit = $credit, credited_at = now(), next_step_at = now() + $next_ms * interval '1 ms'
    WHERE id = $id RETURNING ${columns}`,
 );

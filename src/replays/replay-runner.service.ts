@@ -57,6 +57,9 @@ interface Progress {
   found: number;
   done: number;
   skipped: Skipped;
+  /** The first and the last notification of which it has sent, cancelled or closed a delivery; undefined: none. */
+  firstDone: string | undefined;
+  lastDone: string | undefined;
   /** All has been looked at. */
   isComplete: boolean;
   /** Until the next step, because it cannot go on before: it is at the horizon, or at a day that is away. */
@@ -141,12 +144,8 @@ export class ReplayRunner {
     const rate = replay.ratePerSecond;
     const credit = rate === null ? null : creditNow(rate, row);
     const limit = credit === null ? mostOfStep : Math.min(mostOfStep, Math.floor(credit));
-    const { isComplete, pauseMs, after, found, done, skipped } = await this.advance(
-      query,
-      { replay, subscription },
-      days,
-      limit,
-    );
+    const progress = await this.advance(query, { replay, subscription }, days, limit);
+    const { isComplete, pauseMs, after, found, done, skipped } = progress;
     const left = credit === null ? 0 : credit - done;
     await query<ReplayRow>(saveStep, {
       id: replay.id,
@@ -155,6 +154,8 @@ export class ReplayRunner {
       found,
       done,
       skipped: JSON.stringify(skipped),
+      first_done: progress.firstDone ?? null,
+      last_done: progress.lastDone ?? null,
       credit: left,
       next_ms: Math.max(nextStepMs(rate, left), pauseMs),
     });
@@ -191,6 +192,8 @@ export class ReplayRunner {
       found: 0,
       done: 0,
       skipped: { ...replay.skipped },
+      firstDone: undefined,
+      lastDone: undefined,
       isComplete: false,
       pauseMs: 0,
     };
@@ -255,6 +258,9 @@ export class ReplayRunner {
     skip('changed', count - done);
     progress.found += found.length;
     progress.done += done;
+    if (done === 0) return;
+    progress.firstDone ??= found[0]!.notificationId;
+    progress.lastDone = found.at(-1)!.notificationId;
   }
 
   /** The delivery to send, or why it is not sent. */

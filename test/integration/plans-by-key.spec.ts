@@ -4,7 +4,7 @@ import type pg from 'pg';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { bodyDaysOf } from '../../src/channels/read-body-days.js';
 import { readSettings } from '../../src/config/settings.js';
-import { byDelivery, digested, notificationRangeEnd, ownedBy } from '../../src/deliveries/search-statements.js';
+import { byDelivery, digested, doneBy, notificationRangeEnd, ownedBy } from '../../src/deliveries/search-statements.js';
 import { lastDigest, readBlock, readSubscribers, staleDigest } from '../../src/digests/write-digests.js';
 import { firstOfContent } from '../../src/explaining/find-explained.js';
 import { PostgresIdempotencyStore } from '../../src/idempotency/idempotency-store.postgres.js';
@@ -268,6 +268,7 @@ describe('with many rows in each table, what is asked for by its key costs what 
       [listReplays, replays],
       [listReplays, { ...replays, before: middle }],
       [digested, {}],
+      doneBy(one),
       notificationRangeEnd({ from: id, to: newestId }, { rows: 500, bytes: undefined }),
       notificationRangeEnd({ from: id, to: newestId }, { rows: 500, bytes: 1_000_000 }),
       [findNotification(dayOfId(id)), { id }],

@@ -4,6 +4,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import type { DeliveryState } from '../../src/ledger/delivery.js';
 import { handOutDue } from '../../src/ledger/hand-out-due.js';
+import { LedgerSearch } from '../../src/deliveries/search.service.js';
 import { postponeReplay } from '../../src/replays/replay-rows.js';
 import type { ReplayRunner } from '../../src/replays/replay-runner.service.js';
 import type { Replay } from '../../src/replays/replay.js';
@@ -71,6 +72,45 @@ describe.each(stacks)('work on a selection of deliveries, on the $name stack', (
       await create({ subscriptions: [id] }, { onlyMissed: false });
       await run();
       expect(await statesOf(id)).toEqual(['waiting', 'waiting']);
+    });
+
+    it('has its deliveries found at once behind any number of newer ones, also those of several steps', async () => {
+      const bounds = { rows: 20, blocks: 1, digests: 1, owned: 1, bytes: 1_000_000 };
+      const id = await newSubscription();
+      const [before, ids, after] = [
+        await notifications(100, { agoMs: 2 * hourMs }),
+        await notifications(1010, { agoMs: hourMs }),
+        await notifications(100),
+      ];
+      await dead([...before, ...after], id, {}, 'delivered');
+      await dead(ids, id);
+      const replay = await create({ subscriptions: [id] });
+      const find = (sought: 'delivery' | 'notification') =>
+        new LedgerSearch(test.postgres).find(sought, { replayId: replay.id }, undefined, 10, bounds);
+      expect(await find('delivery')).toMatchObject({ keys: [], next: undefined });
+      await run();
+      for (const sought of ['delivery', 'notification'] as const) {
+        const { keys, searchedTo } = await find(sought);
+        expect(keys.map(({ notificationId }) => notificationId)).toEqual(ids.slice(-10).toReversed());
+        expect(searchedTo).toBeUndefined();
+      }
+      const oldest = { notificationId: ids[5]!, subscriptionId: id };
+      const search = new LedgerSearch(test.postgres);
+      const end = await search.find('delivery', { replayId: replay.id }, oldest, 10, bounds);
+      expect([end.keys.length, end.next]).toEqual([5, undefined]);
+    });
+
+    it('of which a process of the version before made a step has its deliveries looked for everywhere', async () => {
+      const bounds = { rows: 20, blocks: 1, digests: 1, owned: 1, bytes: 1_000_000 };
+      const id = await newSubscription();
+      const [first, second] = await notifications(2);
+      await dead([first!, second!], id);
+      const replay = await create({ subscriptions: [id] });
+      await run();
+      await sql('UPDATE replay SET done_between = 1, first_done = last_done');
+      const search = new LedgerSearch(test.postgres);
+      const { keys } = await search.find('delivery', { replayId: replay.id }, undefined, 10, bounds);
+      expect(keys.map(({ notificationId }) => notificationId)).toEqual([second, first]);
     });
 
     it('is carried out once, however many dispatchers there are, and takes up where a failed step was', async () => {
