@@ -83,7 +83,7 @@ it('a change whose answer is lost may have been made, which is said; what change
       failure('POST', path, { body: {}, isRepeatable: true }),
       failure('GET', path),
     ]);
-    expect([change.exit, key.exit, read.exit], path).toEqual([3, 3, 3]);
+    expect([path, change.exit, key.exit, read.exit]).toEqual([path, 3, 3, 3]);
     expect(change.message).toMatch(mayBeDone);
     expect(key.message).not.toMatch(mayBeDone);
     expect(read.message).not.toMatch(mayBeDone);

@@ -511,6 +511,20 @@ describe('a configuration file', () => {
     ]);
   });
 
+  it('tells what is left out of the file before it asks whether to remove anything', async () => {
+    await subscription();
+    const path = file(
+      'notifications_abonnementen_config_enable: true',
+      'notifications_abonnementen_config: { items: [] }',
+      'notifications_config_enable: true',
+      'notifications_config: { notification_delivery_retry_backoff: 0 }',
+    );
+    const words = ['apply', '-f', path, '--prune'];
+    const { exit, notes } = await commandLine().run(words.join(' '), { isTerminal: true, answer: 'no' });
+    expect(exit).toBe(1);
+    expect(notes).toMatch(/is left out: 0 is ignored[^]* to remove[^]*Apply it, and remove/);
+  });
+
   it('over the API prunes only as many as were confirmed', async () => {
     const { id } = await subscription();
     const { subscriptions } = parse((await heraut('export')).out) as { subscriptions: { id: string }[] };

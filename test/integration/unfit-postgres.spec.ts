@@ -30,7 +30,7 @@ async function refusal(url: string): Promise<string | undefined> {
 async function whetherFetchesGoOn(...urls: string[]): Promise<boolean[]> {
   const all = await Promise.all(urls.map((url) => Postgres.open(readSettings({ DATABASE_URL: url }), [])));
   try {
-    const horizons = await Promise.all(all.map((each) => readHorizon(each, publishingLimits(1000))));
+    const horizons = await Promise.all(all.map((each) => readHorizon(each, 1, publishingLimits)));
     return horizons.map((horizon) => horizon > lowestIdAt(0));
   } finally {
     for (const each of all) await each.close();
