@@ -11,7 +11,7 @@ export const useEndpointsTexts = defineTexts(
     open: 'Parked',
     openNone: 'No endpoint is parked',
     openNoneDetail:
-      'An endpoint appears here after several failed calls in a row. Before that, each failed delivery is tried again on its own schedule.',
+      'An endpoint appears here when several of its deliveries in a row have failed within half a minute. Until then, and where less is sent, each failed delivery is tried again on its own schedule.',
     noMatch: 'No endpoint has “{{q}}” in its address or reason',
     clear: 'Show all',
     address: 'Address',
@@ -53,7 +53,7 @@ export const useEndpointsTexts = defineTexts(
     open: 'Geparkeerd',
     openNone: 'Geen enkele ontvanger is geparkeerd',
     openNoneDetail:
-      'Een ontvanger verschijnt hier na een aantal mislukte aanroepen achter elkaar. Tot die tijd wordt elke mislukte aflevering volgens haar eigen schema herhaald.',
+      'Een ontvanger verschijnt hier als binnen een halve minuut een aantal afleveringen achter elkaar is mislukt. Tot die tijd, en waar minder wordt verstuurd, wordt elke mislukte aflevering volgens haar eigen schema herhaald.',
     noMatch: 'Geen ontvanger heeft “{{q}}” in zijn adres of reden',
     clear: 'Toon alles',
     address: 'Adres',
