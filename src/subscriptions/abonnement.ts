@@ -4,6 +4,7 @@ import { ownUrl } from '../nrc/resource.js';
 import { credentialChangesInput, maxAuthLength } from '../credentials/credentials-io.js';
 import { longestCallbackUrl, longestDemandedValue, mostDemands, mostEntries } from './subscription-limits.js';
 import { deliveryGuarantees } from './subscription.js';
+import { atMostOnceExplained } from './subscriptions-io.js';
 
 const filterGroup = z
   .object({
@@ -48,8 +49,7 @@ export const abonnementSchema = z
       .meta({
         type: 'string',
         nullable: true,
-        description:
-          'Beyond the standard, and only shown where it was set. `at-most-once`: a call that may have arrived is never repeated. null: the guarantee that the server gives the owner of the abonnement. Left out: as it was.',
+        description: `Beyond the standard, and only shown where it was set. ${atMostOnceExplained} null: the guarantee that the server gives the owner of the abonnement. Left out: as it was.`,
       }),
     credentials: credentialChangesInput.optional().meta({
       writeOnly: true,

@@ -9,6 +9,10 @@ import { deliveryGuarantees, orderings, type DeliveryGuarantee, type Subscriptio
 /** Null is one of the values, and not only `nullable`: OpenAPI 3.0 wants both where there is an `enum`. */
 const guaranteeOrNull = () => z.literal([...deliveryGuarantees, null]).meta({ type: 'string', nullable: true });
 
+export const atMostOnceExplained =
+  '`at-most-once`: a call that may have arrived is never repeated; an answer other than 2xx, 429 and 503 among them, ends the ' +
+  'delivery as `failed`, and no answer as `unknown`.';
+
 const settings = {
   timeoutSeconds: z
     .number()
@@ -43,7 +47,7 @@ const settings = {
 export const subscriptionSettingsInput = z
   .strictObject({
     deliveryGuarantee: guaranteeOrNull().describe(
-      'null: the guarantee of its owner (setting AT_LEAST_ONCE_SENDING_CUSTOMERS).',
+      `${atMostOnceExplained} null: the guarantee of its owner (setting AT_LEAST_ONCE_SENDING_CUSTOMERS).`,
     ),
     ...settings,
   })

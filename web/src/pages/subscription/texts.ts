@@ -115,7 +115,7 @@ export const useSubscriptionTexts = defineTexts(
     deliveryGuarantee: 'Guarantee',
     asOwner: 'As its application: {{guarantee}}',
     'at-least-once': 'At least once',
-    'at-most-once': 'At most once: a call that may have arrived is not repeated',
+    'at-most-once': 'At most once: a call that may have arrived is not repeated, whatever was answered',
     alertEmail: 'Mail address for trouble',
     alertEmailHelp: 'Told when the callback does not work. Empty: the address of its application.',
     retriesIntro:
@@ -295,7 +295,8 @@ export const useSubscriptionTexts = defineTexts(
     deliveryGuarantee: 'Garantie',
     asOwner: 'Zoals de applicatie: {{guarantee}}',
     'at-least-once': 'Minstens één keer',
-    'at-most-once': 'Hoogstens één keer: een aanroep die kan zijn aangekomen, wordt niet herhaald',
+    'at-most-once':
+      'Hoogstens één keer: een aanroep die kan zijn aangekomen, wordt niet herhaald, wat er ook is geantwoord',
     alertEmail: 'E-mailadres bij problemen',
     alertEmailHelp: 'Krijgt bericht als de callback niet werkt. Leeg: het adres van de applicatie.',
     retriesIntro:
