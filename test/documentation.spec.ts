@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -70,6 +71,14 @@ describe('a comment', () => {
   it('is no wider than the code: the formatter wraps that alone', () => {
     const wide = [...others, ...sources].filter((name) => /\.(?:tsx?|mjs)$/.test(name)).flatMap(wideComments);
     expect(wide).toEqual([]);
+  });
+});
+
+describe('an upgrade with Docker Compose', () => {
+  it('leaves the other roles as they are where the first one does not come up', () => {
+    const [loop] = /^for role in .*compose up.*$/m.exec(read('docs/running.md'))!;
+    const called = execFileSync('sh', ['-c', `compose() { echo "$*"; false; }\n${loop}`], { encoding: 'utf8' });
+    expect(called.match(/\w+$/gm)).toEqual(['dispatcher']);
   });
 });
 
