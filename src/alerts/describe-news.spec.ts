@@ -28,6 +28,7 @@ describe('a description of an alert', () => {
     expect(describeNews(news, 'owner').toDo).toMatch(
       /a day unless it was agreed otherwise; after that the operator must/,
     );
+    expect(describeNews(news, 'owner').toDo).toMatch(/within a minute .*, or after the time that it asked for/);
     expect(describeNews(news, 'operator').toDo).toContain('they become dead letters, to be sent again');
   });
 

@@ -120,8 +120,9 @@ const forOwners: { [Rule in RuleName]?: Describe<Rule> } = {
   'endpoint-open': ({ receiver }) => ({
     what: `Calls to your receiver ${receiver} fail, so your deliveries are held.`,
     toDo:
-      'Repair the receiver. The held deliveries are sent as soon as it answers again. They are held for as long as they would ' +
-      'have been tried, a day unless it was agreed otherwise; after that the operator must send them again.',
+      'Repair the receiver. The held deliveries are sent within a minute after it works again, or after the time that it asked ' +
+      'for by Retry-After. They are held for as long as they would have been tried, a day unless it was agreed otherwise; ' +
+      'after that the operator must send them again.',
   }),
   'subscription-failing': ({ subscriptionId, receiver, count }) => ({
     what: `Calls for your subscription ${subscriptionId} fail at your receiver ${receiver}, and none has succeeded since: ${tried(count)}.`,

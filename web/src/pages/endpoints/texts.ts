@@ -5,7 +5,7 @@ export const useEndpointsTexts = defineTexts(
   {
     title: 'Endpoints',
     description:
-      'Receivers that do not answer, or answer with errors. Their deliveries are held until a probe succeeds; none is lost.',
+      'Receivers that do not answer, or answer with errors. Their deliveries are held until a probe succeeds, or their retry policy is over: then they are dead letters, to be sent again.',
     filter: 'Find an endpoint',
     filterHint: 'Part of its address, or of the reason',
     open: 'Parked',
@@ -31,7 +31,7 @@ export const useEndpointsTexts = defineTexts(
     resetTitle_one: 'Send to {{address}} again now? One subscription leads there.',
     resetTitle_other: 'Send to {{address}} again now? {{shown}} subscriptions lead there.',
     resetDetail:
-      'Deliveries held for it go out again, slowly at first. They are held once more if calls go on failing. Not needed after a recovery: probes find that out within a minute.',
+      'Deliveries held for it go out again, slowly at first. They are held once more if calls go on failing. Not needed after a recovery: probes find that out within a minute, or after the time that the receiver asked for (“Tried again”).',
     resetAction: 'Reset the endpoint',
     resetDone: '{{address}} gets its deliveries again',
     paced: 'Cannot keep up',
@@ -47,7 +47,7 @@ export const useEndpointsTexts = defineTexts(
   {
     title: 'Ontvangers',
     description:
-      'Ontvangers die niet antwoorden, of met fouten. Hun afleveringen worden vastgehouden tot een proefaanroep slaagt; er gaat niets verloren.',
+      'Ontvangers die niet antwoorden, of met fouten. Hun afleveringen worden vastgehouden tot een proefaanroep slaagt, of tot hun herhaalbeleid ten einde is: dan zijn ze onbestelbaar, en kunnen ze opnieuw worden verstuurd.',
     filter: 'Zoek een ontvanger',
     filterHint: 'Deel van het adres of van de reden',
     open: 'Geparkeerd',
@@ -73,7 +73,7 @@ export const useEndpointsTexts = defineTexts(
     resetTitle_one: 'Nu weer versturen naar {{address}}? Eén abonnement leidt daarheen.',
     resetTitle_other: 'Nu weer versturen naar {{address}}? {{shown}} abonnementen leiden daarheen.',
     resetDetail:
-      'De vastgehouden afleveringen gaan weer weg, eerst langzaam. Ze worden opnieuw vastgehouden als aanroepen blijven mislukken. Na herstel is dit niet nodig: proefaanroepen merken dat binnen een minuut.',
+      'De vastgehouden afleveringen gaan weer weg, eerst langzaam. Ze worden opnieuw vastgehouden als aanroepen blijven mislukken. Na herstel is dit niet nodig: proefaanroepen merken dat binnen een minuut, of na de tijd waarom de ontvanger heeft gevraagd (“Proefaanroep”).',
     resetAction: 'Ontvanger weer toelaten',
     resetDone: '{{address}} krijgt zijn afleveringen weer',
     paced: 'Kan het niet bijhouden',

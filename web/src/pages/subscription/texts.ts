@@ -48,7 +48,7 @@ export const useSubscriptionTexts = defineTexts(
     resetTitle_one: 'Reset the circuit breaker, with {{formatted}} delivery held?',
     resetTitle_other: 'Reset the circuit breaker, with {{formatted}} deliveries held?',
     resetHelp:
-      '{{address}} is called again at once, slowly at first. Not needed once it works: probes find that out within a minute.',
+      '{{address}} is called again at once, slowly at first. Not needed once it works: probes find that out within a minute, or after the time that it asked for (Retry-After).',
     resetAction: 'Reset',
     atLeast: 'at least {{count}}',
     atEnd: 'It is held up',
@@ -226,7 +226,7 @@ export const useSubscriptionTexts = defineTexts(
     resetTitle_one: 'De ontvanger weer toelaten, met {{formatted}} vastgehouden aflevering?',
     resetTitle_other: 'De ontvanger weer toelaten, met {{formatted}} vastgehouden afleveringen?',
     resetHelp:
-      '{{address}} wordt meteen weer aangeroepen, eerst langzaam. Niet nodig als hij weer werkt: proefaanroepen merken dat binnen een minuut.',
+      '{{address}} wordt meteen weer aangeroepen, eerst langzaam. Niet nodig als hij weer werkt: proefaanroepen merken dat binnen een minuut, of na de tijd waarom hij heeft gevraagd (Retry-After).',
     resetAction: 'Weer toelaten',
     atLeast: 'minstens {{count}}',
     atEnd: 'Het wordt tegengehouden',
