@@ -56,7 +56,7 @@ export class EndingController {
     id: 'deliveries_close',
     summary: 'Closes the dead letters of a selection: nobody has to look at them any more.',
     description:
-      'They become `cancelled`, keep what they failed of, and can still be sent again. How far it is: `GET /admin/v1/replays/{id}`.',
+      'They become `cancelled`, and keep what they failed of. They can be sent again as long as their bodies are kept, which is no longer than retention says: a dead letter keeps its body for a week more. How far it is: `GET /admin/v1/replays/{id}`.',
     body: closeInput,
     isIdempotent: true,
     status: 201,

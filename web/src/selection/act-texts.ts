@@ -40,9 +40,10 @@ export const useActTexts = defineTexts(
     cancelThem_one: 'Cancel {{shown}} delivery',
     cancelThem_other: 'Cancel {{shown}} deliveries',
     sendHint: 'They arrive with the same webhook-id as before, so a receiver that remembers ids ignores what it has.',
-    closeHint: 'They become cancelled, keep what they failed of, and can still be sent again.',
+    closeHint:
+      'They become cancelled, and keep what they failed of. They can be sent again as long as their text is kept; once closed they do not keep it beyond its days.',
     cancelHint:
-      'They are not sent. Each of them can be sent again later. A call that is under way is not stopped: what arrives by it has arrived.',
+      'They are not sent. Each of them can be sent again as long as its text is kept. A call that is under way is not stopped: what arrives by it has arrived.',
     cancel: 'Cancel',
     changed: 'It has changed in the meantime',
     changedDetail:
@@ -96,9 +97,10 @@ export const useActTexts = defineTexts(
     cancelThem_other: 'Annuleer {{shown}} afleveringen',
     sendHint:
       'Ze komen aan met hetzelfde webhook-id als eerst: een ontvanger die id’s onthoudt negeert wat hij al heeft.',
-    closeHint: 'Ze worden geannuleerd, houden hun fout, en kunnen nog steeds opnieuw verstuurd worden.',
+    closeHint:
+      'Ze worden geannuleerd en houden hun fout. Ze kunnen opnieuw verstuurd worden zolang hun tekst wordt bewaard; na het afsluiten houden ze die niet langer vast dan zijn bewaartermijn.',
     cancelHint:
-      'Ze worden niet verstuurd. Later kan elk ervan nog verstuurd worden. Een aanroep die bezig is wordt niet gestopt: wat daarmee aankomt, is aangekomen.',
+      'Ze worden niet verstuurd. Elk ervan kan nog verstuurd worden zolang de tekst ervan wordt bewaard. Een aanroep die bezig is wordt niet gestopt: wat daarmee aankomt, is aangekomen.',
     cancel: 'Annuleren',
     changed: 'Er is intussen iets veranderd',
     changedDetail:
