@@ -438,6 +438,21 @@ test('how it is sent is changed; a callback that does not prove itself is not ta
   expect(body).toMatchObject({ ratePerSecond: 0.5, callbackUrl: `${url}/moved` });
 });
 
+test('an order that is chosen is said to count for what is accepted from then on, not for what waits already', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const { id } = await subscribe(heraut, receiver.url);
+  const page = await open(`subscriptions/${id}?tab=delivery`);
+  await page.getByRole('combobox', { name: 'Order' }).click();
+  await page.getByRole('option', { name: /^Per object/ }).click();
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await expect(notice(page, 'The order counts for notifications accepted from now on')).toBeVisible();
+  const { body } = await admin(heraut, 'GET', `subscriptions/${id}`);
+  expect(body).toMatchObject({ ordering: 'per-object' });
+});
+
 test('the schedule of retries follows what is typed, and a field that is emptied follows the general policy', async ({
   open,
   heraut,

@@ -56,6 +56,7 @@ export function DeliveryTab({ subscription, tag }: { subscription: SubscriptionW
     />
   );
   const { effectiveGuarantee, deliveryGuarantee } = subscription;
+  const becomesOrdered = value.ordering === 'per-object' && subscription.ordering === 'none';
   return (
     <Stack gap="md" maw={860}>
       <TextInput
@@ -106,7 +107,7 @@ export function DeliveryTab({ subscription, tag }: { subscription: SubscriptionW
         error={refused('alertEmail')}
         onChange={(event) => put({ alertEmail: event.currentTarget.value === '' ? null : event.currentTarget.value })}
       />
-      {!isReadOnly && <DraftBar draft={draft} onSaved={() => told(t('saved'))} />}
+      {!isReadOnly && <DraftBar draft={draft} onSaved={() => told(t(becomesOrdered ? 'savedOrder' : 'saved'))} />}
     </Stack>
   );
 }

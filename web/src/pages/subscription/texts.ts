@@ -101,6 +101,8 @@ export const useSubscriptionTexts = defineTexts(
     cancelUnfinished: 'Cancel what is unfinished',
     filtersSaved: 'The filters are saved. They count for notifications accepted from now on.',
     saved: 'Saved. It counts for every delivery that is sent from now on.',
+    savedOrder:
+      'Saved. The order counts for notifications accepted from now on, the rest for every delivery that is sent from now on.',
     callbackUrl: 'Callback URL',
     callbackUrlHelp: 'A new one is called at once, with a test: it must refuse a call without authorization.',
     timeoutSeconds: 'Time limit of a call (s)',
@@ -280,6 +282,8 @@ export const useSubscriptionTexts = defineTexts(
     cancelUnfinished: 'Annuleer wat niet af is',
     filtersSaved: 'De filters zijn opgeslagen. Ze tellen voor notificaties die vanaf nu worden aangenomen.',
     saved: 'Opgeslagen. Het telt voor elke aflevering die vanaf nu wordt verstuurd.',
+    savedOrder:
+      'Opgeslagen. De volgorde telt voor notificaties die vanaf nu worden aangenomen, de rest voor elke aflevering die vanaf nu wordt verstuurd.',
     callbackUrl: 'Callback-URL',
     callbackUrlHelp:
       'Een nieuwe wordt meteen aangeroepen met een test: hij moet een aanroep zonder autorisatie weigeren.',
