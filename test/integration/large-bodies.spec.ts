@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { FastifyInstance } from 'fastify';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { UnparsedBody } from '../../src/infra/http/json-body.pipe.js';
@@ -138,6 +138,31 @@ describe('the room for large bodies', () => {
     expect(await sendLarge()).toMatch(full);
     answerNow();
     await eventually(async () => (await sendLarge()).startsWith('HTTP/1.1 200 '), 'room');
+  });
+
+  it('is not asked for where there is no route: the 404 comes before the body, none of which is kept', async () => {
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+      const asked = Array.from({ length: 10 }, () => {
+        const { socket, answer } = open();
+        socket.write(head(mebibyte, '/nothing').replace('POST', method) + 'x'.repeat(mebibyte / 2));
+        return answer;
+      });
+      for (const answer of asked) {
+        await eventually(() => answer().includes('}'), 'the answer');
+        expect(answer()).toMatch(/^HTTP\/1\.1 404 [^]*"code":"not_found"/);
+      }
+    }
+    expect(await sendLarge()).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it('is refused to a large body that it was not told to expect', async () => {
+    vi.spyOn(fastify.bodies, 'expect').mockReturnValue();
+    expect(await sendLarge()).toMatch(/^HTTP\/1\.1 500 [^]*"code":"error"/);
+    const { socket, answer } = open();
+    socket.write(head(16_384) + 'x'.repeat(16_384));
+    await eventually(() => answer().includes('"bytes":16384'), 'the answer to a small one');
+    socket.write(head('chunked') + piece('x'.repeat(16_385)));
+    await eventually(() => answer().includes('"code":"error"'), 'the answer to one that becomes large');
   });
 
   const tooLarge = /^HTTP\/1\.1 413 [^]*"code":"payload_too_large"/;

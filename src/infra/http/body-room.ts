@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { UnavailableProblem } from './problem.js';
+import { UnavailableProblem, UnexpectedProblem } from './problem.js';
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -78,13 +78,15 @@ export class BodyRoom {
 
   /**
    * Why a body of so many bytes cannot be kept now; undefined: it can. One that is refused is not asked about again.
+   * One that was not expected is refused: nothing would limit how many of those there are.
    * @param bytes of the body altogether, as far as they are announced or have come
    */
-  refusalOf(request: FastifyRequest, bytes: number): UnavailableProblem | undefined {
+  refusalOf(request: FastifyRequest, bytes: number): UnavailableProblem | UnexpectedProblem | undefined {
     if (bytes <= uncounted) return undefined;
     const { raw } = request;
     const lent = this.lent.get(raw);
-    if (!lent || bytes <= lent.bytes) return undefined;
+    if (!lent) return new UnexpectedProblem(new Error('A large body came that was not expected.'));
+    if (bytes <= lent.bytes) return undefined;
     const more = bytes - lent.bytes;
     if (lent.bytes === 0) lent.answer.once('close', () => lent.giveBack()); // also of one in line: see queued-answers.ts
     // Of a connection that has ended, nobody would give it back.

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Cors } from './cors.js';
-import { MethodProblem } from './problem.js';
+import { MethodProblem, NotFoundProblem } from './problem.js';
 
 interface Route {
   url: string;
@@ -10,7 +10,8 @@ interface Route {
 
 /**
  * Answers the methods that a path does not have: OPTIONS with those it has, the rest with 405. A path without any
- * method stays a 404. Runs only where no route was found. It must be made before the routes are.
+ * method is a 404, at once: Fastify would read the body first. Runs only where no route was found. It must be made
+ * before the routes are.
  */
 export class OtherMethods {
   private routes: Route[] = [];
@@ -40,7 +41,7 @@ export class OtherMethods {
       ({ url, pattern }) => (path === '*' || pattern.test(path)) && this.isServed(url, request),
     );
     const methods = new Set(fitting.flatMap((route) => [...route.methods]));
-    if (methods.size === 0) return done();
+    if (methods.size === 0) return done(new NotFoundProblem());
     const allow = [...methods, 'OPTIONS'].sort().join(', ');
     if (request.method !== 'OPTIONS') return done(new MethodProblem(request.method, allow));
     const headers = { allow, ...this.cors?.preflightHeadersOf(request.headers, allow) };
