@@ -16,6 +16,7 @@ interface Matched {
  * Hot path.
  * @throws {PermissionProblem} its publisher may not publish it any more
  * @throws {ThrottledProblem}
+ * @throws {UnavailableProblem} that cannot be checked here
  * @throws {ValidationProblem} its channel was removed
  */
 export function matchNow(publication: Publication, subscriptions: SubscriptionDirectory): Matched {

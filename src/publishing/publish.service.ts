@@ -4,7 +4,7 @@ import { Config } from '../config/config.module.js';
 import { HoldRule } from '../endpoints/hold-rule.service.js';
 import { RequestsUnderWay } from '../request-keys/idempotency-key.js';
 import { Batcher } from '../infra/batcher.js';
-import { PermissionProblem, ThrottledProblem, ValidationProblem } from '../infra/http/problem.js';
+import { ProblemError } from '../infra/http/problem.js';
 import { isDataError } from '../infra/postgres/postgres-errors.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { accept } from '../ledger/accept.js';
@@ -35,11 +35,11 @@ type Replayed = Published & { kind: 'replayed' };
 type Undecided = Decision & { kind: 'undecided' };
 
 /**
- * Values that cannot be stored, publishers that were refused since they were admitted, and channels that were removed
- * since the publication was read. Nothing of the batch is written then.
+ * Values that cannot be stored, and every problem of `matchNow`: publishers that were refused since they were admitted,
+ * for whichever reason, and channels that were removed since the publication was read. Nothing of the batch is written
+ * then.
  */
-const isOfOneItem = (error: unknown): boolean =>
-  isDataError(error) || [PermissionProblem, ThrottledProblem, ValidationProblem].some((of) => error instanceof of);
+const isOfOneItem = (error: unknown): boolean => isDataError(error) || error instanceof ProblemError;
 
 const batching = { maxItems: 256, lingerMs: 2, concurrency: 2, isolate: isOfOneItem };
 /** Memory of one delivery while its batch is written: as an object, as parameters and as part of a message. */
@@ -190,7 +190,7 @@ export class PublishService {
     }
   }
 
-  /** @throws {PermissionProblem} or another `isOfOneItem`; the batch fails, and is then repeated item by item */
+  /** @throws {ProblemError} as `matchNow`; the batch fails, and is then repeated item by item */
   private match(item: WithId): Accepted {
     const { subscriptionIds, inOrder, terms } = matchNow(item, this.subscriptions);
     const heldFor = this.heldFor(subscriptionIds);

@@ -1,14 +1,18 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { randomUUID } from 'node:crypto';
-import type { Application } from '../../src/auth/application.js';
+import { secretPlace, type Application } from '../../src/auth/application.js';
 import { ApplicationsService } from '../../src/auth/applications.service.js';
 import { scopes } from '../../src/auth/scopes.js';
 import { TokenWatch } from '../../src/auth/token-watch.service.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
 import { Arrivals } from '../../src/pulling/arrivals.service.js';
 import { PullService } from '../../src/pulling/pull.service.js';
+import { PublishService } from '../../src/publishing/publish.service.js';
 import { ReplaceScheduledService } from '../../src/publishing/replace-scheduled.service.js';
+import { keyRingOf, newEntry } from '../../src/secrets/key-ring.js';
+import { SecretCipher } from '../../src/secrets/secret-cipher.service.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import { Api, type ApiAnswer } from '../support/api.js';
 import { Browser } from '../support/browser.js';
@@ -256,6 +260,44 @@ describe('a process whose catalogue in memory is behind', () => {
     expect((await first.patch(path, { label: 'Another label' })).status).toBe(200);
     expect((await second.post('/notificaties', notificationTo(channel), { token })).status).toBe(201);
     expect((await second.post('/kanaal', { naam: randomUUID() }, { token })).status).toBe(201);
+  });
+
+  it('stores what others publish in one batch with an application whose secret it cannot decrypt', async () => {
+    const channel = await newChannel();
+    const [client, other] = [await newClient({ isSuperuser: false }), await newClient({ isSuperuser: false })];
+    const publish = ({ token }: Client) => second.post('/notificaties', notificationTo(channel), { token });
+    const [publishing, partitions] = [
+      second.app.get(PublishService, { strict: false }),
+      second.app.get(PartitionKeeper, { strict: false }),
+    ];
+    const published = vi.spyOn(publishing, 'publish');
+    const write = partitions.withPartitions.bind(partitions);
+    let letGo = () => {};
+    const held = new Promise<void>((resolve) => (letGo = resolve));
+    const writes = vi.spyOn(partitions, 'withPartitions').mockImplementation(async (work) => {
+      await held;
+      return write(work);
+    });
+    // Two batches are written at once; what comes meanwhile is one batch.
+    const before = [];
+    for (const count of [1, 2]) {
+      before.push(publish(other));
+      await eventually(() => writes.mock.calls.length === count, 'the batch before to be written');
+    }
+    const together = [client, other].map(publish);
+    await eventually(() => published.mock.calls.length === 4, 'all to be admitted');
+    const theirs = new SecretCipher(keyRingOf([newEntry()], 'theirs')).encrypt(client.secret, secretPlace(client.id));
+    await first.app
+      .get(Catalogue)
+      .change((manager, version) =>
+        manager.query('UPDATE application SET version = $1, secret = $2 WHERE id = $3', [version, theirs, client.id]),
+      );
+    letGo();
+    const [refused, ...stored] = await Promise.all([...together, ...before]);
+    for (const spy of [published, writes]) spy.mockRestore();
+    expect(code(refused!)).toEqual([503, 'secret-unreadable']);
+    expect(stored.map(({ status }) => status)).toEqual([201, 201, 201]);
+    expect([await publishedBy(client), await publishedBy(other)]).toMatchObject([[], { length: 3 }]);
   });
 
   it('hands out nothing of an abonnement that was deleted while its subscriber waited', async () => {
