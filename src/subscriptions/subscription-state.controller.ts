@@ -2,6 +2,7 @@ import { Headers, Param, Post, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import { AdminController } from '../auth/auth.decorators.js';
 import { NeedsUserRole } from '../auth/user-roles.js';
+import { readBack } from '../infra/http/read-back.js';
 import { ResourceId } from '../infra/http/resource-id.pipe.js';
 import { AdminOperation } from '../openapi/admin-operation.js';
 import { SubscriptionAnswers, type Shown, type ShownWithHeld } from './subscription-answers.service.js';
@@ -96,6 +97,7 @@ export class SubscriptionStateController {
     @Headers('if-match') ifMatch: string | undefined,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<ShownWithHeld> {
-    return this.answers.taggedWithHeld(await this.subscriptions.dropHeld(subscriptionId, { ifMatch }), reply);
+    const dropping = await this.subscriptions.dropHeld(subscriptionId, { ifMatch });
+    return readBack(() => this.answers.taggedWithHeld(dropping, reply));
   }
 }

@@ -1,8 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { actingFor } from '../../src/audit/author.js';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
 import { Postgres } from '../../src/infra/postgres/postgres.js';
+import { readHeldItems } from '../../src/ledger/read-held.js';
 import { firstWindow } from '../../src/ledger/release-window.js';
 import { SubscriptionsService } from '../../src/subscriptions/subscriptions.service.js';
 import type { AdminApi } from '../support/admin-api.js';
@@ -270,6 +271,32 @@ describe('a paused subscription', () => {
     await becomes(dropped, 'cancelled');
     await eventually(async () => (await admin.post(`${path}/${id}/resume`)).status === 200, 'it to be resumed');
     expect((await deliveriesOf(kept))[0]).toMatchObject({ state: 'waiting' });
+  });
+
+  it('is told to have dropped, perhaps, where what it holds then cannot be read', async () => {
+    const { id } = await subscribe();
+    await admin.post(`${path}/${id}/pause`);
+    const [newest] = await insertDeliveries(sql, {
+      notifications: 1,
+      subscriptionIds: [id],
+      state: 'held',
+      columns: { held_for: "'paused'" },
+    });
+    const postgres = admin.api.app.get(Postgres);
+    const query = postgres.query.bind(postgres);
+    const away = vi.spyOn(postgres, 'query').mockImplementation((statement, values) => {
+      if (statement === readHeldItems) return Promise.reject(new Error('no answer'));
+      return query(statement, values);
+    });
+    const { status, json } = await admin.post(`${path}/${id}/drop-held`);
+    away.mockRestore();
+    expect([status, json.code, json.detail]).toEqual([
+      503,
+      'service_unavailable',
+      expect.stringContaining('may have been done'),
+    ]);
+    const isCancelled = `SELECT FROM delivery WHERE notification_id = $1 AND state = 'cancelled'`;
+    await eventually(async () => (await sql(isCancelled, [newest])).length === 1, 'it to be dropped');
   });
 
   it('is not resumed while it drops', async () => {
