@@ -4,6 +4,7 @@ import type { EntityManager } from 'typeorm';
 import { AuditLog } from '../audit/audit-log.js';
 import { actingFor } from '../audit/author.js';
 import type { Fields } from '../audit/differing.js';
+import { addressKey } from '../auth/address-key.js';
 import { ApplicationDirectory } from '../auth/application-directory.service.js';
 import type { Application } from '../auth/application.js';
 import { authorOf } from '../auth/author.interceptor.js';
@@ -13,6 +14,7 @@ import { RefusalLimit } from '../auth/refusal-limit.service.js';
 import { UserSessions, type SessionUser } from '../auth/user-sessions.js';
 import { Catalogue } from '../catalogue/catalogue.service.js';
 import { Config } from '../config/config.module.js';
+import { CallerTurns } from '../infra/caller-turns.js';
 import { NotSignedInProblem, ThrottledProblem } from '../infra/http/problem.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { valuesOf, type Statement, type Values } from '../infra/postgres/statement.js';
@@ -43,6 +45,13 @@ export class Sessions extends UserSessions {
   readonly cookies: ConsoleCookies;
   private readonly known: KnownSessions;
   private readonly looks = new Map<string, Promise<Session | undefined>>();
+  /** All cookies of an address that come together would be looked up otherwise, before the first of them is counted. */
+  private readonly turns = new CallerTurns({
+    atOnce: 16,
+    ofOne: 8,
+    longestMs: 5000,
+    busy: 'Sessions of others are looked up first.',
+  });
   private readonly idleMs: number;
   private readonly longestMs: number;
   private readonly issuer: string | undefined;
@@ -86,6 +95,7 @@ export class Sessions extends UserSessions {
    * @throws {NotSignedInProblem} when there is none, or no longer
    * @throws {UnavailableProblem} where the secret that it was begun with cannot be decrypted here
    * @throws {ThrottledProblem} where it is not known here, and too many of this address had none in this minute
+   * @throws as `CallerTurns.run`, where it is not known here
    */
   async find(request: FastifyRequest): Promise<Session> {
     const token = this.cookies.readToken(request);
@@ -97,15 +107,13 @@ export class Sessions extends UserSessions {
     const isToBeNoted = isUsed && known !== undefined && this.isUseDue(known.session);
     if (known && !isToBeNoted && this.isAsChecked(known.session, known.application)) return known.session;
     const wasKnown = this.known.has(hash);
-    const waitSeconds = wasKnown ? undefined : this.limit.waitWithCookie(request);
-    if (waitSeconds !== undefined) throw new ThrottledProblem(waitSeconds);
-    const session = await this.look(hash, isUsed);
+    if (!wasKnown) this.requireLook(request);
+    const session = await this.look(hash, isUsed, wasKnown ? undefined : request);
     if (session && (await this.check(session, token, hash))) return session;
     if (session && this.applicationOf(session)?.isUnreadable) throw unreadableSecret();
     if (!session) this.known.end(hash);
     // One that has just ended is no guess.
-    const nowWait = wasKnown ? undefined : this.limit.addCookie(request);
-    throw nowWait === undefined ? new NotSignedInProblem() : new ThrottledProblem(nowWait);
+    throw wasKnown ? new NotSignedInProblem() : this.countRefused(request);
   }
 
   /**
@@ -179,15 +187,39 @@ export class Sessions extends UserSessions {
   /**
    * One look at a time for one token, and one that notes a use: a page asks for many things at once, some of them by
    * itself.
+   * @param stranger the request, where this process does not know the session: it waits for its turn
    */
-  private look(hash: string, isUsed: boolean): Promise<Session | undefined> {
-    const key = `${isUsed ? 'used' : 'seen'} ${hash}`;
+  private look(hash: string, isUsed: boolean, stranger: FastifyRequest | undefined): Promise<Session | undefined> {
+    const key = `${stranger ? 'unknown' : 'known'} ${isUsed ? 'used' : 'seen'} ${hash}`;
     let look = this.looks.get(key);
     if (!look) {
-      look = this.read(hash, isUsed).finally(() => this.looks.delete(key));
+      const found = stranger ? this.readInTurn(hash, isUsed, stranger) : this.read(hash, isUsed);
+      look = found.finally(() => this.looks.delete(key));
       this.looks.set(key, look);
     }
     return look;
+  }
+
+  /** Counts a look in vain before the turn is over, so that the next in line is not looked up beyond the limit. */
+  private readInTurn(hash: string, isUsed: boolean, request: FastifyRequest): Promise<Session> {
+    return this.turns.run(addressKey(request.ip), async () => {
+      this.requireLook(request);
+      const session = await this.read(hash, isUsed);
+      if (session) return session;
+      this.known.end(hash);
+      throw this.countRefused(request);
+    });
+  }
+
+  /** @throws {ThrottledProblem} where the cookies of this address are not looked up any more in this minute */
+  private requireLook(request: FastifyRequest): void {
+    const waitSeconds = this.limit.waitWithCookie(request);
+    if (waitSeconds !== undefined) throw new ThrottledProblem(waitSeconds);
+  }
+
+  private countRefused(request: FastifyRequest): NotSignedInProblem | ThrottledProblem {
+    const waitSeconds = this.limit.addCookie(request);
+    return waitSeconds === undefined ? new NotSignedInProblem() : new ThrottledProblem(waitSeconds);
   }
 
   /** Whether a use at this moment is to be written. */

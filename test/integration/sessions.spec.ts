@@ -16,6 +16,7 @@ import { Provider } from '../../src/sessions/provider.openid-client.js';
 import { sweepSessions } from '../../src/sessions/session-rows.js';
 import { hashOf, newToken } from '../../src/sessions/session-token.js';
 import { SessionWatch } from '../../src/sessions/session-watch.service.js';
+import { Sessions } from '../../src/sessions/sessions.service.js';
 import { AdminApi } from '../support/admin-api.js';
 import { superuser } from '../support/api.js';
 import { Browser } from '../support/browser.js';
@@ -762,6 +763,43 @@ describe('where a provider of OpenID Connect is configured', () => {
         later += 3000;
         expect((await lists(browser, from)).status).toBe(200);
       } finally {
+        dataSource.query = query;
+      }
+    });
+
+    it('is known without a turn where others of the address, all at once, send cookies that nobody has', async () => {
+      const { dataSource } = admin.api.app.get(Postgres);
+      const query = dataSource.query.bind(dataSource);
+      const from = elsewhere();
+      const own = hashOf(browser.cookie(host, cookieName)!.value);
+      let letGo = () => {};
+      const held = new Promise<void>((resolve) => (letGo = resolve));
+      const found = vi.spyOn(admin.api.app.get(Sessions), 'find');
+      let looks = 0;
+      dataSource.query = (async (text: string, values: unknown[] = []) => {
+        if (/FROM session/.test(text) && !values.includes(own)) {
+          looks++;
+          await held;
+        }
+        return query(text, values);
+      }) as typeof dataSource.query;
+      try {
+        const guesses = Array.from({ length: 200 }, () => {
+          const guesser = new Browser(from);
+          guesser.setCookie(host, cookieName, newToken());
+          return lists(guesser);
+        });
+        await eventually(() => found.mock.calls.length === guesses.length, 'all of them to be there');
+        later += 5000;
+        expect((await lists(browser, from)).status).toBe(200);
+        letGo();
+        const statuses = new Set((await Promise.all(guesses)).map(({ status }) => status));
+        expect(statuses).toEqual(new Set([401, 429]));
+        // As many as refusals are answered, and those that were under way then. A minute may begin in between.
+        expect(looks).toBeLessThanOrEqual(2 * (30 + 8));
+      } finally {
+        letGo();
+        found.mockRestore();
         dataSource.query = query;
       }
     });
