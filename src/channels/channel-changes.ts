@@ -26,10 +26,9 @@ export class ChannelChanges {
   /**
    * A channel that was removed is made again under the id that it had: notifications name it. Their bodies are kept as
    * long as it said, unless the input says otherwise: a publisher, who may make it, could keep what is to be erased.
-   * @returns its id
    * @throws a unique violation when there is a channel of this name
    */
-  async create(input: ChannelInput & ChannelRules): Promise<string> {
+  async create(input: ChannelInput & ChannelRules): Promise<Channel> {
     const { manager, version } = this;
     const columns = columnsOf(input);
     const removed = await manager.findOneBy(ChannelEntity, { name: input.name, deletedAt: Not(IsNull()) });
@@ -49,12 +48,13 @@ export class ChannelChanges {
       before: null,
       after: { ...(removed?.bodyRetentionDays && { bodyRetentionDays: removed.bodyRetentionDays }), ...columns },
     });
-    return id;
+    const { name, documentationLink, filters } = input;
+    return channelOf({ ...noRules, ...removed, name, documentationLink, filters, ...givenFields(columns), id });
   }
 
   /**
    * An undefined field stays as it is.
-   * @returns its id; undefined: it is already as these changes make it, and nothing was written
+   * @returns it as it is then; undefined: it is already as these changes make it, and nothing was written
    * @param mustFit throws where these changes cannot be made to the channel as it is
    * @throws {NotFoundProblem}
    */
@@ -62,7 +62,7 @@ export class ChannelChanges {
     id: string,
     changes: ChangesOfChannel,
     mustFit?: (before: Channel) => void,
-  ): Promise<string | undefined> {
+  ): Promise<Channel | undefined> {
     const before = await this.find(id);
     mustFit?.(channelOf(before));
     const given = givenFields(columnsOf(changes));
@@ -72,7 +72,7 @@ export class ChannelChanges {
     if (!isAnyChange(change)) return undefined;
     await this.manager.update(ChannelEntity, id, { ...given, version: this.version });
     await AuditLog.note(this.manager, change);
-    return id;
+    return channelOf(after);
   }
 
   /**
@@ -113,6 +113,9 @@ const inUse = (count: number) =>
     'channel-in-use',
     `${count === 1 ? 'A subscription names' : `${count} subscriptions name`} this channel; delete or change ${count === 1 ? 'it' : 'them'} first.`,
   );
+
+/** Of a channel that was made without any. */
+const noRules = { deduplicateBy: null, deduplicateWithin: 0, maxAge: null, bodyRetentionDays: null };
 
 export const noSuchChannel = () => new NotFoundProblem('There is no such kanaal.');
 

@@ -37,7 +37,9 @@ export class ChannelsService {
   /** @throws {NotFoundProblem} */
   async get(id: string): Promise<Channel> {
     await this.catalogue.refresh();
-    return this.known(id);
+    const channel = this.directory.get(id);
+    if (!channel) throw noSuchChannel();
+    return channel;
   }
 
   /**
@@ -47,11 +49,10 @@ export class ChannelsService {
    */
   async create(input: ChannelInput & ChannelRules, nameField: 'naam' | 'name'): Promise<Channel> {
     try {
-      return this.known(
-        await this.catalogue.change((manager, version) =>
-          this.allowance.within(manager, () => new ChannelChanges(manager, version).create(input)),
-        ),
+      const created = await this.catalogue.change((manager, version) =>
+        this.allowance.within(manager, () => new ChannelChanges(manager, version).create(input)),
       );
+      return this.latest(created);
     } catch (error) {
       if (!isUniqueViolation(error)) throw error;
       throw new ValidationProblem([
@@ -71,7 +72,7 @@ export class ChannelsService {
       this.allowance.within(manager, () => new ChannelChanges(manager, version).update(id, changes, mustFit)),
     );
     // Where there was nothing to change, another process may have made this change a moment ago.
-    return changed === undefined ? this.get(id) : this.known(changed);
+    return changed === undefined ? this.get(id) : this.latest(changed);
   }
 
   /**
@@ -84,9 +85,8 @@ export class ChannelsService {
     await this.catalogue.change((manager, version) => new ChannelChanges(manager, version).remove(id, mustFit));
   }
 
-  private known(id: string): Channel {
-    const channel = this.directory.get(id);
-    if (!channel) throw noSuchChannel();
-    return channel;
+  /** As it was made or changed, where it was removed since: a change that happened is not answered with a 404. */
+  private latest(after: Channel): Channel {
+    return this.directory.get(after.id) ?? after;
   }
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { randomUUID } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { Catalogue } from '../../src/catalogue/catalogue.service.js';
@@ -69,6 +69,29 @@ describe('a channel that an operator removes', () => {
     expect(await publish()).toMatchObject({ status: 400, json: { invalidParams: [{ code: 'message_kanaal' }] } });
     expect(await subscribe()).toMatchObject({ status: 400, json: { invalidParams: [{ code: 'kanaal_naam' }] } });
   });
+
+  it.each([
+    ['made', 201, (name: string) => admin.post('/admin/v1/channels', { name, filters: ['other'] })],
+    ['changed', 200, () => admin.patch(path, { filters: ['other'] })],
+  ] as const)(
+    'is answered as it was %s, also where it was removed before that was read',
+    async (_done, status, act) => {
+      const directory = admin.api.app.get(ChannelDirectory);
+      const refresh = directory.refresh.bind(directory);
+      const inBetween = vi.spyOn(directory, 'refresh').mockImplementationOnce(async (known) => {
+        await admin.api.app.get(Postgres).dataSource.query(
+          `WITH change AS (UPDATE catalogue SET version = version + 1 RETURNING version)
+         UPDATE channel SET deleted_at = now(), version = (SELECT version FROM change) WHERE version > $1`,
+          [known],
+        );
+        await refresh(known);
+      });
+      const answered = await act(randomUUID());
+      inBetween.mockRestore();
+      expect([answered.status, answered.json.filters]).toEqual([status, ['other']]);
+      expect((await admin.get(`/admin/v1/channels/${answered.json.id}`)).status).toBe(404);
+    },
+  );
 
   it('is refused by a process that has not heard of it, but for what was published before under its key', async () => {
     const database = await createDatabase();
