@@ -102,7 +102,7 @@ async function play(
   const admission = new Admission(config, new HoldRule(noneOpen), noneOpen, ledgerClock, systemClock);
   const inHand = { keep: () => Promise.resolve() } as never;
   const finished = new Promise<void>((resolve) => {
-    const claims = { claim: async () => (steps.push('claim'), true) } as unknown as SendingClaims;
+    const claims = { claim: async () => (steps.push('claim'), true), forget: () => {} } as unknown as SendingClaims;
     const settle = async ({ state, from }: Settlement) => {
       steps.push(`settle ${from} → ${state}`);
     };

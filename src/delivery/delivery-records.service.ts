@@ -43,6 +43,7 @@ export class DeliveryRecords {
     const { notificationId, subscriptionId, generation } = delivery;
     const settlement = { notificationId, subscriptionId, generation, from, ...outcome };
     await untilItWorks(() => this.settlements.settle(settlement), this.clock, stopping);
+    if (from === 'sending') this.claims.forget(delivery);
     const { state, attempt } = outcome;
     if (state !== 'waiting') this.turns.passOn(delivery);
     // 410: nothing more should ever be sent there (Standard Webhooks; RFC 9110 §15.5.11).
@@ -56,6 +57,7 @@ export class DeliveryRecords {
   }
 
   /**
+   * A claim that was committed, and not heard of, is heard of when it is asked for again.
    * @param timeoutMs that its call may take
    * @returns false: it was settled, handed out again, cancelled, or claimed before
    */

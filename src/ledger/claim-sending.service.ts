@@ -13,7 +13,6 @@ import {
   nameOf,
   notificationIdOf,
   sameDelivery,
-  stillHandedOut,
   type Delivery,
   type KeyRow,
 } from './delivery.js';
@@ -28,21 +27,28 @@ const slackMs = 15_000;
 interface Claim extends Delivery {
   /** Of the call that is claimed. */
   timeoutMs: number;
+  /** This process may have the claim already, and not have heard of it. */
+  isUnheard: boolean;
 }
 
 export const claims = rowsOf<Claim>('item', {
   ...keyColumns,
   generation: ['int', (claim) => claim.generation],
   limit_ms: ['float8', (claim) => claim.timeoutMs + slackMs],
+  is_unheard: ['bool', (claim) => claim.isUnheard],
 });
 
-/** Committed before the call: Heraut never sends these again by itself. */
+/**
+ * Committed before the call: Heraut never sends these again by itself. A claim whose answer was lost is given once
+ * more, to the process that has it.
+ */
 export const claimItems = perDay(
   'claim-sending',
   (
     of,
   ) => `UPDATE ${of('delivery')} d SET state = 'sending', next_at = now() + item.limit_ms * interval '1 ms', process = $process
-   FROM ${claims.from} WHERE ${stillHandedOut}
+   FROM ${claims.from} WHERE ${sameDelivery('item')} AND d.generation = item.generation
+     AND (d.state::text = 'queued' OR item.is_unheard AND d.state::text = 'sending' AND d.process = $process)
    RETURNING d.notification_id, d.subscription_id, d.generation`,
 );
 
@@ -89,6 +95,14 @@ class NotClaimed {
 /** The right to send at-most-once deliveries, given once for each of their generations. */
 @Injectable()
 export class SendingClaims {
+  /**
+   * Generations that this process has been granted, until the ledger has what came of them: another message of one may
+   * be here, and must not be granted it because its own statement failed. One whose outcome could not be written stays.
+   */
+  private readonly granted = new Set<string>();
+  /** Those whose claim failed after the ledger may have committed it. */
+  private readonly unheard = new Set<string>();
+
   private readonly batcher = new Batcher<Claim, boolean | NotClaimed>((batch) => this.claimTogether(batch), {
     maxItems: 256,
     lingerMs: 1,
@@ -125,6 +139,7 @@ export class SendingClaims {
       this.postgres.query<KeyRow & { generation: number }>(findStillClaimed(day), handedOut.bind(items)),
     );
     const found = generationsIn(rows);
+    for (const delivery of batch) if (!found.has(generationOf(delivery))) this.forget(delivery);
     return batch.map((delivery) => found.has(generationOf(delivery)));
   }
 
@@ -154,12 +169,17 @@ export class SendingClaims {
    * @returns true at most once for each generation of a delivery
    */
   async claim(delivery: Delivery, timeoutMs: number): Promise<boolean> {
-    const answer = await this.batcher.add({ ...delivery, timeoutMs });
+    const answer = await this.batcher.add({ ...delivery, timeoutMs, isUnheard: false });
     if (answer instanceof NotClaimed) throw answer.cause;
     return answer;
   }
 
-  /** A claim that was granted must be heard of, or it is lost: a day that fails takes no other one with it. */
+  /** The ledger no longer says that it is being sent, in the generation that was claimed. */
+  forget(delivery: Delivery): void {
+    this.granted.delete(generationOf(delivery));
+  }
+
+  /** A claim that was granted must be heard of, or its call comes late: a day that fails takes no other one with it. */
   private async claimTogether(batch: Claim[]): Promise<(boolean | NotClaimed)[]> {
     const failed = new Map<number, NotClaimed>();
     const rows = await onEachDay(batch, notificationIdOf, async (day, items) => {
@@ -171,17 +191,21 @@ export class SendingClaims {
       }
     });
     const granted = generationsIn(rows);
-    return batch.map(
-      (delivery) =>
-        failed.get(dayOfId(delivery.notificationId)) ??
-        // Deleting grants it to one of several that ask for the same delivery together.
-        granted.delete(generationOf(delivery)),
-    );
+    for (const generation of granted) this.granted.add(generation);
+    return batch.map((delivery) => {
+      const generation = generationOf(delivery);
+      const notClaimed = failed.get(dayOfId(delivery.notificationId));
+      if (!notClaimed) this.unheard.delete(generation);
+      else if (!this.granted.has(generation)) this.unheard.add(generation);
+      // Deleting grants it to one of several that ask for the same delivery together.
+      return notClaimed ?? granted.delete(generation);
+    });
   }
 
   private claimOfDay(day: number, items: Claim[]): Promise<(KeyRow & { generation: number })[]> {
+    const asked = items.map((item) => (this.unheard.has(generationOf(item)) ? { ...item, isUnheard: true } : item));
     return this.postgres.query(claimItems(day), {
-      ...claims.bind(items),
+      ...claims.bind(asked),
       process: this.heartbeat.processId,
     });
   }

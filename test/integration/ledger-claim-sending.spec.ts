@@ -15,6 +15,7 @@ import { putBack } from '../../src/ledger/put-back.js';
 import { retryNow } from '../../src/ledger/retry-now.js';
 import type { Delivery } from '../../src/ledger/delivery.js';
 import { unknownCounted } from '../../src/ledger/ledger.counters.js';
+import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import { attemptNumber, delivered, ended, retried, TestLedger } from '../support/ledger.js';
 import { stacks } from '../support/stacks.js';
 
@@ -79,6 +80,76 @@ describe.each(stacks)('the right to send, given once, on the $name stack', (stac
       { status: 'rejected', reason: new Error('the connection broke') },
       { status: 'fulfilled', value: false },
     ]);
+  });
+
+  describe('where answers of Postgres are lost', () => {
+    /** Of the statements to come: whether their answer is lost, and whether they do not even reach Postgres. */
+    let losses: ('answer' | 'statement')[];
+    let process: SendingClaims;
+    const ask = (delivery: Delivery) => process.claim(delivery, timeoutMs).catch(() => 'lost');
+
+    beforeEach(() => {
+      losses = [];
+      const query = async (one: Statement, values: Values) => {
+        const loss = losses.shift();
+        const rows = loss === 'statement' ? undefined : await test.postgres.query(one, values);
+        if (loss) throw new Error('the connection broke');
+        return rows;
+      };
+      const unreliable = Object.create(test.postgres, { query: { value: query } }) as Postgres;
+      process = new SendingClaims(unreliable, test.heartbeat);
+    });
+
+    it.each([[['answer']], [['answer', 'statement', 'answer']], [['statement', 'answer']]] as const)(
+      'goes to the process that has it, once, when that asks again: %j',
+      async (lost) => {
+        const delivery = await accept();
+        losses.push(...lost);
+        for (const _ of lost) expect(await ask(delivery)).toBe('lost');
+        await test.age([delivery], timeoutMs);
+        const elsewhere = new SendingClaims(test.postgres, { processId: (await test.startProcess()).id } as Heartbeat);
+        expect(await elsewhere.claim(delivery, timeoutMs)).toBe(false);
+        expect(await ask(delivery)).toBe(true);
+        // Its time begins anew, and nobody else gets it.
+        expect((await test.row(delivery))!.due_in_ms).toBeGreaterThan(timeoutMs);
+        expect([await ask(delivery), await elsewhere.claim(delivery, timeoutMs)]).toEqual([false, false]);
+        losses.push('answer');
+        expect([await ask(delivery), await ask(delivery)]).toEqual(['lost', false]);
+      },
+    );
+
+    it('goes to one of two messages of a delivery that both did not hear of it', async () => {
+      const delivery = await accept();
+      losses.push('answer', 'answer');
+      const both = () => Promise.all([ask(delivery), ask(delivery)]);
+      expect(await both()).toEqual(['lost', 'lost']);
+      expect([await ask(delivery), await both()]).toEqual(['lost', [true, false]]);
+    });
+
+    it('is not given to a second message whose own answer was lost while the first one is being sent', async () => {
+      const delivery = await accept();
+      expect(await ask(delivery)).toBe(true);
+      losses.push('answer', 'statement');
+      expect([await ask(delivery), await ask(delivery), await ask(delivery)]).toEqual(['lost', 'lost', false]);
+      // Nor after it has failed unsent: then it is handed out anew.
+      await test.settlements.settle({ ...retried(delivery, 0), from: 'sending' as const });
+      process.forget(delivery);
+      losses.push('answer');
+      expect([await ask(delivery), await ask(delivery)]).toEqual(['lost', false]);
+      const { deliveries } = await handOutDue(test.postgres, 10, null);
+      expect([await ask(delivery), await ask(deliveries[0]!), await ask(deliveries[0]!)]).toEqual([false, true, false]);
+    });
+
+    it('is not given for a delivery that was cancelled or given up meanwhile', async () => {
+      const [cancelled, over] = [await accept(), await accept()];
+      losses.push('answer');
+      expect(await Promise.all([ask(cancelled), ask(over)])).toEqual(['lost', 'lost']);
+      await cancel(test.postgres, cancelled);
+      await test.age([over], 3_600_000);
+      expect(await endSending(test.postgres, 0, 100, true)).toHaveLength(1);
+      expect(await Promise.all([ask(cancelled), ask(over)])).toEqual([false, false]);
+      expect([await test.state(cancelled), await test.state(over)]).toEqual(['cancelled', 'unknown']);
+    });
   });
 
   it('goes to the generation that was handed out last, also when an older one asks together with it', async () => {

@@ -419,7 +419,7 @@ describe('with much in every state, the cost of a statement is that of its own w
       [holdItems(day), holds.bind([{ ...delivery, reason: 'endpoint-busy' }])],
       [settleResults(day), results.bind([delivered(delivery)])],
       [findEarlierCalls(day), earlierCalls.bind([{ ...delivery, attempts: 1, failures: 1 }])],
-      [claimItems(day), { ...claims.bind([{ ...delivery, timeoutMs: 1000 }]), process: 'alive' }],
+      [claimItems(day), { ...claims.bind([{ ...delivery, timeoutMs: 1000, isUnheard: true }]), process: 'alive' }],
       [keepItems(day), { ...given, lease_ms: 1000, process: 'alive' }],
       [leaveItems(day), { ...given, lease_ms: 1000, holder: 'alive' }],
       [putBackItems(day), { ...given, delay_ms: 1000 }],

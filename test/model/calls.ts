@@ -103,6 +103,11 @@ export class Calls {
     return this.wrong[0];
   }
 
+  /** Of a delivery: a call of it was begun, and is not known to have ended before a byte of it was sent. */
+  mayHaveArrived(key: string): boolean {
+    return (this.byKey.get(key) ?? []).some((call) => !call.isUnsent);
+  }
+
   /** The ledger says that it is delivered. */
   settled(key: string): void {
     for (const call of this.byKey.get(key) ?? []) if (call.hasSucceeded) call.settledAt ??= this.time.now();

@@ -2,6 +2,7 @@ import type { Postgres } from '../../src/infra/postgres/postgres.js';
 import type { DeliveryGuarantee } from '../../src/subscriptions/subscription.js';
 import { Bulks, type AskedBulk, type BulkTally } from './bulks.js';
 import { Calls } from './calls.js';
+import { Claims } from './claims.js';
 import { demand, isOver, readDeliveries, show, subscriptionOf, type DeliveryRow } from './delivery-rows.js';
 import { Drops } from './drops.js';
 import { ModelReceiver } from './model-receiver.js';
@@ -46,6 +47,7 @@ export class Judge {
   private readonly failuresBefore = new Map<string, number>();
   readonly publications: Publications;
   readonly calls: Calls;
+  readonly claims = new Claims();
   readonly restraint = new Restraint();
   readonly order: Order;
   private readonly bulks = new Bulks();
@@ -114,6 +116,7 @@ export class Judge {
       if (row.heldFor === 'paused') this.seenHeld.paused++;
       if (row.heldFor === 'rate') this.seenHeld.atRate++;
       this.demandSense(row);
+      this.claims.demandHolder(row);
       if (before) this.demandProgress(before, row);
       if (row.state === 'delivered') this.calls.settled(row.key);
     }
@@ -222,7 +225,12 @@ export class Judge {
         const latest = this.time.now() + retryPolicy.maxDelaySeconds * 1000;
         return demand(row.expiresMs !== null && row.expiresMs <= latest, `${show(row)} was too old`);
       }
-      default: // delivered, unknown: see demandSense
+      case 'unknown':
+        return demand(
+          this.calls.mayHaveArrived(row.key) || this.claims.mayBeLost(row.key),
+          `${show(row)} was called, or its process could not know that it was to be`,
+        );
+      default: // delivered: see demandSense
     }
   }
 

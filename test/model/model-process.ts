@@ -21,6 +21,7 @@ import { Idempotency } from '../../src/idempotency/idempotency.service.js';
 import type { Clock } from '../../src/infra/clock.js';
 import type { Postgres } from '../../src/infra/postgres/postgres.js';
 import { SendingClaims } from '../../src/ledger/claim-sending.service.js';
+import type { Delivery } from '../../src/ledger/delivery.js';
 import { Holds } from '../../src/ledger/hold.service.js';
 import { DeliveriesInHand } from '../../src/ledger/keep-in-hand.service.js';
 import { PartitionKeeper } from '../../src/ledger/partition-keeper.service.js';
@@ -41,6 +42,7 @@ import { ReplayRunner } from '../../src/replays/replay-runner.service.js';
 import { RetryPolicies } from '../../src/retry-policy/retry-policies.service.js';
 import { SubscriptionDirectory } from '../../src/subscriptions/subscription-directory.service.js';
 import type { Calls } from './calls.js';
+import type { Claims } from './claims.js';
 import { seenBy, type Gates } from './gates.js';
 import { ModelQueue, type ModelBroker } from './model-queue.js';
 import type { ModelSupervisor } from './model-supervisor.js';
@@ -62,6 +64,7 @@ export interface Surroundings {
   gates: Gates;
   receiver: ModelReceiver;
   calls: Calls;
+  claims: Claims;
   restraint: Restraint;
   /** Undefined: the queue is each process's memory. */
   broker: ModelBroker | undefined;
@@ -123,7 +126,7 @@ export class ModelProcess {
     around.restraint.started(number, () => this.openEndpoints.all);
     const holdRule = new HoldRule(this.openEndpoints);
     this.admission = new Admission(config, holdRule, this.openEndpoints, ledgerClock, clock);
-    const claims = new SendingClaims(postgres, heartbeat);
+    const claims = new HeardClaims(postgres, heartbeat, number, around.claims);
     const settlements = new Settlements(postgres, events);
     const holds = new Holds(postgres);
     const turns = new Turns(directory, postgres, enqueuer);
@@ -256,13 +259,33 @@ export class ModelProcess {
   }
 
   private end(): void {
-    const { gates, receiver, broker, supervisor } = this.around;
+    const { gates, receiver, broker, supervisor, claims } = this.around;
     this.state = 'ended';
+    claims.hasEnded(this.number);
     this.admission.onModuleDestroy();
     this.lateLocks.beforeApplicationShutdown();
     gates.close(this.number);
     receiver.end(this.number);
     broker?.end(this.number);
     supervisor.end(this.number);
+  }
+}
+
+/** The judge is told of what a process hears of its claims. */
+class HeardClaims extends SendingClaims {
+  constructor(
+    postgres: Postgres,
+    heartbeat: Heartbeat,
+    private readonly number: number,
+    private readonly all: Claims,
+  ) {
+    super(postgres, heartbeat);
+  }
+
+  override async claim(delivery: Delivery, timeoutMs: number): Promise<boolean> {
+    const isGiven = await super.claim(delivery, timeoutMs);
+    const { notificationId, subscriptionId, generation } = delivery;
+    this.all.heard(this.number, `${notificationId} ${subscriptionId}`, generation, isGiven);
+    return isGiven;
   }
 }

@@ -48,17 +48,32 @@ export class World {
     { hasBroker, handOver }: Installation,
   ) {
     this.judge = new Judge(postgres, time, this.story);
-    const { publications, calls, receiver, restraint } = this.judge;
+    const { publications, calls, claims, receiver, restraint } = this.judge;
     const gates = new Gates(
       (process, what, fate) => {
         calls.stepped(process, what, fate);
         publications.stepped(process, fate);
       },
-      (process, what, rows) => restraint.answered(process, what, rows),
+      (process, what, rows) => {
+        restraint.answered(process, what, rows);
+        claims.answered(process, what, rows);
+      },
     );
     const broker = hasBroker ? new ModelBroker(gates) : undefined;
     const supervisor = new ModelSupervisor();
-    this.around = { postgres, settings, clock: time, gates, receiver, calls, restraint, broker, supervisor, handOver };
+    this.around = {
+      postgres,
+      settings,
+      clock: time,
+      gates,
+      receiver,
+      calls,
+      claims,
+      restraint,
+      broker,
+      supervisor,
+      handOver,
+    };
     this.operator = new Operator(postgres, this.judge);
   }
 

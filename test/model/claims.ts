@@ -1,0 +1,55 @@
+import { demand, show, type DeliveryRow } from './delivery-rows.js';
+
+/** The right to send, as the ledger gave it last. */
+interface Claim {
+  process: number;
+  generation: number;
+  /** Its process was told of it. */
+  isHeard: boolean;
+  /** Its process was told, for that generation, that it has none, while it had not heard of it. */
+  isDenied: boolean;
+}
+
+interface ClaimRow {
+  notification_id: string;
+  subscription_id: string;
+  generation: number;
+}
+
+/** Knows which processes were given the right to send, and which of them know that they made no use of it. */
+export class Claims {
+  private readonly byKey = new Map<string, Claim>();
+  private readonly ended = new Set<number>();
+
+  /** The ledger gave it, whether that is heard or not. */
+  answered(process: number, statement: string, rows: readonly unknown[]): void {
+    if (statement !== 'claim-sending') return;
+    for (const { notification_id, subscription_id, generation } of rows as ClaimRow[])
+      this.byKey.set(`${notification_id} ${subscription_id}`, { process, generation, isHeard: false, isDenied: false });
+  }
+
+  /** A worker has the answer to its question. */
+  heard(process: number, key: string, generation: number, isGiven: boolean): void {
+    const claim = this.byKey.get(key);
+    if (claim?.process !== process || claim.generation !== generation) return;
+    if (isGiven) claim.isHeard = true;
+    else claim.isDenied ||= !claim.isHeard;
+  }
+
+  hasEnded(process: number): void {
+    this.ended.add(process);
+  }
+
+  /** Checks a delivery that is being sent: its process, the only one that may call, does not leave it alone. */
+  demandHolder(row: DeliveryRow): void {
+    const claim = this.byKey.get(row.key);
+    if (row.state !== 'sending' || claim?.generation !== row.generation) return;
+    demand(claim.isHeard || !claim.isDenied, `${show(row)} is known to process ${claim.process}, which is to send it`);
+  }
+
+  /** Whether it may be that no call was made of it, and nobody says so: its process ended, or had not heard of it. */
+  mayBeLost(key: string): boolean {
+    const claim = this.byKey.get(key);
+    return claim !== undefined && (!claim.isHeard || this.ended.has(claim.process));
+  }
+}
