@@ -29,20 +29,18 @@ export class KnownRooms {
     const key = keyFor(subscription);
     const most = this.mostFor(subscription);
     let room = this.rooms.get(key);
-    // With another limit it is another room. The calls that are open in the former one end by themselves.
-    if (room?.most !== most) {
-      room?.origin.rooms.delete(room);
+    if (!room) {
       room = new Room(addressOf(subscription), this.originOf(subscription.callbackUrl), most);
       room.origin.rooms.add(room);
       this.rooms.set(key, room);
-    }
+    } else if (room.window.most !== most) room.window.changeMost(most);
     room.askedAt = now;
     return room;
   }
 
-  /** Whether a room in which something waits, or is open, is still that of the subscription. */
+  /** Whether a room in which something has a place is still that of the subscription, and no more may have one. */
   isOf(room: Room, subscription: CalledSubscription): boolean {
-    return this.rooms.get(keyFor(subscription)) === room && room.most === this.mostFor(subscription);
+    return this.rooms.get(keyFor(subscription)) === room && room.window.open <= this.mostFor(subscription);
   }
 
   /** That of an endpoint, or of its URL. */

@@ -116,7 +116,7 @@ export class Room {
   constructor(
     readonly address: string,
     readonly origin: Origin,
-    readonly most: number,
+    most: number,
   ) {
     this.window = new Window(firstLimit, most);
   }

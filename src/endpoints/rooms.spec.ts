@@ -34,6 +34,42 @@ describe('rooms', () => {
       expect(isOpen(ask('http://a/'))).toBe(true); // another subscription with this URL has no such limit
     });
 
+    it('is at most what the subscription asks for by now: calls that were open before a change count', async () => {
+      const open = [ask('http://a/', 2), ask('http://a/', 2)];
+      const inLine = ask('http://a/', 2);
+      const last = ask('http://a/', 1);
+      end(open[0]!);
+      await settled();
+      expect(openOf([inLine, last])).toBe(0);
+      end(open[1]!);
+      await settled();
+      expect([inLine, last].map(isOpen)).toEqual([true, false]);
+      const more = Array.from({ length: 3 }, () => ask('http://a/', 3));
+      await settled();
+      expect([last, ...more].map(isOpen)).toEqual([true, true, false, false]);
+    });
+
+    it('is soon as wide again as it is at first where its limit is lifted', async () => {
+      const open = Array.from({ length: 2 }, () => ask('http://a/', 1));
+      const more = Array.from({ length: 10 }, () => ask('http://a/', 100));
+      await settled();
+      expect(openOf([...open, ...more])).toBe(8);
+    });
+
+    it('takes back a place that was given by a limit that has been lowered', () => {
+      const [first, second] = [ask('http://a/', 2), ask('http://a/', 2)];
+      const isOf = ({ answer }: Asked, maxConcurrency: number) =>
+        at.rooms.isOf(answer as Place, {
+          id: 'subscription',
+          callbackUrl: 'http://a/',
+          maxConcurrency,
+          credentials: {},
+        });
+      expect([isOf(first, 2), isOf(first, 3), isOf(first, 1)]).toEqual([true, true, false]);
+      end(second);
+      expect(isOf(first, 1)).toBe(true);
+    });
+
     it('starts slowly again when the endpoint has recovered', () => {
       round('http://a/');
       for (let nr = 0; nr < 5; nr++) round('http://a/', unanswered);

@@ -22,9 +22,21 @@ export class Window {
 
   constructor(
     private readonly first: number,
-    private readonly most: number,
+    private mostNow: number,
   ) {
-    this.limit = Math.min(first, most);
+    this.limit = Math.min(first, mostNow);
+  }
+
+  get most(): number {
+    return this.mostNow;
+  }
+
+  /** Calls that are open go on, and count. Where it was as wide as it might be, it may have as many as at first. */
+  changeMost(most: number): void {
+    const wasFull = this.limit === this.mostNow;
+    this.mostNow = most;
+    if (wasFull) this.widenToFirst();
+    this.limit = Math.min(this.limit, most);
   }
 
   get hasRoom(): boolean {
