@@ -396,6 +396,15 @@ describe('admission', () => {
     expect(endedProbes).toHaveLength(1);
   });
 
+  it('has an endpoint probed again soon whose probe is for a subscription that was paused on its way', async () => {
+    await sendMany(5, unanswered);
+    const paused = { ...noLimits, callbackUrl: url, credentials: {}, pausedAt: new Date() } as Subscription;
+    expect(admission.enter(delivery(false, true), paused, false)).toBe('paused');
+    expect(endedProbes).toEqual([]);
+    expect(admission.enter(delivery(true), paused, false)).toBe('paused');
+    expect([endedProbes, inVain]).toEqual([[[origin, 500]], [origin]]);
+  });
+
   it('claims a due probe once, however many deliveries are due with it', async () => {
     await sendMany(5, unanswered);
     nextProbeAt = new Date(0);

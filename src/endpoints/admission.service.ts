@@ -97,7 +97,11 @@ export class Admission implements OnApplicationBootstrap, OnModuleDestroy {
     const reason = this.holdRule.beforeCall(subscription, delivery);
     const open = this.openEndpoints.of(subscription);
     if (reason === 'endpoint-parked' && open) return this.probeIfDue(subscription, open);
-    if (reason) return reason;
+    if (reason) {
+      // Paused on its way: until the lease of its claim ended, for seconds, the endpoint would stay parked for all.
+      if (delivery.isProbe) this.probeEnded(subscription);
+      return reason;
+    }
     return open ? this.probe(subscription, open.address) : this.rooms.enter(subscription, isHandedOver);
   }
 
