@@ -15,6 +15,8 @@ function play({ rate, callMs, seconds, from = {} }: { rate: number; callMs: numb
   const subscription = { disabledAt: null, pausedAt: null, ratePerSecond: rate } as Subscription;
   let look: Look = {
     subscriptionId: 'one',
+    claimedUntil: '',
+    creditedAt: '',
     window: firstWindow,
     outstanding: 0,
     isBacklog: true,

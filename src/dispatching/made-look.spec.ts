@@ -5,6 +5,8 @@ import { inStatements, limitFor, madeInVain, madeLook, soonInMs, withinLevel, ty
 
 const look: Look = {
   subscriptionId: 'one',
+  claimedUntil: '2026-11-30 12:00:05+00',
+  creditedAt: '2026-11-30 11:59:59+00',
   window: 100,
   outstanding: 100,
   isBacklog: true,
@@ -88,13 +90,15 @@ describe('a look that was made', () => {
     expect(made).toEqual({
       lookedAt: {
         subscriptionId: 'one',
+        claimedUntil: look.claimedUntil,
+        creditedAt: look.creditedAt,
+        released: 60,
         window: 160,
         outstanding: 100,
         isBacklog: true,
         rateCredit: null,
         nextLookInMs: 250,
       },
-      released: 60,
       isSoon: false,
     });
   });

@@ -44,8 +44,6 @@ export interface ReleasedOf {
 
 export interface MadeLook {
   lookedAt: LookedAt;
-  /** Deliveries. */
-  released: number;
   /** It wants to be looked at again sooner than the others. */
   isSoon: boolean;
 }
@@ -105,14 +103,14 @@ export function madeLook(
   soonMs: number | undefined,
   forgetAfterMs: number,
 ): MadeLook {
-  const { subscriptionId } = look;
+  const { subscriptionId, claimedUntil, creditedAt } = look;
   const { count, outstanding } = released ?? { count: 0, outstanding: look.outstanding };
   // Not planned, or paused since then.
   if (plan.kind !== 'release' || !released) {
     // When it is closed or resumed, it starts slowly. A probe is a call like any other.
     const rateCredit = plan.kind === 'probe' && plan.rate && count > 0 ? plan.rate.credit - count : null;
-    const lookedAt = { ...look, window: firstWindow, rateCredit, nextLookInMs: plan.nextLookInMs };
-    return { lookedAt, released: count, isSoon: false };
+    const lookedAt = { ...look, released: count, window: firstWindow, rateCredit, nextLookInMs: plan.nextLookInMs };
+    return { lookedAt, isSoon: false };
   }
   const { rate } = plan;
   const window = rate
@@ -129,6 +127,9 @@ export function madeLook(
   const credit = rate && rate.credit - count;
   const lookedAt: LookedAt = {
     subscriptionId,
+    claimedUntil,
+    creditedAt,
+    released: count,
     window,
     outstanding: outstanding + count,
     isBacklog,
@@ -137,7 +138,7 @@ export function madeLook(
     rateCredit: credit !== null && !isBacklog ? Math.min(1, credit) : credit,
     nextLookInMs: isIdle ? idlePauseMs(look, forgetAfterMs) : isSoon ? soonMs : plan.nextLookInMs,
   };
-  return { lookedAt, released: count, isSoon };
+  return { lookedAt, isSoon };
 }
 
 /**

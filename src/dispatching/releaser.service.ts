@@ -7,7 +7,7 @@ import { planRelease, type ReleasePlan } from '../endpoints/plan-release.js';
 import { Clock } from '../infra/clock.js';
 import { Postgres } from '../infra/postgres/postgres.js';
 import { claimLooks, endLooks, forgetHeldSubscriptions, type Look } from '../ledger/held-subscriptions.js';
-import { bringLooksForward, postponeLooks, type NextLook } from '../ledger/planned-looks.js';
+import { bringLooksForward, postponeLooks, type LookLeft } from '../ledger/planned-looks.js';
 import { release, type ReleaseLimit } from '../ledger/release.js';
 import { firstWindow } from '../ledger/release-window.js';
 import { anyHeld, anyReleased, readNotPaused } from '../ledger/unsettled-held.js';
@@ -38,7 +38,7 @@ const looksTogether = 64;
 /**
  * Releases held deliveries, oldest first: as many as the endpoint has shown it can take, as the rate of the
  * subscription allows, or one as a probe of an endpoint in trouble. Any number of processes may run it: each
- * subscription is looked at by one at a time.
+ * subscription is looked at by one at a time, but where a look is made due while it is under way.
  */
 @Injectable()
 export class Releaser {
@@ -81,7 +81,7 @@ export class Releaser {
       // soon.
       if (looks[0]) await this.catalogue.reach(looks[0].catalogueVersion);
       const { made, isRefused } = await this.make(looks);
-      total += made.reduce((sum, { released }) => sum + released, 0);
+      total += made.reduce((sum, { lookedAt }) => sum + lookedAt.released, 0);
       afterLooks?.();
       if (isRefused) break; // the next round finds whether there is room again
       if (looks.length === looksTogether) continue;
@@ -157,16 +157,16 @@ export class Releaser {
       this.postgres,
       made.map(({ lookedAt }) => lookedAt),
     );
-    const idle = made.filter(({ released }) => released === 0).map(({ lookedAt }) => lookedAt.subscriptionId);
+    const idle = made.flatMap(({ lookedAt }) => (lookedAt.released === 0 ? lookedAt.subscriptionId : []));
     if (idle.length > 0) await forgetHeldSubscriptions(this.postgres, idle, this.forgetAfterMs);
   }
 
   private async leaveParked(planned: readonly Planned[]): Promise<void> {
-    const left: NextLook[] = [];
+    const left: LookLeft[] = [];
     for (const { look, plan } of planned) {
-      const { subscriptionId } = look;
+      const { subscriptionId, claimedUntil } = look;
       if (plan.kind === 'parked' || plan.kind === 'probe') this.parkedLooks.add(plan.endpoint, subscriptionId);
-      if (plan.kind === 'parked') left.push({ subscriptionId, nextLookInMs: plan.nextLookInMs });
+      if (plan.kind === 'parked') left.push({ subscriptionId, claimedUntil, nextLookInMs: plan.nextLookInMs });
     }
     if (left.length > 0) await postponeLooks(this.postgres, left, firstWindow);
   }

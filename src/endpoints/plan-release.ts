@@ -77,10 +77,14 @@ export function planRelease(
   return {
     kind: 'release',
     window: look.window,
-    limit: Math.floor(credit),
+    // Two looks at the same time may have spent more than there was (src/ledger/held-subscriptions.ts).
+    limit: Math.max(0, Math.floor(credit)),
     rate,
     // A slow rate need not be looked at four times a second: when it has earned one whole call.
-    nextLookInMs: Math.max(releasingMs, Math.min(longestMs, ((1 - (credit % 1)) / ratePerSecond) * 1000)),
+    nextLookInMs: Math.max(
+      releasingMs,
+      Math.min(longestMs, ((1 - (credit > 0 ? credit % 1 : credit)) / ratePerSecond) * 1000),
+    ),
   };
 }
 

@@ -55,9 +55,17 @@ export const holding = (source: string): string => `
  */
 export const longestPauseMs = 600_000;
 
-/** A subscription that a dispatcher looks at now. */
-export interface Look {
+/** A dispatcher's claim of a look. Other processes may make another one due before it has ended (lookNow). */
+export interface LookClaim {
   subscriptionId: string;
+  /** `look_at` of its row, for as long as nobody makes another look due. Times are exact, as Postgres writes them. */
+  claimedUntil: string;
+  /** When the credit was reckoned that it has read. */
+  creditedAt: string;
+}
+
+/** A subscription that a dispatcher looks at now. */
+export interface Look extends LookClaim {
   window: number;
   /** Released and not yet settled, after the former look. */
   outstanding: number;
@@ -86,7 +94,8 @@ export const claimLooksItems = statement(
    )
    UPDATE held_subscription s SET look_at = now() + $claim_ms * interval '1 ms'
    WHERE s.subscription_id = ANY (ARRAY(SELECT subscription_id FROM due UNION ALL SELECT subscription_id FROM not_planned))
-   RETURNING s.subscription_id, s.release_window, s.outstanding, s.is_backlog, s.rate_credit,
+   RETURNING s.subscription_id, s.look_at::text AS claimed_until, s.credited_at::text AS credited_at,
+     s.release_window, s.outstanding, s.is_backlog, s.rate_credit,
      GREATEST(0, extract(epoch FROM now() - s.credited_at))::float8 AS since,
      extract(epoch FROM now() - s.held_at)::float8 AS since_held,
      (SELECT version FROM catalogue) AS catalogue_version`,
@@ -95,10 +104,15 @@ export const claimLooksItems = statement(
 /** Longer than a look takes. A dispatcher that dies in it leaves its looks to others from then on. */
 const claimMs = 5000;
 
-/** Claims the looks that are due, some of them if there are many: no other dispatcher makes them meanwhile. */
+/**
+ * Claims the looks that are due, some of them if there are many: no other dispatcher makes them meanwhile, unless they
+ * are made due once more.
+ */
 export async function claimLooks(postgres: Postgres, limit: number): Promise<Look[]> {
   const rows = await postgres.query<{
     subscription_id: string;
+    claimed_until: string;
+    credited_at: string;
     release_window: number;
     outstanding: number;
     is_backlog: boolean;
@@ -109,6 +123,8 @@ export async function claimLooks(postgres: Postgres, limit: number): Promise<Loo
   }>(claimLooksItems, { claim_ms: claimMs, limit });
   return rows.map((row) => ({
     subscriptionId: row.subscription_id,
+    claimedUntil: row.claimed_until,
+    creditedAt: row.credited_at,
     window: row.release_window,
     outstanding: row.outstanding,
     isBacklog: row.is_backlog,
@@ -120,8 +136,9 @@ export async function claimLooks(postgres: Postgres, limit: number): Promise<Loo
 }
 
 /** The result of a look. */
-export interface LookedAt {
-  subscriptionId: string;
+export interface LookedAt extends LookClaim {
+  /** Deliveries that it released. */
+  released: number;
   window: number;
   /** Released and not yet settled, with those that this look released. */
   outstanding: number;
@@ -134,6 +151,9 @@ export interface LookedAt {
 
 const lookedAt = rowsOf<LookedAt>('item', {
   subscription_id: ['uuid', (item) => item.subscriptionId],
+  claimed_until: ['timestamptz', (item) => item.claimedUntil],
+  credited_at: ['timestamptz', (item) => item.creditedAt],
+  released: ['int', (item) => item.released],
   release_window: ['int', (item) => item.window],
   outstanding: ['int', (item) => item.outstanding],
   is_backlog: ['bool', (item) => item.isBacklog],
@@ -142,9 +162,10 @@ const lookedAt = rowsOf<LookedAt>('item', {
 });
 
 // One that began later may have shrunk the window; what lies further ahead is from before Postgres' clock was set back.
-// A look that is due already stays due: meanwhile the settings of the subscription have changed (lookNow). Locked in
-// the order in which a statement that holds deliveries writes the rows (src/ledger/hold.service.ts): they wait for each
-// other instead of deadlocking.
+// A look that was made due meanwhile stays so: the settings of the subscription have changed (lookNow), for example. It
+// may be under way, with the same credit. So the first to end writes what is left, and each other one takes off what it
+// has released: no call is given twice in all. Locked in the order in which a statement that holds deliveries writes
+// the rows (src/ledger/hold.service.ts): they wait for each other instead of deadlocking.
 export const endLooksItems = statement(
   'end-looks',
   `WITH locked AS MATERIALIZED (
@@ -156,10 +177,11 @@ export const endLooksItems = statement(
        ELSE item.release_window END,
      outstanding = item.outstanding,
      is_backlog = s.is_backlog AND item.is_backlog,
-     rate_credit = coalesce(item.rate_credit, s.rate_credit),
-     credited_at = CASE WHEN item.rate_credit IS NULL THEN credited_at
-       WHEN look_at > now() THEN look_at - $claim_ms * interval '1 ms' ELSE now() END,
-     look_at = CASE WHEN look_at > now() THEN now() + item.next_ms * interval '1 ms' ELSE look_at END
+     rate_credit = CASE WHEN item.rate_credit IS NULL THEN s.rate_credit
+       WHEN s.credited_at = item.credited_at THEN item.rate_credit ELSE s.rate_credit - item.released END,
+     credited_at = CASE WHEN item.rate_credit IS NOT NULL AND s.credited_at = item.credited_at
+       THEN item.claimed_until - $claim_ms * interval '1 ms' ELSE s.credited_at END,
+     look_at = CASE WHEN s.look_at = item.claimed_until THEN now() + item.next_ms * interval '1 ms' ELSE s.look_at END
    FROM ${lookedAt.from} JOIN locked USING (subscription_id)
    WHERE s.subscription_id = item.subscription_id`,
 );

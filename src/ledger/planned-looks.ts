@@ -1,5 +1,6 @@
 import type { Postgres } from '../infra/postgres/postgres.js';
-import { rowsOf, statement } from '../infra/postgres/statement.js';
+import { rowsOf, statement, type Column } from '../infra/postgres/statement.js';
+import type { LookClaim } from './held-subscriptions.js';
 
 /** When a subscription is looked at next. */
 export interface NextLook {
@@ -7,9 +8,17 @@ export interface NextLook {
   nextLookInMs: number;
 }
 
-const nextLooks = rowsOf<NextLook>('item', {
+/** A look that came to nothing. */
+export type LookLeft = NextLook & Pick<LookClaim, 'claimedUntil'>;
+
+const nextLookColumns = {
   subscription_id: ['uuid', (item) => item.subscriptionId],
   next_ms: ['float8', (item) => item.nextLookInMs],
+} satisfies Record<string, Column<NextLook>>;
+const nextLooks = rowsOf<NextLook>('item', nextLookColumns);
+const looksLeft = rowsOf<LookLeft>('item', {
+  ...nextLookColumns,
+  claimed_until: ['timestamptz', (item) => item.claimedUntil],
 });
 
 // Locked in the order in which looks are ended, and for the same reason (src/ledger/held-subscriptions.ts).
@@ -17,18 +26,18 @@ export const postponeLooksItems = statement(
   'leave-looks',
   `WITH locked AS MATERIALIZED (
      SELECT subscription_id FROM held_subscription
-     WHERE subscription_id = ANY (${nextLooks.array('subscription_id')}) ORDER BY subscription_id FOR UPDATE
+     WHERE subscription_id = ANY (${looksLeft.array('subscription_id')}) ORDER BY subscription_id FOR UPDATE
    )
    UPDATE held_subscription s SET
      release_window = $release_window,
-     look_at = CASE WHEN look_at > now() THEN now() + item.next_ms * interval '1 ms' ELSE look_at END
-   FROM ${nextLooks.from} JOIN locked USING (subscription_id)
+     look_at = CASE WHEN s.look_at = item.claimed_until THEN now() + item.next_ms * interval '1 ms' ELSE s.look_at END
+   FROM ${looksLeft.from} JOIN locked USING (subscription_id)
    WHERE s.subscription_id = item.subscription_id`,
 );
 
 /** Looks that came to nothing, because the endpoints of all these are parked. @param window for when they are not */
-export async function postponeLooks(postgres: Postgres, left: readonly NextLook[], window: number): Promise<void> {
-  await postgres.query(postponeLooksItems, { ...nextLooks.bind(left), release_window: window });
+export async function postponeLooks(postgres: Postgres, left: readonly LookLeft[], window: number): Promise<void> {
+  await postgres.query(postponeLooksItems, { ...looksLeft.bind(left), release_window: window });
 }
 
 // In the same order. One that comes by then stays as it is.

@@ -108,7 +108,8 @@ describe.each(stacks)('a paused subscription on the $name stack', (stack) => {
   }
 
   const isLookDue = async () => (await claimLooks(postgres, 10)).some(({ subscriptionId }) => subscriptionId === id);
-  const nextLookLater = (look: Look) => endLooks(postgres, [{ ...look, rateCredit: null, nextLookInMs: 60_000 }]);
+  const nextLookLater = (look: Look) =>
+    endLooks(postgres, [{ ...look, released: 0, rateCredit: null, nextLookInMs: 60_000 }]);
 
   it.each<[string, () => Promise<Subscription>]>([
     ['paused', () => subscriptions.pause(id)],

@@ -288,6 +288,9 @@ describe('with much in every state, the cost of a statement is that of its own w
       endLooksItems,
       {
         item_subscription_id: [ordered],
+        item_claimed_until: [new Date().toISOString()],
+        item_credited_at: [new Date().toISOString()],
+        item_released: [0],
         item_release_window: [16],
         item_outstanding: [0],
         item_is_backlog: [true],
@@ -296,7 +299,15 @@ describe('with much in every state, the cost of a statement is that of its own w
         claim_ms: 5000,
       },
     ],
-    [postponeLooksItems, { item_subscription_id: [ordered], item_next_ms: [1000], release_window: 16 }],
+    [
+      postponeLooksItems,
+      {
+        item_subscription_id: [ordered],
+        item_claimed_until: [new Date().toISOString()],
+        item_next_ms: [1000],
+        release_window: 16,
+      },
+    ],
     [bringLooksForwardItems, { item_subscription_id: [ordered], item_next_ms: [0] }],
     [
       claimProbesItems,

@@ -5,6 +5,8 @@ import { Releaser } from '../../src/dispatching/releaser.service.js';
 import { OpenEndpoints } from '../../src/endpoints/open-endpoints.service.js';
 import type { Clock } from '../../src/infra/clock.js';
 import type { HandedOut } from '../../src/ledger/delivery.js';
+import { claimLooks, endLooks, lookNow, type Look } from '../../src/ledger/held-subscriptions.js';
+import { bringLooksForward } from '../../src/ledger/planned-looks.js';
 import type { Heartbeat } from '../../src/liveness/heartbeat.service.js';
 import type { LedgerClock } from '../../src/liveness/ledger-clock.service.js';
 import type { Chunk } from '../../src/queue/chunk.js';
@@ -29,6 +31,8 @@ describe('the rate of a subscription, with two dispatchers at one ledger', () =>
   let released: HandedOut[];
   let releasers: Releaser[];
   let catalogues: Catalogue[];
+  /** While the next statement releases some. */
+  let meanwhile: (() => Promise<unknown>) | undefined;
 
   /** With services of its own, as in a process of its own. */
   async function newReleaser(): Promise<Releaser> {
@@ -58,13 +62,18 @@ describe('the rate of a subscription, with two dispatchers at one ledger', () =>
     ledger = await openVirtualLedger();
     const query = ledger.test.postgres.query.bind(ledger.test.postgres);
     vi.spyOn(ledger.test.postgres, 'query').mockImplementation(async (statement, values) => {
-      if (statement.name === 'release') await ledger.time.pass(releasingMs);
+      if (statement.name === 'release') {
+        const first = meanwhile;
+        meanwhile = undefined;
+        await first?.();
+        await ledger.time.pass(releasingMs);
+      }
       return query(statement, values);
     });
   });
   beforeEach(async () => {
     await ledger.test.clear();
-    [released, catalogues] = [[], []];
+    [released, catalogues, meanwhile] = [[], [], undefined];
     releasers = [await newReleaser(), await newReleaser()];
   });
   afterAll(async () => {
@@ -88,6 +97,10 @@ describe('the rate of a subscription, with two dispatchers at one ledger', () =>
     }));
     await ledger.test.acceptAll(held);
   }
+
+  /** As of a change of its settings. */
+  const makeLookDue = (subscription: string) =>
+    ledger.test.postgres.dataSource.transaction((manager) => lookNow(manager, [subscription]));
 
   async function goOn(forMs: number): Promise<void> {
     const untilMs = ledger.time.now() + forMs;
@@ -137,5 +150,73 @@ describe('the rate of a subscription, with two dispatchers at one ledger', () =>
       expect(released.length).toBeLessThanOrEqual(1 + rate * seconds());
     }
     expect(released.length).toBeGreaterThan(rate * 1.5);
+  });
+
+  it.each([5, 100])('of %s a second is kept where looks are made due while they are under way', async (rate) => {
+    const seconds = 5;
+    const subscription = await newSubscription(rate);
+    await hold(subscription, rate * seconds * 3);
+    await ledger.test.sql('UPDATE held_subscription SET look_at = now(), credited_at = now(), rate_credit = 0');
+    const other = await newReleaser();
+    const beganAt = ledger.time.now();
+    const allowed = () => (rate * (ledger.time.now() - beganAt)) / 1000;
+    while (ledger.time.now() < beganAt + seconds * 1000) {
+      meanwhile = async () => {
+        await makeLookDue(subscription);
+        await other.releaseHeld(running);
+      };
+      await goOn(1); // one round
+      // For a moment two looks may both spend what one had, at most half a second's.
+      expect(released.length).toBeLessThanOrEqual(1 + allowed() + rate / 2);
+    }
+    expect(released.length).toBeGreaterThan(allowed() * 0.6); // its window has yet to grow
+    expect(released.length).toBeLessThan(allowed() * 1.1 + 1);
+    expect(new Set(released.map(({ notificationId }) => notificationId)).size).toBe(released.length);
+  });
+
+  describe('of 100 a second, where a look is made due while one is under way', () => {
+    let subscription: string;
+    const claimOne = async () => (await claimLooks(ledger.test.postgres, 1))[0];
+    const creditOf = (look: Look) => look.rateCredit + 100 * look.secondsSinceCredit;
+    /** It releases so many. */
+    const end = (look: Look, count: number) =>
+      endLooks(ledger.test.postgres, [
+        { ...look, released: count, rateCredit: creditOf(look) - count, nextLookInMs: 250 },
+      ]);
+
+    beforeEach(async () => {
+      subscription = await newSubscription(100);
+      await hold(subscription, 1);
+      await ledger.test.sql('UPDATE held_subscription SET look_at = now(), credited_at = now(), rate_credit = 0');
+      await ledger.time.pass(300);
+    });
+
+    it.each(['first', 'second'])('no call is given twice in all, where the %s ends first', async (firstToEnd) => {
+      const first = (await claimOne())!;
+      await ledger.time.pass(10);
+      await makeLookDue(subscription);
+      const second = (await claimOne())!;
+      expect([creditOf(first), creditOf(second)].map(Math.round)).toEqual([30, 31]);
+      const ends = [() => end(first, 25), () => end(second, 26)];
+      for (const endOne of firstToEnd === 'first' ? ends : ends.toReversed()) {
+        expect(await claimOne()).toBeUndefined(); // neither makes a third one due
+        await endOne();
+        await ledger.time.pass(10);
+      }
+      await ledger.time.pass(500);
+      const next = (await claimOne())!;
+      expect(Math.round(creditOf(next))).toBe(30 + 1 + 2 + 50 - 25 - 26);
+    });
+
+    it('that one is made when it is due, and the credit is as old as it is', async () => {
+      const first = (await claimOne())!;
+      await bringLooksForward(ledger.test.postgres, [{ subscriptionId: subscription, nextLookInMs: 1000 }]);
+      await ledger.time.pass(40);
+      await end(first, 30);
+      await ledger.time.pass(500);
+      expect(await claimOne()).toBeUndefined();
+      await ledger.time.pass(500);
+      expect(Math.round(creditOf((await claimOne())!))).toBe(104);
+    });
   });
 });
