@@ -96,7 +96,7 @@ async function run(session: Session, { verb, file, isPruning, isConfirmed = fals
     confirm = removalsOf(planned);
     if (confirm > 0) {
       // Before the question: they may be what decides the answer.
-      tellNotes();
+      if (!session.isJson) tellNotes();
       session.note(printableLines(renderPlan(planned, 'plan').trimEnd()));
       if (!(await session.confirm(`Apply it, and remove ${confirm} that ${file} does not name?`, isConfirmed)))
         return planned;

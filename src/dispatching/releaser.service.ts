@@ -42,7 +42,10 @@ const looksTogether = 64;
  */
 @Injectable()
 export class Releaser {
-  /** Nothing can have been held unseen for this long (see `forgetHeldSubscriptions`). */
+  /**
+   * Nothing can have been held unseen for this long (see `forgetHeldSubscriptions`), by a process whose
+   * DATABASE_TIMEOUT is at most twice this one's and half a minute more.
+   */
   private readonly forgetAfterMs: number;
   private readonly parkedLooks = new ParkedLooks();
   private readonly laneRoom: LaneRoom;

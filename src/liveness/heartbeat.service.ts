@@ -35,10 +35,11 @@ const beatRecently = `process.expires_at > now() + interval '${lifetimeMs - rece
 /** Of a row of `process`: it has shown a sign of life within its lifetime. */
 export const aliveNow = `expires_at > now() AND expires_at <= ${notPlanned}`;
 /**
- * Seconds: the longest DATABASE_TIMEOUT of all processes, which differ while it is being changed. Also of those that
- * have ended: Postgres may still carry out what they asked for, until they are forgotten. Null: none says so.
+ * Seconds: the longest DATABASE_TIMEOUT of all processes that accept notifications, which differ while it is being
+ * changed. Also of those that have ended: Postgres may still carry out what they asked for, until they are forgotten.
+ * Null: none says so.
  */
-export const longestTimeout = '(SELECT max(database_timeout) FROM process)';
+export const longestTimeout = `(SELECT max(database_timeout) FROM process WHERE 'api' = ANY (roles))`;
 
 const beat = statement(
   'heartbeat',
@@ -86,14 +87,15 @@ export const deadProcesses = `ARRAY(
 )`;
 
 /**
- * A dead process is forgotten when the ledger has nothing left that it had in hand, and after a minute: Postgres may
- * still carry out what one that was killed had asked for. Not by NOT EXISTS: as a join it would read all that any
- * process has in hand.
+ * A dead process is forgotten when the ledger has nothing left that it had in hand, and after a minute and the
+ * time for which Postgres may still carry out what one that was killed had asked for. Not by NOT EXISTS: as a join it
+ * would read all that any process has in hand.
  */
 export const sweep = statement(
   'sweep-processes',
   `DELETE FROM process p
-   WHERE GREATEST(p.expires_at, p.steady_since) <= now() - interval '1 minute' AND p.id = ANY (${deadProcesses})
+   WHERE GREATEST(p.expires_at, p.steady_since) <= now() - interval '1 minute' - coalesce(p.database_timeout, 0) * interval '4 s'
+     AND p.id = ANY (${deadProcesses})
      AND (SELECT d.process FROM delivery d WHERE d.process = p.id LIMIT 1) IS NULL`,
 );
 
@@ -142,7 +144,7 @@ export class Heartbeat implements OnApplicationBootstrap, BeforeApplicationShutd
   workers = 1;
   /** Whether there is any, as of the last beat; this process counts from its second one on. */
   isWorkerAlive = false;
-  /** Seconds: the longest DATABASE_TIMEOUT of all processes, as of the last beat. */
+  /** Seconds: the longest DATABASE_TIMEOUT of this process and of all that accept, as of the last beat. */
   longestTimeout: number;
   private freshAt = -Infinity;
   private readonly forgetting: ((process: string) => Promise<void>)[] = [];

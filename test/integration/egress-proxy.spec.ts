@@ -311,12 +311,10 @@ describe.each([
     it('tries each address that is called without the proxy, and then those behind it', async () => {
       useProxy({ EGRESS_PROXY_EXCEPTIONS: '192.0.2.128/25', CALLBACK_ALLOWED_NETWORKS: '127.0.0.0/8,192.0.2.0/24' });
       names.names.set('refusing.test', () => ['127.0.0.2', '127.0.0.1']);
-      names.names.set('silent.test', () => ['192.0.2.200', '127.0.0.1']); // no machine has the first
-      for (const host of ['refusing.test', 'silent.test'])
-        expect(await post({ url: urlOf(host) })).toMatchObject({
-          kind: 'answered',
-          address: new URL(receiver.url).host,
-        });
+      expect(await post({ url: urlOf('refusing.test') })).toMatchObject({
+        kind: 'answered',
+        address: new URL(receiver.url).host,
+      });
       expect(proxy.asked).toEqual([]);
       names.names.set('both.test', () => ['127.0.0.2', address]);
       expect(await post({ url: urlOf('both.test') })).toMatchObject({ kind: 'answered' });

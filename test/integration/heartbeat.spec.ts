@@ -106,6 +106,20 @@ describe('a process whose row has expired', () => {
     expect(await isKnown()).toBe(false);
   });
 
+  it('is not forgotten while Postgres may carry out what it had asked for by its DATABASE_TIMEOUT', async () => {
+    await test.heartbeat.noteEnd(expired);
+    const ago = (time: string) =>
+      test.sql(`UPDATE process SET database_timeout = 60, steady_since = now() - interval '${time}' WHERE id = $1`, [
+        expired,
+      ]);
+    await ago('4 minutes');
+    await test.heartbeat.sweep();
+    expect(await isKnown()).toBe(true);
+    await ago('5 minutes');
+    await test.heartbeat.sweep();
+    expect(await isKnown()).toBe(false);
+  });
+
   it('is not forgotten before it is dead', async () => {
     await test.sql(
       `UPDATE process SET expires_at = now() - interval '1 hour', steady_since = now() - interval '2 hours' WHERE id = $1`,

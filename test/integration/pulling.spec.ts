@@ -392,6 +392,17 @@ describe.each(stacks)('what a subscriber fetches on the $name stack', (stack) =>
     }
   });
 
+  it('is not held back by a longer DATABASE_TIMEOUT of a process that accepts nothing', async () => {
+    await test.sql(`INSERT INTO process (id, roles, expires_at, database_timeout)
+      VALUES ('other', '{worker,dispatcher}', now() + interval '10 s', 600)`);
+    try {
+      const horizon = await readHorizon(test.postgres, timeoutS, publishingLimits);
+      expect(horizon > ago(60_000)).toBe(true);
+    } finally {
+      await test.sql(`DELETE FROM process WHERE id = 'other'`);
+    }
+  });
+
   if (stack.name === 'real')
     it('is not said to be more where a look comes to no end, and the next one would begin where it did', async () => {
       const url = prepared.settings.DATABASE_URL!;
