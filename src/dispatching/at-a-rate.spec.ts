@@ -45,6 +45,11 @@ function play({ rate, callMs, seconds, from = {} }: { rate: number; callMs: numb
 }
 
 describe('a subscription with a rate and more than it may send', () => {
+  it('owes no more than half a second at its present rate, where looks at a higher one spent too much', () => {
+    const { look } = play({ rate: 0.1, callMs: 10, seconds: 30, from: { rateCredit: -250 } });
+    expect(look.rateCredit).toBeGreaterThan(0);
+  });
+
   it.each([
     [0.2, 10],
     [5, 10],

@@ -38,7 +38,7 @@ export class KnownRooms {
     return room;
   }
 
-  /** Whether a room in which something has a place is still that of the subscription, and no more may have one. */
+  /** Whether a room in which something has a place is still that of the subscription, and no more have one than may. */
   isOf(room: Room, subscription: CalledSubscription): boolean {
     return this.rooms.get(keyFor(subscription)) === room && room.window.open <= this.mostFor(subscription);
   }

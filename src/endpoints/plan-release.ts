@@ -89,6 +89,9 @@ export function planRelease(
 }
 
 function earned(look: Look, ratePerSecond: number): Rate {
-  const credit = Math.min(look.rateCredit + ratePerSecond * look.secondsSinceCredit, 1 + ratePerSecond * burstSeconds);
+  const most = 1 + ratePerSecond * burstSeconds;
+  // Two looks at a higher rate that was lowered meanwhile may have left a debt that this one would pay off for hours.
+  const owed = Math.max(look.rateCredit, -most);
+  const credit = Math.min(owed + ratePerSecond * look.secondsSinceCredit, most);
   return { credit, ofASecond: Math.ceil(ratePerSecond) };
 }

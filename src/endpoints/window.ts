@@ -10,6 +10,7 @@ const bucketMs = 1000;
 export class Window {
   open = 0;
   limit: number;
+  most: number;
   /** Most calls open at once in the present second, and in the one before. */
   private peak = 0;
   private peakBefore = 0;
@@ -22,19 +23,16 @@ export class Window {
 
   constructor(
     private readonly first: number,
-    private mostNow: number,
+    most: number,
   ) {
-    this.limit = Math.min(first, mostNow);
-  }
-
-  get most(): number {
-    return this.mostNow;
+    this.most = most;
+    this.limit = Math.min(first, most);
   }
 
   /** Calls that are open go on, and count. Where it was as wide as it might be, it may have as many as at first. */
   changeMost(most: number): void {
-    const wasFull = this.limit === this.mostNow;
-    this.mostNow = most;
+    const wasFull = this.limit === this.most;
+    this.most = most;
     if (wasFull) this.widenToFirst();
     this.limit = Math.min(this.limit, most);
   }

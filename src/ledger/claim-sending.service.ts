@@ -24,9 +24,12 @@ import { onDay, onEachDay, perDay } from './per-day.js';
  */
 const slackMs = 15_000;
 
-interface Claim extends Delivery {
+interface Asked extends Delivery {
   /** Of the call that is claimed. */
   timeoutMs: number;
+}
+
+interface Claim extends Asked {
   /** This process may have the claim already, and not have heard of it. */
   isUnheard: boolean;
 }
@@ -103,7 +106,7 @@ export class SendingClaims {
   /** Those whose claim failed after the ledger may have committed it. */
   private readonly unheard = new Set<string>();
 
-  private readonly batcher = new Batcher<Claim, boolean | NotClaimed>((batch) => this.claimTogether(batch), {
+  private readonly batcher = new Batcher<Asked, boolean | NotClaimed>((batch) => this.claimTogether(batch), {
     maxItems: 256,
     lingerMs: 1,
     ...inHandBounds,
@@ -169,7 +172,7 @@ export class SendingClaims {
    * @returns true at most once for each generation of a delivery
    */
   async claim(delivery: Delivery, timeoutMs: number): Promise<boolean> {
-    const answer = await this.batcher.add({ ...delivery, timeoutMs, isUnheard: false });
+    const answer = await this.batcher.add({ ...delivery, timeoutMs });
     if (answer instanceof NotClaimed) throw answer.cause;
     return answer;
   }
@@ -180,7 +183,7 @@ export class SendingClaims {
   }
 
   /** A claim that was granted must be heard of, or its call comes late: a day that fails takes no other one with it. */
-  private async claimTogether(batch: Claim[]): Promise<(boolean | NotClaimed)[]> {
+  private async claimTogether(batch: Asked[]): Promise<(boolean | NotClaimed)[]> {
     const failed = new Map<number, NotClaimed>();
     const rows = await onEachDay(batch, notificationIdOf, async (day, items) => {
       try {
@@ -202,10 +205,10 @@ export class SendingClaims {
     });
   }
 
-  private claimOfDay(day: number, items: Claim[]): Promise<(KeyRow & { generation: number })[]> {
-    const asked = items.map((item) => (this.unheard.has(generationOf(item)) ? { ...item, isUnheard: true } : item));
+  private claimOfDay(day: number, items: Asked[]): Promise<(KeyRow & { generation: number })[]> {
+    const bound = items.map((item) => ({ ...item, isUnheard: this.unheard.has(generationOf(item)) }));
     return this.postgres.query(claimItems(day), {
-      ...claims.bind(asked),
+      ...claims.bind(bound),
       process: this.heartbeat.processId,
     });
   }

@@ -19,7 +19,7 @@ interface ClaimRow {
 /** Knows which processes were given the right to send, and which of them know that they made no use of it. */
 export class Claims {
   private readonly byKey = new Map<string, Claim>();
-  private readonly ended = new Set<number>();
+  private readonly stoodStill = new Set<number>();
 
   /** The ledger gave it, whether that is heard or not. */
   answered(process: number, statement: string, rows: readonly unknown[]): void {
@@ -36,8 +36,9 @@ export class Claims {
     else claim.isDenied ||= !claim.isHeard;
   }
 
-  hasEnded(process: number): void {
-    this.ended.add(process);
+  /** It ended, or was frozen for a while. */
+  hasStoodStill(process: number): void {
+    this.stoodStill.add(process);
   }
 
   /** Checks a delivery that is being sent: its process, the only one that may call, does not leave it alone. */
@@ -47,9 +48,9 @@ export class Claims {
     demand(claim.isHeard || !claim.isDenied, `${show(row)} is known to process ${claim.process}, which is to send it`);
   }
 
-  /** Whether it may be that no call was made of it, and nobody says so: its process ended, or had not heard of it. */
+  /** Whether it may have ended without a call: its process ended, stood still, or had not heard of it. */
   mayBeLost(key: string): boolean {
     const claim = this.byKey.get(key);
-    return claim !== undefined && (!claim.isHeard || this.ended.has(claim.process));
+    return claim !== undefined && (!claim.isHeard || this.stoodStill.has(claim.process));
   }
 }

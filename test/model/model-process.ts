@@ -232,7 +232,9 @@ export class ModelProcess {
 
   /** SIGSTOP. */
   freeze(): void {
-    if (this.state === 'running') this.state = 'frozen';
+    if (this.state !== 'running') return;
+    this.state = 'frozen';
+    this.around.claims.hasStoodStill(this.number);
   }
 
   thaw(): void {
@@ -261,7 +263,7 @@ export class ModelProcess {
   private end(): void {
     const { gates, receiver, broker, supervisor, claims } = this.around;
     this.state = 'ended';
-    claims.hasEnded(this.number);
+    claims.hasStoodStill(this.number);
     this.admission.onModuleDestroy();
     this.lateLocks.beforeApplicationShutdown();
     gates.close(this.number);
