@@ -11,7 +11,7 @@ const guaranteeOrNull = () => z.literal([...deliveryGuarantees, null]).meta({ ty
 
 export const atMostOnceExplained =
   '`at-most-once`: a call that may have arrived is never repeated; an answer other than 2xx, 429 and 503 among them, ends the ' +
-  'delivery as `failed`, and no answer as `unknown`.';
+  'delivery as `failed`, and no answer to a call that was sent as `unknown`; one that never left is tried again.';
 
 const settings = {
   timeoutSeconds: z
