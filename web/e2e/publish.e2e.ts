@@ -2,6 +2,8 @@ import type { Page } from '@playwright/test';
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { curlOf } from '../src/pages/publish/curl.js';
+import { eventually } from '../../test/support/eventually.js';
+import { answer } from '../../test/support/receiver.js';
 import { expect, lookAt, test } from './harness.js';
 
 const url = 'https://cases.example.org/cases/1';
@@ -51,6 +53,29 @@ test('a form made from the channel publishes as a publisher does, and shows who 
     'href',
     new RegExp(`/notifications/${id}$`),
   );
+});
+
+test('what became of a notification of which a part is read is told of that part', async ({
+  open,
+  heraut,
+  receiver,
+  page,
+}) => {
+  const channel = await heraut.createChannel();
+  for (let n = 0; n < 2; n++) await heraut.subscribe({ channel, url: receiver.url });
+  receiver.next(answer(415), answer(415));
+  const { id } = await heraut.publish(channel);
+  await eventually(async () => {
+    const { body } = await heraut.api.call('GET', `/admin/v1/notifications/${id}`);
+    return (body as { deliveries: { state: string }[] }).deliveries.every(({ state }) => state === 'failed');
+  }, 'all to fail');
+  // As where what receivers answered fills a page: the other delivery may be under way.
+  await page.route(`**/admin/v1/notifications/${id}`, (route) =>
+    route.continue({ url: `${route.request().url()}?limit=1` }),
+  );
+  await open(`publish?published=${id}`);
+  await expect(page.getByText('Delivered to 0 of 1', { exact: true })).toBeVisible();
+  await expect(page.getByText('Its page shows the others.')).toBeVisible();
 });
 
 test('what the API refuses is said at its field, in the words of the viewer, and nothing that was typed is lost', async ({

@@ -41,9 +41,9 @@ export const useActTexts = defineTexts(
     cancelThem_other: 'Cancel {{shown}} deliveries',
     sendHint: 'They arrive with the same webhook-id as before, so a receiver that remembers ids ignores what it has.',
     closeHint:
-      'They become cancelled, and keep what they failed of. They can be sent again as long as their text is kept; once closed they do not keep it beyond its days.',
+      'They become cancelled, and keep what they failed of. They can be sent again as long as their content is kept; once closed they do not keep it beyond its days.',
     cancelHint:
-      'They are not sent. Each of them can be sent again as long as its text is kept. A call that is under way is not stopped: what arrives by it has arrived.',
+      'They are not sent. Each of them can be sent again as long as its content is kept. A call that is under way is not stopped: what arrives by it has arrived.',
     cancel: 'Cancel',
     changed: 'It has changed in the meantime',
     changedDetail:
@@ -98,9 +98,9 @@ export const useActTexts = defineTexts(
     sendHint:
       'Ze komen aan met hetzelfde webhook-id als eerst: een ontvanger die id’s onthoudt negeert wat hij al heeft.',
     closeHint:
-      'Ze worden geannuleerd en houden hun fout. Ze kunnen opnieuw verstuurd worden zolang hun tekst wordt bewaard; na het afsluiten houden ze die niet langer vast dan zijn bewaartermijn.',
+      'Ze worden geannuleerd en houden hun fout. Ze kunnen opnieuw verstuurd worden zolang hun inhoud wordt bewaard; na het afsluiten houden ze die niet langer vast dan zijn bewaartermijn.',
     cancelHint:
-      'Ze worden niet verstuurd. Elk ervan kan nog verstuurd worden zolang de tekst ervan wordt bewaard. Een aanroep die bezig is wordt niet gestopt: wat daarmee aankomt, is aangekomen.',
+      'Ze worden niet verstuurd. Elk ervan kan nog verstuurd worden zolang de inhoud ervan wordt bewaard. Een aanroep die bezig is wordt niet gestopt: wat daarmee aankomt, is aangekomen.',
     cancel: 'Annuleren',
     changed: 'Er is intussen iets veranderd',
     changedDetail:

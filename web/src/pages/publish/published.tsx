@@ -85,7 +85,7 @@ export function DeliveriesOf({ id }: { id: string }) {
   if (isProblem(error) && error.status === 404) return <Text size="sm">{t('notThere')}</Text>;
   if (error && !data) return <ProblemAlert error={error} />;
   if (!data) return <Skeleton height={60} role="status" aria-label={t('loading')} />;
-  const { deliveries, deliveryCount } = data;
+  const { deliveries, nextCursor } = data;
   if (deliveries.length === 0)
     return (
       <div role="status">
@@ -98,7 +98,9 @@ export function DeliveriesOf({ id }: { id: string }) {
       </div>
     );
   const delivered = deliveries.filter(({ state }) => state === 'delivered').length;
-  const isOver = deliveries.every(({ state }) => isEnded(state));
+  // Of those behind the page nothing is known here: it may be short, where receivers answered much.
+  const isPart = nextCursor !== null;
+  const isOver = !isPart && deliveries.every(({ state }) => isEnded(state));
   return (
     <Stack gap="xs">
       <div role="status">
@@ -142,7 +144,7 @@ export function DeliveriesOf({ id }: { id: string }) {
           </div>
         </Group>
       ))}
-      {(!deliveryCount.isExact || deliveryCount.count > deliveries.length) && (
+      {isPart && (
         <Text size="xs" c="dimmed">
           {t('progressMore')}
         </Text>
