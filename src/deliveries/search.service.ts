@@ -196,7 +196,7 @@ export class LedgerSearch {
     return search.page();
   }
 
-  /** In chunks: one that ends early because of its bodies counts as a whole one. */
+  /** In chunks: one that ends early because of its bodies or deliveries counts as a whole one. */
   private async inRange(
     search: BlockSearch,
     look: Look,
@@ -226,8 +226,8 @@ export class LedgerSearch {
   private async chunkEnd(look: Look, window: Window, size: statements.RangeSize): Promise<string | undefined> {
     const [end] = await this.postgres.queryAside<{ id: string }>(...statements.notificationRangeEnd(window, size));
     if (!look.looksAtDeliveries) return end?.id;
-    const ofDeliveries = await this.deliveryEnd({}, { from: end?.id ?? window.from, to: window.to }, size.rows);
-    return ofDeliveries ?? end?.id;
+    const byDeliveries = await this.deliveryEnd({}, { from: end?.id ?? window.from, to: window.to }, size.rows);
+    return byDeliveries ?? end?.id;
   }
 
   /** The notification of the delivery with which a window has so many of a scope; undefined: it has fewer. */
@@ -239,7 +239,7 @@ export class LedgerSearch {
 
   private async inDigested(
     search: BlockSearch,
-    { scope, looksAtDeliveries: ofDeliveries }: Look,
+    look: Look,
     condition: string,
     window: Window,
     bounds: SearchBounds,
@@ -250,10 +250,10 @@ export class LedgerSearch {
     );
     const reached = { from: laterId(end?.from_id ?? lowestId, window.from), to: window.to };
     const blocks = await this.postgres.queryAside<Window>(
-      ...statements.candidates(condition, reached, bounds.blocks + 1, scope),
+      ...statements.candidates(condition, reached, bounds.blocks + 1, look.scope),
     );
     const toRead = blocks.slice(0, bounds.blocks);
-    const most = ofDeliveries ? mostTogether.ofDeliveries : mostTogether.ofNotifications;
+    const most = look.looksAtDeliveries ? mostTogether.ofDeliveries : mostTogether.ofNotifications;
     for (let at = 0, together = 1; at < toRead.length; at += together, together = Math.min(2 * together, most)) {
       await search.read(toRead.slice(at, at + together));
       if (search.isOver) return;

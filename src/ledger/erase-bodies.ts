@@ -39,7 +39,7 @@ interface JudgedRow extends ReachedDelivery {
   found: string[];
 }
 
-/** Those that have ended are kept for much longer: the index has only those that have not. */
+/** The index `replay_everything_for` has only replays that have not ended: those that have are kept for much longer. */
 export const isReplayRunning = "kind = 'replay' AND state = 'running' AND ended_at IS NULL";
 
 /** An operator may have it sent again, or has asked for that, and the replay has yet to come to it. */
