@@ -42,6 +42,8 @@ export interface KnownAttempt extends Omit<Attempt, 'startedAt'> {
 
 /** More are made of no delivery, unless an operator sends it again and again. */
 const mostAttempts = 1000;
+/** Deliveries whose attempts one statement measures: to do so, Postgres unpacks all that receivers answered. */
+const measuredTogether = 50;
 
 export interface DeliveryPage {
   deliveries: KnownDelivery[];
@@ -92,11 +94,19 @@ export class DeliveryReader {
    * @returns how many of them, one at least, until what `attemptsOfEach` reads comes to so many bytes
    */
   async countUntilFull(keys: readonly DeliveryKey[], mostOfEach: number, bytes: number): Promise<number> {
-    const lengths = await onEachDay(keys, notificationIdOf, (day, ofDay) =>
-      this.postgres.queryAside<{ bytes: number }>(...statements.lengthsOf(day, ofDay, mostOfEach)),
-    );
     let [count, sum] = [0, 0];
-    while (count < lengths.length && sum < bytes) sum += lengths[count++]!.bytes;
+    while (count < keys.length && sum < bytes) {
+      const lengths = await onEachDay(keys.slice(count, count + measuredTogether), notificationIdOf, (day, ofDay) =>
+        this.postgres.queryAside<{ bytes: number }>(...statements.lengthsOf(day, ofDay, mostOfEach)),
+      );
+      // Their day was dropped meanwhile: nothing is left to be read.
+      if (lengths.length === 0) return keys.length;
+      for (const { bytes: more } of lengths) {
+        if (sum >= bytes) break;
+        sum += more;
+        count += 1;
+      }
+    }
     return count;
   }
 

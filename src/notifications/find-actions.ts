@@ -40,7 +40,7 @@ export const subjectRows = rowsOf<Subject>('wanted', {
 /**
  * Of each subject, the latest entries since a time, by an index of the first 200 characters: those that are told, and
  * the last one that was looked at where there may be more. `before` is read of deliveries alone: that of a subscription
- * has its filters, which may be a megabyte.
+ * has its filters, which may be a megabyte. `until` is in milliseconds, and `at` is finer: all of its last one is read.
  */
 export const actionsOn = statement(
   'read-actions',
@@ -51,7 +51,7 @@ export const actionsOn = statement(
        SELECT *, action = ANY ($told::text[]) AS is_told, row_number() OVER (ORDER BY at DESC, nr DESC) AS place FROM (
          SELECT at, nr, client, action, subject, before FROM audit_entry
          WHERE left(subject, 200) = left(wanted.name, 200) AND subject = wanted.name
-           AND at >= $since AND at <= coalesce(wanted.until, 'infinity')
+           AND at >= $since AND at < coalesce(wanted.until, 'infinity') + interval '1 millisecond'
          ORDER BY at DESC, nr DESC LIMIT $most_of_each
        ) AS latest
      ) AS entry

@@ -177,7 +177,7 @@ export class NotificationReader {
       const callback = this.directory.find(subscriptionId) ?? (subscription && { ...subscription, credentials: {} });
       return callback ? endpointsOf(callback) : [];
     });
-    const subjects = shown.map(({ delivery }, nr): Subject[] => [
+    const subjects = shown.map(({ delivery }, nr): [Subject, Subject, ...Subject[]] => [
       { name: `delivery/${delivery.notificationId}/${delivery.subscriptionId}`, until: null },
       { name: `subscription/${delivery.subscriptionId}`, until: delivery.endedAt },
       ...addresses[nr]!.map((address) => ({ name: `endpoint/${address}`, until: delivery.endedAt })),
@@ -196,7 +196,10 @@ export class NotificationReader {
       delivery,
       attempts,
       actions: subjects[nr]!.flatMap(({ name }) => actions.of.get(name) ?? []),
-      areActionsCut: subjects[nr]!.some(({ name }) => actions.cut.has(name)),
+      cut: {
+        delivery: actions.cut.has(subjects[nr]![0].name),
+        subscription: actions.cut.has(subjects[nr]![1].name),
+      },
       openEndpoints: addresses[nr]!.flatMap((address) => openAt.get(address) ?? []).map((row) => ({
         address: row.address,
         openedAt: row.opened_at,

@@ -53,10 +53,12 @@ const audited = (seconds: number, action: string, parts: Partial<AuditedAction> 
   ...parts,
 });
 
+const nothing = { delivery: false, subscription: false };
+
 /** In brief: seconds (`?`: not known), the event, and what else it says. */
 function told(of: Partial<StoryOfDelivery> & Pick<StoryOfDelivery, 'delivery'>, notificationParts = {}): string[] {
   const story = storyOf({ ...notification, ...notificationParts }, [
-    { attempts: [], actions: [], areActionsCut: false, openEndpoints: [], work: null, ...of },
+    { attempts: [], actions: [], cut: nothing, openEndpoints: [], work: null, ...of },
   ]);
   return story.map((event) => {
     const seconds = event.at ? (event.at.getTime() - at(0).getTime()) / 1000 : '?';
@@ -155,7 +157,7 @@ describe('the story of a notification', () => {
         delivery: delivery({ state: 'queued', replays: 2 }),
         attempts: [],
         actions: [],
-        areActionsCut: false,
+        cut: nothing,
         openEndpoints: [],
         work: null,
       },
@@ -164,12 +166,19 @@ describe('the story of a notification', () => {
   });
 
   it('says of what may be in the part of the audit log that was not looked at that it is not known', () => {
-    const story = (parts: Partial<KnownDelivery>, actions: AuditedAction[] = []) =>
-      told({ delivery: delivery({ endedAt: at(9), ...parts }), actions, areActionsCut: true });
+    const story = (parts: Partial<KnownDelivery>, cut: Partial<typeof nothing>, actions: AuditedAction[] = []) =>
+      told({ delivery: delivery({ endedAt: at(9), ...parts }), actions, cut: { ...nothing, ...cut } });
     const [retried, cancelled] = [{ state: 'delivered', replays: 1 }, { state: 'cancelled' }] as const;
-    expect(story(retried)).toContainEqual(expect.stringMatching(/retried .* not known: .* only the latest/));
-    expect(story(cancelled)).toContainEqual(expect.stringMatching(/cancelled .* not known: .* only the latest/));
-    const deleted = story(cancelled, [audited(8, 'subscription.deleted')]);
+    const [ofDelivery, ofSubscription] = [{ delivery: true }, { subscription: true }];
+    expect(story(retried, ofDelivery)).toContainEqual(
+      expect.stringMatching(/retried .* not known: .* only the latest/),
+    );
+    expect(story(retried, ofSubscription)).toContainEqual(expect.stringMatching(/retried .* not in the audit log/));
+    expect(story(cancelled, ofSubscription)).toContainEqual(
+      expect.stringMatching(/cancelled .* not known: .* only the latest/),
+    );
+    expect(story(cancelled, ofDelivery)).toContainEqual(expect.stringMatching(/cancelled with others/));
+    const deleted = story(cancelled, ofSubscription, [audited(8, 'subscription.deleted')]);
     expect(deleted).toContain('9 cancelled its subscription was deleted');
   });
 
@@ -181,7 +190,7 @@ describe('the story of a notification', () => {
     const work = { id: 'r-1', kind, note: 'bad deploy', client: 'operator' };
     const of = delivery({ state, replays, endedAt: at(7), replayId: 'r-1' });
     const story = storyOf(notification, [
-      { delivery: of, attempts: [], actions: [], areActionsCut: false, openEndpoints: [], work },
+      { delivery: of, attempts: [], actions: [], cut: nothing, openEndpoints: [], work },
     ]);
     expect(story).toContainEqual(expect.objectContaining({ event: name, by: 'operator', reason, at: when }));
   });
@@ -193,7 +202,7 @@ describe('the story of a notification', () => {
         delivery: waiting,
         attempts: [attempt(1, 0, 503, 'HTTP 503')],
         actions: [],
-        areActionsCut: false,
+        cut: nothing,
         openEndpoints: [],
         work: null,
       },
@@ -225,7 +234,7 @@ describe('the story of a notification', () => {
       delivery: delivery(parts),
       attempts: [],
       actions: [],
-      areActionsCut: false,
+      cut: nothing,
       openEndpoints: [],
       work: null,
     });

@@ -81,8 +81,8 @@ export interface StoryOfDelivery {
   attempts: readonly KnownAttempt[];
   /** To this delivery, its subscription and its endpoints, in their order. */
   actions: readonly AuditedAction[];
-  /** There may be earlier ones, which were not looked at. */
-  areActionsCut: boolean;
+  /** Of which there may be earlier ones, which were not looked at. */
+  cut: { delivery: boolean; subscription: boolean };
   /** Of its endpoints, those whose circuit breaker is open now. */
   openEndpoints: readonly { address: string; openedAt: Date; reason: string; nextProbeAt: Date }[];
   /** The last that was done with it and others; null: nothing, or it is no longer known. */
@@ -208,7 +208,7 @@ function fromEndpoints({ delivery, openEndpoints }: StoryOfDelivery): StoryEvent
 /** Adds the events that must have happened, and whose moments were not kept. */
 function withUntimed(
   known: readonly StoryEvent[],
-  { delivery, attempts, actions, areActionsCut, work }: StoryOfDelivery,
+  { delivery, attempts, actions, cut, work }: StoryOfDelivery,
 ): StoryEvent[] {
   const story = [...known];
   const putBefore = (name: StoryEvent['event'], at: number) => story.splice(at, 0, event(name, null));
@@ -225,7 +225,7 @@ function withUntimed(
   ).length;
   if (delivery.replays > noted) {
     const isKnown = work?.kind === 'replay' && delivery.replays - noted === 1;
-    const unknown = areActionsCut
+    const unknown = cut.delivery
       ? `after its end; by whom and when is not known: ${tooMuch}`
       : 'after its end; by whom and when is not in the audit log under this delivery: by a replay, or longer ago than it is kept';
     const [by, reason] = isKnown ? [work.client, describeWork(work)] : [null, unknown];
@@ -241,7 +241,7 @@ const tooMuch = 'of its entries in the audit log only the latest were looked at'
 
 const isUnfinished = (state: string | null): boolean => state === 'waiting' || state === 'held';
 
-function ending({ delivery, actions, areActionsCut, work }: StoryOfDelivery): StoryEvent[] {
+function ending({ delivery, actions, cut, work }: StoryOfDelivery): StoryEvent[] {
   const { state, endedAt, nextAttemptAt, lastError } = delivery;
   switch (state) {
     case 'waiting':
@@ -259,7 +259,7 @@ function ending({ delivery, actions, areActionsCut, work }: StoryOfDelivery): St
       if (isNoted) return [];
       return work && work.kind !== 'replay'
         ? [event('cancelled', work.kind === 'close' ? null : endedAt, { by: work.client, reason: describeWork(work) })]
-        : [event('cancelled', endedAt, { reason: cancelledBecause(delivery, actions, areActionsCut) })];
+        : [event('cancelled', endedAt, { reason: cancelledBecause(delivery, actions, cut) })];
     }
     default:
       return [];
@@ -269,11 +269,11 @@ function ending({ delivery, actions, areActionsCut, work }: StoryOfDelivery): St
 function cancelledBecause(
   { lastError }: KnownDelivery,
   actions: readonly AuditedAction[],
-  areActionsCut: boolean,
+  cut: StoryOfDelivery['cut'],
 ): string {
   if (lastError === replacedByDuplicate || lastError === bodyErased) return lastError;
   if (actions.some(({ action }) => action === 'subscription.deleted')) return 'its subscription was deleted';
-  return areActionsCut
+  return cut.subscription
     ? `why is not known: ${tooMuch}`
     : 'with others: what its subscription held was dropped, or deliveries were cancelled by selection';
 }

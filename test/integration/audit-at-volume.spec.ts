@@ -144,7 +144,7 @@ describe('with years in the audit log, each page costs what it lists:', () => {
       const before = '00000000-0000-4000-8000-000000002710';
 
       beforeAll(async () => {
-        // Each has been changed until what was changed is as long as two pages may read.
+        // Each was deleted, brought back, and changed until what was changed is as long as two pages may read.
         await client.query(
           `WITH large AS (SELECT string_agg(md5(i::text), '') AS text FROM generate_series(1, ${large / 32}) AS i),
              channels AS (SELECT json_build_array(json_build_object('channel', 'large', 'filters',
@@ -155,7 +155,8 @@ describe('with years in the audit log, each page costs what it lists:', () => {
                FROM unnest($1::uuid[]) AS id, channels
              )
            INSERT INTO audit_entry (at, action, subject, before, bytes, changed_secrets)
-           SELECT now() - n * interval '1 minute', 'subscription.changed', 'subscription/' || id, before,
+           SELECT now() - n * interval '1 minute',
+             CASE WHEN n = 16 THEN 'subscription.deleted' ELSE 'subscription.changed' END, 'subscription/' || id, before,
              octet_length(before::text), '{}'
            FROM unnest($1::uuid[]) AS id, generate_series(1, 16) AS n,
              (SELECT json_build_object('channels', channels) AS before FROM channels) AS large`,

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { makeMonthsAhead } from '../../src/audit/months-kept.js';
 import { DeliveryReader } from '../../src/deliveries/delivery-reader.service.js';
 import { LedgerSearch } from '../../src/deliveries/search.service.js';
@@ -25,6 +25,9 @@ describe('one notification', () => {
     const search = new LedgerSearch(test.postgres);
     reader = new NotificationReader(test.postgres, search, new DeliveryReader(test.postgres, search), noDirectory);
   });
+  afterEach(() => {
+    vi.restoreAllMocks();
+  });
   afterAll(async () => {
     await test.close();
     await place.drop();
@@ -33,6 +36,7 @@ describe('one notification', () => {
   describe('whose receivers answered much', () => {
     /** Of one answer; Postgres keeps such a text compressed: what counts is how long it is when it is read. */
     const length = 100_000;
+    const measuring = 'measure-attempts';
 
     /** For so many subscriptions, each of which answered once, or not at all. */
     async function answered(count: number, answers: number): Promise<string> {
@@ -75,6 +79,24 @@ describe('one notification', () => {
         [large],
       );
       expect((await pagesOf(large, 500)).map(({ deliveries }) => deliveries.length)).toEqual([1, 1]);
+    });
+
+    it('measures no more than fifty deliveries at a time, and none behind those with which it is full', async () => {
+      const asked = vi.spyOn(test.postgres, 'queryAside');
+      await reader.find(await answered(120, 1), undefined, 500);
+      const measured = asked.mock.calls.filter(([{ name }]) => name === measuring);
+      expect(measured.map(([, values]) => (values!.ids as string[]).length)).toEqual([50]);
+    });
+
+    it('comes also where its day is dropped before it is measured', async () => {
+      const id = await answered(3, 1);
+      const query = test.postgres.queryAside.bind(test.postgres);
+      vi.spyOn(test.postgres, 'queryAside').mockImplementation((statement, values) =>
+        statement.name === measuring
+          ? Promise.reject(Object.assign(new Error('no such table'), { code: '42P01' }))
+          : query(statement, values),
+      );
+      expect((await pagesOf(id, 2)).map(({ deliveries }) => deliveries.length)).toEqual([2, 1]);
     });
 
     it('is as long as it may be where they answered nothing', async () => {
@@ -128,11 +150,30 @@ describe('one notification', () => {
       await note('delivery.retried', nameOf(key), 11, { before: '{"state": "failed"}' });
       await ends('delivered', 12, 1);
       expect(await told('retried')).toEqual([expect.objectContaining({ by: 'operator', reason: null })]);
-      await note('delivery.retried', nameOf(key), 11.5, { before: '{"state": "failed"}' });
-      await ends('delivered', 12, 3);
+      await ends('delivered', 12, 2);
+      // All entries of the delivery were looked at, and only the latest of its subscription.
+      expect(await told('retried')).toContainEqual(
+        expect.objectContaining({ by: null, count: 1, reason: expect.stringContaining('not in the audit log') }),
+      );
+      await note('delivery.tried', nameOf(key), 10, { count: 1000 });
       expect(await told('retried')).toContainEqual(
         expect.objectContaining({ by: null, count: 1, reason: expect.stringContaining('only the latest') }),
       );
+    });
+
+    it('tells what was done to the subscription in the millisecond of its end', async () => {
+      const subscription = `subscription/${key.subscriptionId}`;
+      await ends('delivered', 1);
+      await test.sql(
+        `WITH ended AS (
+           UPDATE delivery SET ended_at = date_trunc('milliseconds', ended_at) + interval '900 microseconds'
+           WHERE notification_id = $1 RETURNING ended_at
+         )
+         INSERT INTO audit_entry (at, client, action, subject, before, changed_secrets)
+         SELECT ended_at - interval '100 microseconds', 'operator', 'subscription.paused', $2, '{}', '{}' FROM ended`,
+        [key.notificationId, subscription],
+      );
+      expect(await told('subscription-paused')).toHaveLength(1);
     });
 
     it('is told the latest of each subject, and which of them have more', async () => {
