@@ -1,4 +1,4 @@
-import type { Page } from '@playwright/test';
+import type { Page, Route } from '@playwright/test';
 import { execFileSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { curlOf } from '../src/pages/publish/curl.js';
@@ -144,6 +144,40 @@ test('a publication that is not answered is tried again as the same one', async 
   expect((body as { notifications: unknown[] }).notifications).toHaveLength(1);
 });
 
+test('what is typed while a publication is under way goes neither with it nor in another one, and its error is said', async ({
+  open,
+  page,
+  heraut,
+}) => {
+  const [channel, other] = [await heraut.createChannel(), await heraut.createChannel()];
+  await open(`publish?channel=${channel}`);
+  await fill(page, { 'Main object': url, 'URL of the resource': url });
+  const resource = page.getByRole('textbox', { name: 'Resource resource', exact: true });
+  await resource.fill('status');
+  const held: Route[] = [];
+  await page.route('**/admin/v1/notifications', (route) => void held.push(route));
+  const publish = page.getByRole('button', { name: 'Publish', exact: true });
+  await publish.click();
+  await expect.poll(() => held.length).toBe(1);
+  await resource.fill('statuses');
+  await expect(publish).toHaveAttribute('aria-busy', 'true');
+  await resource.press('Enter');
+  await publish.click({ force: true });
+  await expect(page.getByRole('button', { name: 'Clear the form' })).toBeDisabled();
+  await held[0]!.abort();
+  await expect(page.getByText('Heraut does not answer', { exact: true })).toBeVisible();
+  await expect(resource).toHaveValue('statuses');
+  expect(held).toHaveLength(1);
+
+  await publish.click();
+  await expect.poll(() => held.length).toBe(2);
+  await page.getByRole('combobox', { name: 'Channel' }).fill(other);
+  await page.getByRole('option', { name: other }).click();
+  await held[1]!.continue();
+  await expect(page.getByRole('heading', { name: 'Published' })).toBeFocused();
+  await expect(page).toHaveURL(new RegExp(`channel=${other}&published=`));
+});
+
 test('an answer that comes when another page is open changes nothing there', async ({ open, page, heraut }) => {
   await page.clock.install();
   const channel = await heraut.createChannel();
@@ -156,6 +190,7 @@ test('an answer that comes when another page is open changes nothing there', asy
   await page.getByRole('button', { name: 'Publish', exact: true }).click();
   const goOn = await underWay;
   await page.getByRole('link', { name: 'Dead letters' }).click();
+  await page.getByRole('dialog', { name: 'Leave before it is done?' }).getByRole('button', { name: 'Leave' }).click();
   await expect(page.getByRole('heading', { level: 1, name: 'Dead letters' })).toBeVisible();
   const answered = page.waitForResponse('**/admin/v1/notifications');
   await goOn();

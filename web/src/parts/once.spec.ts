@@ -73,3 +73,26 @@ it.each(['selection-not-confirmed', 'deleted-meanwhile'])(
     ).toEqual({ keys: [0, 0, 1], sent: [0, 0, 2] });
   },
 );
+
+it.each(['done', refused(400, 'invalid')])(
+  'keeps the key of what was asked for later, although an earlier one is settled: %s',
+  async (outcome) => {
+    const once = new Once();
+    const keys: string[] = [];
+    const settle: ((outcome: Error | 'done') => void)[] = [];
+    const ask = (asked: string) =>
+      once.send(asked, (_, header) => {
+        keys.push(header['Idempotency-Key']);
+        return new Promise<void>((resolve, reject) => {
+          settle.push((each) => (each === 'done' ? resolve() : reject(each)));
+        });
+      });
+    const [earlier, later] = [ask('a'), ask('b')];
+    settle[0]!(outcome as Error | 'done');
+    await earlier.catch(() => {});
+    settle[1]!(lost);
+    await expect(later).rejects.toBe(lost);
+    void ask('b');
+    expect(keys).toEqual([keys[0], keys[1], keys[1]]);
+  },
+);

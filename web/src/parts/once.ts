@@ -16,13 +16,18 @@ export class Once {
     this.open = sent;
     try {
       const answer = await send(sent.request as Request, { 'Idempotency-Key': sent.key });
-      this.open = undefined;
+      this.settle(sent);
       return answer;
     } catch (error) {
       sent.isInDoubt ||= mayBeDone(error);
-      if (!sent.isInDoubt || isSettled(error)) this.open = undefined;
+      if (!sent.isInDoubt || isSettled(error)) this.settle(sent);
       throw error;
     }
+  }
+
+  /** Something else may have been asked for meanwhile, and be under way. */
+  private settle(sent: Once['open']): void {
+    if (this.open === sent) this.open = undefined;
   }
 }
 

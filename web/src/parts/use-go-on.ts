@@ -2,7 +2,7 @@ import { useNavigate, type NavigateOptions } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 
 /** Tells whether the component is still on the page: an answer may come after another page was opened. */
-export function useIsShown(): () => boolean {
+function useIsShown(): () => boolean {
   const isShown = useRef(false);
   useEffect(() => {
     isShown.current = true;

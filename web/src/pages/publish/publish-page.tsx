@@ -7,11 +7,12 @@ import { ButtonLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
 import { isProblem, type ApiProblem } from '../../api/problem.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
+import { AskUnderWay } from '../../parts/leaving.tsx';
 import { readTime } from '../../parts/moment.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
-import { oneOf, useUrlState } from '../../parts/url-state.ts';
-import { useIsShown } from '../../parts/use-go-on.ts';
+import { oneOf, useUrlState, type UrlState } from '../../parts/url-state.ts';
+import { useGoOn } from '../../parts/use-go-on.ts';
 import { useMay } from '../../shell/session.tsx';
 import { useChannels } from './channels.ts';
 import {
@@ -77,7 +78,7 @@ function PublishForm({ channels, now }: Props) {
   const may = useMay('operator');
   const form = useRef<HTMLFormElement>(null);
   const publishing = usePublish();
-  const isShown = useIsShown();
+  const goOn = useGoOn();
   const [errors, setErrors] = useState<Refusals>();
   const [answer, setAnswer] = useState<PublicationAnswer>();
   const [openedAt] = useState(now);
@@ -87,7 +88,8 @@ function PublishForm({ channels, now }: Props) {
   const filterNames = channels.find(({ name }) => name === draft.channel)?.filters ?? [];
   const change = (changes: Partial<Draft>) => {
     setErrors(undefined);
-    publishing.reset();
+    // One that is under way is waited for: it must not go twice, and what becomes of it has to be seen.
+    if (!publishing.isPending) publishing.reset();
     store({ ...draft, ...changes });
     if (changes.channel !== undefined) setUrl({ channel: changes.channel });
   };
@@ -125,10 +127,10 @@ function PublishForm({ channels, now }: Props) {
     const request = { body: { ...shown, aanmaakdatum: createdAt() }, headers };
     try {
       const published = await publishing.mutateAsync({ draft: JSON.stringify(draft), request });
-      // Meanwhile another page may have been opened: it would take these for filters of its own.
-      if (!isShown()) return;
       setAnswer(published);
-      setUrl({ published: published.id, channel: draft.channel }, true);
+      // Another channel may have been chosen meanwhile.
+      const search = (before: UrlState) => ({ channel: draft.channel, ...before, published: published.id });
+      await goOn({ to: '.', search, resetScroll: false });
     } catch (error) {
       if (isProblem(error)) refuse(refusalsOf(error, draft));
     }
@@ -171,6 +173,7 @@ function PublishForm({ channels, now }: Props) {
                 <Button
                   variant="subtle"
                   color="gray"
+                  disabled={publishing.isPending}
                   onClick={() => {
                     clear();
                     setErrors(undefined);
@@ -182,6 +185,7 @@ function PublishForm({ channels, now }: Props) {
                 </Button>
               </Group>
             </Stack>
+            <AskUnderWay isBusy={publishing.isPending} />
           </form>
         </Paper>
       </Grid.Col>
