@@ -234,6 +234,14 @@ test('an address with a filter that is not understood shows nothing, and nothing
     await expect(shownIn).toHaveValue(value);
     await expect(page.getByRole('button', { name: 'Send all again' })).toBeDisabled();
   }
+  // A filter of other lists, and more of one than this list can have: without them, more would be meant.
+  for (const address of [`notification=${randomUUID()}`, 'channel=a&channel=b', 'state=failed&state=unknown']) {
+    await page.goto(`${pageUrl}?${address}`);
+    await expect(page.getByRole('alert')).toContainText(address.split('=')[0]!);
+    for (const name of ['Send all again', 'Close all']) await expect(page.getByRole('button', { name })).toBeDisabled();
+    await page.getByRole('button', { name: 'Clear filters' }).click();
+    await expect(page.getByRole('button', { name: 'Close all' })).toBeEnabled();
+  }
   for (const address of ['replay=typo', 'acceptedTo=yesterday', 'acceptedFrom=0026-11-28T02:00']) {
     await page.goto(`${pageUrl}?${address}`);
     await expect(page.getByRole('alert')).toContainText(address.split('=')[0]!);

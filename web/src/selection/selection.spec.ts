@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { criteriaOf, selectionOf, singly, untilCounted, type Selection } from './selection.ts';
+import { criteriaOf, selectionOf, untilCounted, type Selection } from './selection.ts';
 
 it.each([
   [{ subscription: 'abc' }, { subscriptions: ['abc'] }],
@@ -9,18 +9,9 @@ it.each([
   [{ replay: 'the last one' }, { replay: 'the last one' }],
   [{ notification: 'the last one' }, { notification: 'the last one' }],
   [{ state: 'typo' }, { all: true, states: ['typo'] }],
+  [{ channel: ['cases', 'decisions'] }, { channels: ['cases', 'decisions'] }],
 ])('what an address has that is not understood stays in what is meant, for the API to refuse: %j', (address, meant) => {
   expect(selectionOf(criteriaOf(address))).toEqual(meant);
-});
-
-it('what is done to all of a list that shows one subscription is done to that one, although the address has two', () => {
-  const address = {
-    subscription: ['one', 'other'],
-    channel: ['cases', 'decisions'],
-    notification: 'not a filter of it',
-  };
-  const criteria = singly(criteriaOf(address));
-  expect(selectionOf(criteria)).toEqual({ subscriptions: ['one'], channels: ['cases'] });
 });
 
 it('a time of an address is a moment, whatever its zone', () => {

@@ -65,19 +65,6 @@ function timeOf(value: UrlState[string]): string | undefined {
   return text === undefined ? undefined : (momentOf(text) ?? text);
 }
 
-/**
- * With one of each, where a list can be narrowed by one only, and by no notification: what is done to all of it is done
- * to what it shows.
- */
-export const singly = (criteria: Criteria): Criteria => ({
-  ...criteria,
-  notification: undefined,
-  subscriptions: criteria.subscriptions.slice(0, 1),
-  channels: criteria.channels.slice(0, 1),
-  states: criteria.states.slice(0, 1),
-  errorClasses: criteria.errorClasses.slice(0, 1),
-});
-
 /** Only with the fields that narrow it; the API wants to hear it where none does. */
 export function selectionOf(criteria: Partial<Criteria>, more: Partial<Selection> = {}): Selection {
   const narrowing: Selection = withoutEmpty({

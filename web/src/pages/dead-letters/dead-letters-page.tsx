@@ -9,7 +9,7 @@ import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { allOf, useUrlState } from '../../parts/url-state.ts';
 import { useWrongTimes } from '../../parts/use-wrong-times.ts';
 import { ActDialog, type Act } from '../../selection/act-dialog.tsx';
-import { criteriaOf, idOfGroup, selectionOf, singly } from '../../selection/selection.ts';
+import { criteriaOf, idOfGroup, selectionOf } from '../../selection/selection.ts';
 import { useMay } from '../../shell/session.tsx';
 import { ChoiceBar } from './choice-bar.tsx';
 import { noChoice, useChoice } from './choice.ts';
@@ -24,7 +24,7 @@ import { useDeadLetters, type DeadLetters, type DeadLetterGroup } from './use-de
 export function DeadLettersPage() {
   const t = useDeadLettersTexts();
   const [state, set] = useUrlState();
-  const criteria = singly(criteriaOf(state));
+  const criteria = criteriaOf(state);
   const isNarrowed = Object.keys(noFilters).some((name) => state[name] !== undefined);
   const times = useWrongTimes();
   const found = useDeadLetters(criteria);

@@ -18,6 +18,8 @@ export const noFilters = {
   acceptedFrom: undefined,
   acceptedTo: undefined,
   replay: undefined,
+  // No filter of this list: it is refused, and goes with the others.
+  notification: undefined,
 };
 
 interface Props {

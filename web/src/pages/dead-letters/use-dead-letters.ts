@@ -27,8 +27,14 @@ const narrowingOf = ({ acceptedFrom, acceptedTo, replay, channels }: Criteria): 
   acceptedFrom,
   acceptedTo,
   replay,
-  channel: channels[0],
+  channel: asGiven(channels),
 });
+
+/**
+ * Of several values where the list has one, the API hears all, and refuses them: the first alone would be another list
+ * than the one that something is done to.
+ */
+const asGiven = <T extends string>(values: T[]): T | undefined => (values.length > 1 ? (values as never) : values[0]);
 
 /** How many there are, in groups. */
 export const groupsKey = ['dead-letters', 'groups'] as const;
@@ -37,10 +43,12 @@ const singleKey = ['dead-letters', 'single'] as const;
 export function useDeadLetters(criteria: Criteria) {
   const query = {
     ...narrowingOf(criteria),
-    subscription: criteria.subscriptions[0],
+    // Refused as well: no list of dead letters is narrowed by it.
+    notification: criteria.notification,
+    subscription: asGiven(criteria.subscriptions),
     // A text that is no state of a dead letter is refused.
-    state: criteria.states[0] as Group['state'] | undefined,
-    errorClass: criteria.errorClasses[0],
+    state: asGiven(criteria.states) as Group['state'] | undefined,
+    errorClass: asGiven(criteria.errorClasses),
   };
   return useQuery({
     queryKey: [...groupsKey, query],
