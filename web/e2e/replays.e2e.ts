@@ -76,6 +76,27 @@ test('a selection of everything is confirmed by its count, typed', async ({ open
   await receiver.stop();
 });
 
+test('how to send it is kept while what is meant is changed, and counted again', async ({ open, heraut }) => {
+  const channel = await heraut.createChannel();
+  const page = await open('replays/new');
+  const count = page.getByRole('button', { name: 'Count what this means' });
+  await count.click();
+  const result = page.getByRole('region', { name: 'Result of the count' });
+  await result.getByRole('textbox', { name: 'Deliveries a second' }).fill('1');
+  await result.getByRole('button', { name: 'When, and a note' }).click();
+  await result.getByLabel('Stop at').fill('2031-05-06T06:00');
+  await result.getByRole('textbox', { name: 'Note' }).fill('frail');
+  await page.getByRole('combobox', { name: 'Channels' }).fill(channel);
+  await page.getByRole('option', { name: channel }).click();
+  await page.keyboard.press('Escape');
+  await expect(result).toHaveCount(0);
+  await count.click();
+  await expect(result.getByText('Nothing is meant.')).toBeVisible();
+  await expect(result.getByRole('textbox', { name: 'Deliveries a second' })).toHaveValue('1');
+  await expect(result.getByLabel('Stop at')).toHaveValue(/^2031-05-06T06:00/);
+  await expect(result.getByRole('textbox', { name: 'Note' })).toHaveValue('frail');
+});
+
 test('a count that was cut short before it came to any can be confirmed as it is', async ({ open, page }) => {
   await open('replays/new?state=failed');
   const cut = { count: 0, isComplete: false, searchedTo: '2026-01-01T00:00:00.000Z', notifications: 0 };

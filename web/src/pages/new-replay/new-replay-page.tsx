@@ -11,12 +11,13 @@ import {
   Title,
 } from '@mantine/core';
 import { useMediaQuery } from '@mantine/hooks';
+import { useState } from 'react';
 import { TbCalculator } from 'react-icons/tb';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { DeliveryStateBadge, type DeliveryState } from '../../parts/delivery-state.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
 import { useGoOn } from '../../parts/use-go-on.ts';
-import { ActOnSelection } from '../../selection/act-on-selection.tsx';
+import { ActOnSelection, nothingTyped } from '../../selection/act-on-selection.tsx';
 import { ChannelsField, ErrorsField, SubscriptionField, SubscriptionsField } from '../../selection/fields.tsx';
 import { criteriaOf, selectionOf, unfinishedStates, type Criteria, type Selection } from '../../selection/selection.ts';
 import { useSelectionTexts } from '../../selection/texts.ts';
@@ -46,6 +47,8 @@ export function NewReplayPage() {
   const goOn = useGoOn();
   const [state, setState] = useUrlState();
   const set: typeof setState = (changes) => setState({ ...changes, ...noCount });
+  /** How it is sent stays when what is meant is changed, and counted again. */
+  const kept = useState(nothingTyped);
   const isNarrow = useMediaQuery('(max-width: 36em)');
   const criteria = criteriaOf(state);
   const times = useWrongTimes();
@@ -123,6 +126,7 @@ export function NewReplayPage() {
               kind={kind}
               selection={counted}
               isWithDelivered={counted.states?.includes('delivered')}
+              kept={kept}
               onDone={({ id }) => void goOn({ to: '/replays/$id', params: { id } })}
             />
           </Paper>
