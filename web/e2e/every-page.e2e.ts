@@ -80,6 +80,29 @@ test('on a phone, Tab stops only at what is seen, and the button of the menu say
   await expect(page.getByRole('main')).toBeFocused();
 });
 
+test('each list has rows that can be seen whole where the window is low: magnified, or on a phone held sideways', async ({
+  open,
+  badDay: _badDay,
+}) => {
+  const page = await open('audit');
+  for (const list of ['notifications', 'subscriptions', 'audit', 'channels', 'replays'])
+    for (const size of [
+      { width: 683, height: 310 },
+      { width: 320, height: 256 },
+    ]) {
+      await page.setViewportSize(size);
+      await open(list);
+      const row = page.locator('[data-index="0"]').first();
+      await row.scrollIntoViewIfNeeded();
+      const at = await row.evaluate((each) => {
+        const { left, top, bottom } = each.getBoundingClientRect();
+        const isSeen = (y: number) => each.contains(document.elementFromPoint(left + 2, y));
+        return { isTopSeen: isSeen(top + 2), isBottomSeen: isSeen(bottom - 2) };
+      });
+      expect(at, `${list} at ${size.width}`).toEqual({ isTopSeen: true, isBottomSeen: true });
+    }
+});
+
 test('each list tells a screen reader how much it has found, or that it has nothing, and does so once', async ({
   open,
   badDay: _badDay,

@@ -37,7 +37,7 @@ interface Props<Row> {
   isLoading?: boolean;
   /** Pixels; every row is that high, so that 100,000 of them stay smooth. */
   rowHeight?: number;
-  /** Of the list, a CSS length. */
+  /** Of the list at most, a CSS length; where the window is too low for that, some rows, and the page scrolls. */
   height?: string;
   isMarked?: (row: Row) => boolean;
   /**
@@ -49,6 +49,9 @@ interface Props<Row> {
   /** Scrolls to the end and has the focus go there: what asked for it may be gone then. */
   goToEnd?: Ref<() => void>;
 }
+
+/** A magnified window, and a phone held sideways, have some 300 pixels: less than is around a list. */
+const leastHeight = '240px';
 
 const hasFocusedRow = (scroller: HTMLElement): boolean => scroller.querySelector('[data-index]:focus-within') !== null;
 
@@ -165,7 +168,7 @@ export function ListTable<Row>({
         role="rowgroup"
         ref={scroller}
         className={classes.scroller}
-        style={{ maxHeight: height }}
+        style={{ maxHeight: `max(${height}, ${leastHeight})` }}
         tabIndex={onOpen && rows.length > 0 ? -1 : 0}
         onKeyDown={move}
         onScroll={onFollow && tellWhere}
