@@ -2,8 +2,9 @@ import type { Route } from '@playwright/test';
 import { answer } from '../../test/support/receiver.js';
 import { expect, lookAt, signIn, test } from './harness.js';
 
-// As `npm start` runs it: one process with the embedded database, nothing in it, and a callback must prove itself.
-test.use({ settings: { TEST_CALLBACK_AUTH: 'true' } });
+// As `npm start` runs it: one process with the embedded database, nothing in it, and a callback must prove itself. Each
+// subscription gets a signing key as well.
+test.use({ settings: { TEST_CALLBACK_AUTH: 'true', SIGN_BY_DEFAULT: 'true' } });
 test.describe.configure({ mode: 'default' });
 
 test('from an empty installation to a delivered notification, step by step, one of them with curl', async ({
@@ -38,7 +39,12 @@ test('from an empty installation to a delivered notification, step by step, one 
   await lookAt(page, 'welcome-refused');
   await callback.fill(receiver.url);
   await page.getByRole('button', { name: 'Subscribe' }).click();
-  await expect(page.getByRole('status').getByText('2 of 4 done')).toBeVisible();
+  const twoDone = page.getByText('2 of 4 done');
+  await expect(twoDone).toBeVisible();
+  // Over the next step: its own is done.
+  await expect(page.getByRole('dialog', { name: 'Copy this secret now' }).getByText(/^whsec_/)).toBeVisible();
+  await page.getByRole('button', { name: 'I have copied it' }).press('Enter');
+  await expect(twoDone).toBeFocused();
 
   receiver.next(answer(500));
   await page.getByRole('button', { name: 'Publish an example' }).click();
@@ -68,6 +74,7 @@ test('the way of an operator from a subscription to what it missed', async ({ op
   await page.getByRole('option', { name: channel }).click();
   await form.getByLabel(/^Authorization header/).fill('Bearer of-the-receiver');
   await form.getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('button', { name: 'I have copied it' }).click();
   await expect(page.getByRole('heading', { level: 1 })).toHaveText(url);
   const policy = `/admin/v1/subscriptions/${page.url().split('/').at(-1)}/retry-policy`;
   expect((await heraut.api.call('PUT', policy, { body: { maxRetries: 0 } })).status).toBe(200);

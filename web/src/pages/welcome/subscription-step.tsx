@@ -18,7 +18,13 @@ import { useLookAgain } from './use-progress.ts';
 const demoReceiver = 'http://127.0.0.1:8001/webhook';
 const isOwnMachine = (): boolean => ['127.0.0.1', 'localhost', '[::1]'].includes(window.location.hostname);
 
-export function SubscriptionStep({ channels }: { channels: readonly { name: string }[] }) {
+interface Props {
+  channels: readonly { name: string }[];
+  /** Its deliveries are signed. This step goes as soon as there is a subscription: the page shows the secret. */
+  onSecret: (signingSecret: string) => void;
+}
+
+export function SubscriptionStep({ channels, onSecret }: Props) {
   const t = useWelcomeTexts();
   const may = useMay('administrator');
   const owner = useOwner();
@@ -35,7 +41,10 @@ export function SubscriptionStep({ channels }: { channels: readonly { name: stri
         answerOf(api.POST('/admin/v1/subscriptions', { params: { header }, body: sent, fetch: reachReceiver })),
       );
     },
-    onSuccess: lookAgain,
+    onSuccess: ({ signingSecret = null }) => {
+      if (signingSecret !== null) onSecret(signingSecret);
+      return lookAgain();
+    },
   });
   const { error } = subscribe;
   const wrong = isProblem(error) ? error.problem.invalidParams : [];

@@ -1,9 +1,11 @@
 import { Anchor, Group, List, Paper, Skeleton, Stack, Text, Title } from '@mantine/core';
 import { AnchorLink, ButtonLink } from '../../parts/links.tsx';
 import { apiRoot } from '../../api/client.ts';
+import { useRef, useState } from 'react';
 import { useFormat } from '../../i18n/format.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
+import { SecretOnce } from '../../subscriptions/secret-once.tsx';
 import { DeliveriesOf } from '../publish/published.tsx';
 import { ChannelStep } from './channel-step.tsx';
 import { PublishStep } from './publish-step.tsx';
@@ -20,6 +22,8 @@ export function WelcomePage() {
   const t = useWelcomeTexts();
   const format = useFormat();
   const { channels, subscriptions, subscriptionCount, notification, delivered, error } = useProgress();
+  const [secret, showSecret] = useState<string | null>(null);
+  const progress = useRef<HTMLParagraphElement>(null);
   const header = (
     <PageHeader title={t('title')} description={t('description')}>
       <ButtonLink variant="default" to="/overview" search={{ welcome: 'no' }}>
@@ -45,7 +49,7 @@ export function WelcomePage() {
     <>
       {header}
       <Stack gap="md" maw={860}>
-        <Text size="sm" fw={600} role="status">
+        <Text size="sm" fw={600} role="status" ref={progress} tabIndex={-1} style={{ outline: 'none' }}>
           {current < 0 ? t('finished') : t('progress', { done: isDone.filter(Boolean).length, count: isDone.length })}
         </Text>
         <Stack component="ol" gap="sm" m={0} p={0} style={{ listStyle: 'none' }}>
@@ -72,7 +76,7 @@ export function WelcomePage() {
                 </AnchorLink>
               </Text>
             ) : channel ? (
-              <SubscriptionStep channels={channels} />
+              <SubscriptionStep channels={channels} onSecret={showSecret} />
             ) : (
               <Why>{t('subscriptionWhy')}</Why>
             )}
@@ -128,6 +132,13 @@ export function WelcomePage() {
           </Paper>
         )}
       </Stack>
+      <SecretOnce
+        secret={secret}
+        onClose={() => {
+          showSecret(null);
+          progress.current?.focus();
+        }}
+      />
     </>
   );
 }
