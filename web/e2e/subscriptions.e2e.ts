@@ -133,6 +133,17 @@ test('how a subscription stands is not said before it is known', async ({ open, 
   await expect(asked).toContainText('At least 1 delivery that has not ended is cancelled.');
 });
 
+test('the page of a subscription knows how it stands, also by an id in capitals', async ({
+  open,
+  heraut,
+  receiver,
+}) => {
+  const { id, url } = await subscribe(heraut, receiver.url);
+  const page = await open(`subscriptions/${id.toUpperCase()}`);
+  await expect(page.getByRole('heading', { level: 1 })).toHaveText(url);
+  await expect(page.getByText('Nothing holds it up')).toBeVisible();
+});
+
 test('a probe that nothing is held for comes with the next delivery, and is not long overdue', async ({
   open,
   page,

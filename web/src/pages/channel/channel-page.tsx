@@ -1,7 +1,7 @@
 import { Anchor, Button, Grid, Group, Paper, Skeleton, Stack, Title } from '@mantine/core';
 import { TbArrowLeft, TbBroadcast, TbExternalLink, TbHistory, TbListSearch } from 'react-icons/tb';
 import { useQuery } from '@tanstack/react-query';
-import { Link, useParams } from '@tanstack/react-router';
+import { Link } from '@tanstack/react-router';
 import { ButtonLink } from '../../parts/links.tsx';
 import { isProblem } from '../../api/problem.ts';
 import { DraftBar } from '../../drafts/draft-bar.tsx';
@@ -10,6 +10,7 @@ import { IsGone } from '../../drafts/use-draft.ts';
 import { useResourceDraft, type Tagged } from '../../drafts/use-resource-draft.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
+import { useIdInAddress } from '../../parts/id-in-address.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { Volume } from '../../parts/volume.tsx';
@@ -30,7 +31,7 @@ import { RemoveChannel } from './remove-channel.tsx';
 const countsOfChannel = ['accepted', 'duplicates'] as const;
 
 export function ChannelPage() {
-  const { id } = useParams({ strict: false }) as { id: string };
+  const id = useIdInAddress();
   const t = useChannelTexts();
   const { data, error, refetch } = useQuery({
     queryKey: channelKey(id),

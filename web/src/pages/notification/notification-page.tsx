@@ -1,5 +1,4 @@
 import { Badge, Code, Group, Skeleton, Tabs, Text } from '@mantine/core';
-import { useParams } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { ButtonLink } from '../../parts/links.tsx';
 import { isProblem } from '../../api/problem.ts';
@@ -8,6 +7,7 @@ import { CopyButton } from '../../parts/copy-button.tsx';
 import { deliveryStates, DeliveryStateBadge } from '../../parts/delivery-state.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { tryAgain } from '../../parts/next-page.ts';
+import { useIdInAddress } from '../../parts/id-in-address.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
@@ -25,7 +25,7 @@ const tabs = ['deliveries', 'story', 'body', 'explain'] as const;
 export function NotificationPage() {
   const t = useNotificationTexts();
   const format = useFormat();
-  const { id = '' } = useParams({ strict: false });
+  const id = useIdInAddress();
   const [state, set] = useUrlState();
   const whole = useWhole(id);
   const first = whole.data?.pages[0];

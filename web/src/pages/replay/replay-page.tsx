@@ -1,6 +1,5 @@
 import { Group, Paper, SimpleGrid, Skeleton, Stack, Title } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
 import { useEffect, type ReactNode } from 'react';
 import { ButtonLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
@@ -8,6 +7,7 @@ import { isProblem } from '../../api/problem.ts';
 import { useFormat } from '../../i18n/format.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { readListsAnew } from '../../parts/found-lists.ts';
+import { useIdInAddress } from '../../parts/id-in-address.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { ExactTime } from '../../parts/relative-time.tsx';
@@ -25,7 +25,7 @@ const [oftenMs, seldomMs] = [1_000, 15_000];
 export function ReplayPage() {
   const t = useReplayTexts();
   const kindName = useWorkTexts();
-  const { id } = useParams({ strict: false }) as { id: string };
+  const id = useIdInAddress();
   const found = useQuery({
     queryKey: ['replay', id],
     queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/replays/{id}', { params: { path: { id } }, signal })),

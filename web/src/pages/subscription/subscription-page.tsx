@@ -1,12 +1,12 @@
 import { Badge, Code, Group, Skeleton, Stack, Tabs } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
 import { ButtonLink } from '../../parts/links.tsx';
 import { isProblem } from '../../api/problem.ts';
 import { GoneNotice } from '../../drafts/gone-notice.tsx';
 import { IsGone } from '../../drafts/use-draft.ts';
 import { CopyButton } from '../../parts/copy-button.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
+import { useIdInAddress } from '../../parts/id-in-address.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { oneOf, useUrlState } from '../../parts/url-state.ts';
@@ -25,7 +25,7 @@ import { useSubscriptionTexts } from './texts.ts';
 const tabs = ['overview', 'filters', 'delivery', 'retries', 'credentials', 'signing'] as const;
 
 export function SubscriptionPage() {
-  const { id }: { id: string } = useParams({ strict: false });
+  const id = useIdInAddress();
   const t = useSubscriptionTexts();
   const [state, set] = useUrlState();
   const tab = tabs.find((each) => each === oneOf(state['tab'])) ?? 'overview';
