@@ -265,7 +265,7 @@ test('the rules of alerts are changed, and a test is sent', async ({ open, herau
   await expect(rule.getByLabel('At least')).toHaveValue('5');
   const group = page.getByLabel('Wait between two messages', { exact: true });
   await group.fill('');
-  await expect(page.getByText('Say how long.')).toBeVisible();
+  await expect(group).toHaveAccessibleDescription(/^Say how long\. Alerts that come up meanwhile come together\.$/);
   await expect(save).toBeDisabled();
   await group.fill('2');
   const repeat = page.getByLabel('Tell again of what is still open after');

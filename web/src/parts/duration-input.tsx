@@ -1,5 +1,5 @@
-import { Group, Input, NativeSelect } from '@mantine/core';
-import { useId, useState, type ReactNode } from 'react';
+import { Group, NativeSelect } from '@mantine/core';
+import { useState, type ReactNode } from 'react';
 import { defineTexts } from '../i18n/i18n.ts';
 import { NumberField } from './number-field.tsx';
 
@@ -30,42 +30,45 @@ interface Props {
 /** A length of time, in the unit that people say it in. */
 export function DurationInput({ label, description, value, onChange, error, placeholder, disabled }: Props) {
   const t = useTexts();
-  const id = useId();
   const [chosen, setUnit] = useState<Unit>();
   const unit = chosen ?? (value === null ? 'hours' : unitOf(value));
   return (
-    <Input.Wrapper label={label} description={description} error={error} labelProps={{ htmlFor: id }}>
-      <Group gap="xs" wrap="nowrap" mt={description === undefined ? 0 : 5} maw={260}>
-        <NumberField
-          id={id}
-          value={value === null ? null : value / units[unit]}
-          onChange={(typed) => {
-            // The unit is that in which it is typed: not another one as soon as that would be shorter.
-            setUnit(unit);
-            onChange(typed === null ? null : Math.round(typed * units[unit]));
-          }}
-          min={0}
-          // A lone sign would be no time at all, which means for ever in some fields.
-          allowNegative={false}
-          hideControls
-          style={{ flex: '1 1 80px', minWidth: 0 }}
-          error={error !== undefined}
-          {...(placeholder !== undefined && { placeholder })}
-          {...(disabled && { disabled })}
-        />
-        <NativeSelect
-          style={{ flex: '1 1 110px', minWidth: 0 }}
-          aria-label={`${label}: ${t('unit')}`}
-          value={unit}
-          data={names.map((name) => ({ value: name, label: t(name) }))}
-          onChange={(event) => {
-            const next = event.currentTarget.value as Unit;
-            setUnit(next);
-            if (value !== null) onChange(Math.round((value / units[unit]) * units[next]));
-          }}
-          {...(disabled && { disabled })}
-        />
-      </Group>
-    </Input.Wrapper>
+    <NumberField
+      label={label}
+      description={description}
+      error={error}
+      value={value === null ? null : value / units[unit]}
+      onChange={(typed) => {
+        // The unit is that in which it is typed: not another one as soon as that would be shorter.
+        setUnit(unit);
+        onChange(typed === null ? null : Math.round(typed * units[unit]));
+      }}
+      min={0}
+      // A lone sign would be no time at all, which means for ever in some fields.
+      allowNegative={false}
+      hideControls
+      // Within the frame of the number: its description and error are read with it.
+      inputContainer={(input) => (
+        <Group gap="xs" wrap="nowrap" mt={description === undefined ? 0 : 5} maw={260}>
+          <div style={{ flex: '1 1 80px', minWidth: 0 }}>{input}</div>
+          <NativeSelect
+            style={{ flex: '1 1 110px', minWidth: 0 }}
+            aria-label={`${label}: ${t('unit')}`}
+            value={unit}
+            data={names.map((name) => ({ value: name, label: t(name) }))}
+            onChange={(event) => {
+              const next = event.currentTarget.value as Unit;
+              setUnit(next);
+              if (value !== null) onChange(Math.round((value / units[unit]) * units[next]));
+            }}
+            {...(disabled && { disabled })}
+          />
+        </Group>
+      )}
+      // The margins are those of the frame around both.
+      styles={{ wrapper: { marginBlock: 0 } }}
+      {...(placeholder !== undefined && { placeholder })}
+      {...(disabled && { disabled })}
+    />
   );
 }
