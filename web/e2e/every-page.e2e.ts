@@ -230,6 +230,39 @@ test('dead letters that become more are counted every ten seconds, and read out 
   expect(await told()).toEqual(['1,002 found', '1,005 found']);
 });
 
+test('notifications that are new are counted every five seconds, and read out every minute', async ({
+  open,
+  page,
+  heraut,
+}) => {
+  const channel = await heraut.createChannel();
+  await heraut.publish(channel);
+  await page.clock.install();
+  await open(`notifications?channel=${channel}`);
+  await expect(page.getByText('1 found', { exact: true })).toHaveCount(1);
+  await page.clock.pauseAt(Date.now() + 120_000);
+  const told = page
+    .getByRole('main')
+    .getByRole('status')
+    .filter({ hasText: /new notification/ });
+  const becomes = async (count: number) => {
+    await heraut.publish(channel);
+    const announced = page.getByRole('button', { name: new RegExp(`^${count} new notification`) });
+    await expect(async () => {
+      await page.clock.runFor(1_000);
+      await expect(announced).toBeVisible({ timeout: 100 });
+    }).toPass({ timeout: 60_000 });
+  };
+  await becomes(1);
+  await page.clock.runFor(1_100);
+  await expect(told).toHaveText('1 new notification');
+  await becomes(2);
+  await becomes(3);
+  await expect(told).toHaveText('1 new notification');
+  await page.clock.runFor(60_000);
+  await expect(told).toHaveText('3 new notifications');
+});
+
 test('what is wrong with a page is found', async ({ open }) => {
   const page = await open('channels');
   const changed = (change: (main: HTMLElement) => void) => page.locator('main').evaluate(change);

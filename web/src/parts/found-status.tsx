@@ -43,7 +43,7 @@ const nothing = { text: '', asked: '', at: 0 };
  * The text as it is told: late enough to be read out once, and seldom unless the address asks for something else, or
  * the viewer for another language.
  */
-function useTold(text: string): string {
+export function useTold(text: string): string {
   const address = useRouterState({ select: ({ location }) => location.href });
   const asked = `${currentLanguage()} ${address}`;
   const [told, tell] = useState(nothing);

@@ -1,4 +1,4 @@
-import { Button, Group, Text } from '@mantine/core';
+import { Button, Group, Text, VisuallyHidden } from '@mantine/core';
 import { TbArrowUp, TbBan } from 'react-icons/tb';
 import { useNavigate } from '@tanstack/react-router';
 import { useMemo, useRef } from 'react';
@@ -6,7 +6,7 @@ import { BusyButton } from '../../parts/busy-button.tsx';
 import { ButtonLink } from '../../parts/links.tsx';
 import { useFormat } from '../../i18n/format.ts';
 import { EmptyState } from '../../parts/empty-state.tsx';
-import { FoundStatus } from '../../parts/found-status.tsx';
+import { FoundStatus, useTold } from '../../parts/found-status.tsx';
 import { ListTable } from '../../parts/list-table.tsx';
 import { tryAgain } from '../../parts/next-page.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
@@ -28,6 +28,7 @@ export function NotificationsPage() {
   const query = queryOf(state);
   const { rows, found, searchedTo, asOf, onEnd, restart } = useFoundNotifications(query);
   const newer = useNewer(query, found.data);
+  const newerText = newer.isMore ? t('newerMany', { count: newer.count }) : t('newer', { count: newer.count });
   const columns = useMemo(() => columnsFor(t), [t]);
   const isFiltered = filtersOf(state).length > 0;
   const bar = useRef<FilterBarHandle>(null);
@@ -50,18 +51,17 @@ export function NotificationsPage() {
   return (
     <>
       <PageHeader title={t('title')} description={t('description')}>
-        <div role="status">
-          {newer.count > 0 && (
-            <Button
-              size="compact-md"
-              variant="light"
-              leftSection={<TbArrowUp size={14} aria-hidden />}
-              onClick={() => void restart()}
-            >
-              {newer.isMore ? t('newerMany', { count: newer.count }) : t('newer', { count: newer.count })} · {t('show')}
-            </Button>
-          )}
-        </div>
+        <VisuallyHidden role="status">{useTold(newer.count > 0 ? newerText : '')}</VisuallyHidden>
+        {newer.count > 0 && (
+          <Button
+            size="compact-md"
+            variant="light"
+            leftSection={<TbArrowUp size={14} aria-hidden />}
+            onClick={() => void restart()}
+          >
+            {newerText} · {t('show')}
+          </Button>
+        )}
         {unfinished && (
           <ButtonLink
             variant="default"
