@@ -3,6 +3,16 @@ import { randomUUID } from 'node:crypto';
 import { expect, lookAt, test } from './harness.js';
 
 const palette = (page: Page) => page.getByRole('dialog', { name: 'Go to' });
+const parked = {
+  address: 'https://receiver.example.org',
+  failureCount: 12,
+  nextProbeAt: '2026-11-20T10:01:00.000Z',
+  probeCount: 0,
+  subscriptionIds: [],
+  openedAt: '2026-11-20T10:00:00.000Z',
+  reason: 'HTTP 503',
+  subscriptionCount: 1,
+};
 const heading = (page: Page, name: string) => page.getByRole('heading', { level: 1, name });
 /** The key that follows `g` counts for a moment: it is pressed without waiting for the page to have had the first. */
 const go = (page: Page, key: string) => Promise.all(['g', key].map((each) => page.keyboard.press(each)));
@@ -288,6 +298,35 @@ test('the focus stays where it was used, whatever goes or is switched off under 
   await ask(button('End').first(), 'End');
   await expect(keys).toHaveCount(2);
   await expect(button('End')).toBeFocused();
+});
+
+test('after a dialog the focus is where it was opened, also after one that comes into being open', async ({
+  open,
+  page,
+  heraut,
+  receiver,
+}) => {
+  const dialog = page.getByRole('dialog');
+  const opensAndLeaves = async (opener: Locator, press = 'Enter') => {
+    await opener.press(press);
+    await expect(dialog).toBeVisible();
+    await page.keyboard.press('Escape');
+    await expect(dialog).toHaveCount(0);
+    await expect(opener).toBeFocused();
+  };
+  const channel = await heraut.createChannel();
+  const subscriptionId = await heraut.subscribe({ channel, url: receiver.url });
+  const { id } = await heraut.publish(channel);
+  await heraut.becomes('delivered', id, subscriptionId);
+  await page.route('**/admin/v1/endpoints', (route) => route.fulfill({ json: { endpoints: [parked], paced: [] } }));
+
+  await open('endpoints');
+  await opensAndLeaves(page.getByRole('button', { name: /^Reset / }));
+  await opensAndLeaves(page.getByRole('button', { name: /Go to/ }));
+  await opensAndLeaves(page.getByRole('button', { name: /^Reset / }), '?');
+  await opensAndLeaves(page.getByRole('button', { name: /^Reset / }), 'Control+k');
+  await open(`notifications/${id}`);
+  await opensAndLeaves(page.getByRole('button', { name: 'Send again' }));
 });
 
 test('after the secret of an application the focus is where it was asked for, and in the drawer that is open', async ({

@@ -8,6 +8,7 @@ import { useFormat } from '../../i18n/format.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { readListsAnew } from '../../parts/found-lists.ts';
+import { useFocusReturn } from '../../parts/focus-return.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { useTypedText } from '../../parts/use-typed-text.ts';
@@ -77,15 +78,16 @@ export function EndpointsPage() {
           {data && data.paced.length > 0 && <PacedSubscriptions paced={data.paced} />}
         </section>
       </Stack>
-      <ResetDialog endpoint={chosen} onClose={() => setChosen(undefined)} />
+      {chosen && <ResetDialog endpoint={chosen} onClose={() => setChosen(undefined)} />}
     </>
   );
 }
 
-function ResetDialog({ endpoint, onClose }: { endpoint: OpenEndpoint | undefined; onClose: () => void }) {
+function ResetDialog({ endpoint, onClose }: { endpoint: OpenEndpoint; onClose: () => void }) {
   const t = useEndpointsTexts();
   const format = useFormat();
   const client = useQueryClient();
+  useFocusReturn();
   const reset = useMutation({
     mutationFn: async (address: string) => {
       try {
@@ -103,7 +105,6 @@ function ResetDialog({ endpoint, onClose }: { endpoint: OpenEndpoint | undefined
       return client.invalidateQueries({ queryKey: endpointsKey });
     },
   });
-  if (!endpoint) return null;
   const { address, subscriptionCount: count } = endpoint;
   return (
     <Confirm
