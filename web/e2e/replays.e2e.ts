@@ -1,5 +1,5 @@
 import { Receiver } from '../../test/support/receiver.js';
-import { expect, lookAt, test } from './harness.js';
+import { asTimePasses, atOnce, expect, lookAt, test } from './harness.js';
 
 test('a new subscription is sent everything that it would have got, from a form that says what it means', async ({
   open,
@@ -157,6 +157,26 @@ test('what was published by mistake is cancelled from the list that shows it, an
   await expect(result.getByRole('textbox', { name: /^Type \d+ to confirm$/ })).toBeVisible();
   await expect(result.getByRole('button', { name: /^Cancel \d+ deliver(y|ies)$/ })).toBeDisabled();
   await receiver.stop();
+});
+
+test('dead letters of a replay that cannot all be counted are counted every minute', async ({ open, page, badDay }) => {
+  let counts = 0;
+  await page.route('**/admin/v1/dead-letters?*', async (route) => {
+    const response = await route.fetch();
+    const json = { ...(await response.json()), count: 70_000, isComplete: false };
+    await route.fulfill({ response, json });
+    counts += 1;
+  });
+  await page.clock.install();
+  await open(`replays/${badDay.scheduled}`);
+  await expect(page.getByText('at least 70,000')).toBeVisible();
+  for (let seconds = 0; seconds < 50; seconds += 10) {
+    const looked = page.waitForResponse(/\/admin\/v1\/replays\//);
+    await page.clock.fastForward(10_000);
+    await looked;
+  }
+  expect(counts).toBe(1);
+  await asTimePasses(page, () => expect.poll(() => counts, atOnce).toBe(2));
 });
 
 test('a replay is scheduled, paused, resumed and cancelled, and found again in the list', async ({ open, heraut }) => {

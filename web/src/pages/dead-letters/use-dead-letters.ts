@@ -17,7 +17,7 @@ export type Delivery = components['schemas']['Delivery'];
 
 const everyMs = 10_000;
 /** Where there are more than can be counted in a second: each time costs the database that second. */
-const seldomMs = 60_000;
+export const seldomMs = 60_000;
 const perPage = 200;
 
 type Narrowing = Pick<Criteria, 'acceptedFrom' | 'acceptedTo' | 'replay'> & { channel: string | undefined };
