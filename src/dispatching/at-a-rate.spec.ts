@@ -45,7 +45,7 @@ function play({ rate, callMs, seconds, from = {} }: { rate: number; callMs: numb
 }
 
 describe('a subscription with a rate and more than it may send', () => {
-  it('owes no more than half a second at its present rate, where looks at a higher one spent too much', () => {
+  it('owes no more than a call and half a second at its present rate, where looks at a higher one spent too much', () => {
     const { look } = play({ rate: 0.1, callMs: 10, seconds: 30, from: { rateCredit: -250 } });
     expect(look.rateCredit).toBeGreaterThan(0);
   });

@@ -8,6 +8,8 @@ interface Claim {
   isHeard: boolean;
   /** Its process was told, for that generation, that it has none, while it had not heard of it. */
   isDenied: boolean;
+  /** Its process has ended, or was frozen, since. */
+  hasStoodStill: boolean;
 }
 
 interface ClaimRow {
@@ -19,13 +21,18 @@ interface ClaimRow {
 /** Knows which processes were given the right to send, and which of them know that they made no use of it. */
 export class Claims {
   private readonly byKey = new Map<string, Claim>();
-  private readonly stoodStill = new Set<number>();
 
   /** The ledger gave it, whether that is heard or not. */
   answered(process: number, statement: string, rows: readonly unknown[]): void {
     if (statement !== 'claim-sending') return;
     for (const { notification_id, subscription_id, generation } of rows as ClaimRow[])
-      this.byKey.set(`${notification_id} ${subscription_id}`, { process, generation, isHeard: false, isDenied: false });
+      this.byKey.set(`${notification_id} ${subscription_id}`, {
+        process,
+        generation,
+        isHeard: false,
+        isDenied: false,
+        hasStoodStill: false,
+      });
   }
 
   /** A worker has the answer to its question. */
@@ -36,9 +43,9 @@ export class Claims {
     else claim.isDenied ||= !claim.isHeard;
   }
 
-  /** It ended, or was frozen for a while. */
+  /** It ended, or is frozen for a while: it may do nothing more of what it has claimed. */
   hasStoodStill(process: number): void {
-    this.stoodStill.add(process);
+    for (const claim of this.byKey.values()) if (claim.process === process) claim.hasStoodStill = true;
   }
 
   /** Checks a delivery that is being sent: its process, the only one that may call, does not leave it alone. */
@@ -51,6 +58,6 @@ export class Claims {
   /** Whether it may have ended without a call: its process ended, stood still, or had not heard of it. */
   mayBeLost(key: string): boolean {
     const claim = this.byKey.get(key);
-    return claim !== undefined && (!claim.isHeard || this.stoodStill.has(claim.process));
+    return claim !== undefined && (!claim.isHeard || claim.hasStoodStill);
   }
 }

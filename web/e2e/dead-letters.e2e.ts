@@ -235,7 +235,13 @@ test('an address with a filter that is not understood shows nothing, and nothing
     await expect(page.getByRole('button', { name: 'Send all again' })).toBeDisabled();
   }
   // A filter of other lists, and more of one than this list can have: without them, more would be meant.
-  for (const address of [`notification=${randomUUID()}`, 'channel=a&channel=b', 'state=failed&state=unknown']) {
+  for (const address of [
+    `notification=${randomUUID()}`,
+    'mainObject=x',
+    'publisher=x',
+    'channel=a&channel=b',
+    'state=failed&state=unknown',
+  ]) {
     await page.goto(`${pageUrl}?${address}`);
     await expect(page.getByRole('alert')).toContainText(address.split('=')[0]!);
     for (const name of ['Send all again', 'Close all']) await expect(page.getByRole('button', { name })).toBeDisabled();

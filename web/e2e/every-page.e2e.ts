@@ -248,8 +248,11 @@ test('notifications that are new are counted every five seconds, and read out ev
   const becomes = async (count: number) => {
     await heraut.publish(channel);
     const announced = page.getByRole('button', { name: new RegExp(`^${count} new notification`) });
+    const looked = page.waitForResponse('**/admin/v1/notifications?*');
+    await page.clock.runFor(6_000);
+    await looked;
     await expect(async () => {
-      await page.clock.runFor(1_000);
+      await page.clock.runFor(100);
       await expect(announced).toBeVisible({ timeout: 100 });
     }).toPass({ timeout: 60_000 });
   };

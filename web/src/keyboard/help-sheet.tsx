@@ -1,7 +1,7 @@
 import { Group, Kbd, Modal, SimpleGrid, Stack, Switch, Text, Title } from '@mantine/core';
 import { Fragment, type ReactNode } from 'react';
 import { defineTexts } from '../i18n/i18n.ts';
-import { useFocusReturn } from '../parts/focus-return.ts';
+import { useFocusWhereItWas } from '../parts/focus-return.ts';
 import { useShellTexts } from '../shell/texts.ts';
 import { goKeys } from './keys.ts';
 import { useSingleKeys } from './single-keys.ts';
@@ -49,7 +49,7 @@ const useTexts = defineTexts(
 export default function HelpSheet({ onClose }: { onClose: () => void }) {
   const t = useTexts();
   const page = useShellTexts();
-  useFocusReturn();
+  useFocusWhereItWas();
   const [singleKeys, setSingleKeys] = useSingleKeys();
   const or = ` ${t('or')} `;
   return (

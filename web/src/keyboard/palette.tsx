@@ -3,7 +3,7 @@ import { TbSearch } from 'react-icons/tb';
 import { useCallback, useEffect, useId, useRef, useState, type KeyboardEvent } from 'react';
 import { defineTexts } from '../i18n/i18n.ts';
 import { ProblemAlert } from '../parts/problem-alert.tsx';
-import { useFocusReturn } from '../parts/focus-return.ts';
+import { useFocusWhereItWas } from '../parts/focus-return.ts';
 import { findItems, idIn, itemGroups, type Item } from './find-items.ts';
 import classes from './palette.module.css';
 import { useFound, useItems } from './use-items.ts';
@@ -51,7 +51,7 @@ interface Props {
 
 /** Leads to everything that has a name or an id, by the keyboard alone. */
 export default function Palette({ early, onClose, onHelp }: Props) {
-  useFocusReturn();
+  useFocusWhereItWas();
   const t = useTexts();
   const listId = useId();
   const list = useRef<HTMLUListElement>(null);

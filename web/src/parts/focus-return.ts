@@ -4,7 +4,7 @@ import { useEffect, useState } from 'react';
  * For a dialog that comes into being open, after which Mantine leaves the focus nowhere: when the dialog goes, the
  * focus is where it was before.
  */
-export function useFocusReturn(): void {
+export function useFocusWhereItWas(): void {
   const [before] = useState(() => document.activeElement);
   useEffect(
     () => () => {

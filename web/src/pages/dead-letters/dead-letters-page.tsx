@@ -13,7 +13,7 @@ import { criteriaOf, idOfGroup, selectionOf } from '../../selection/selection.ts
 import { useMay } from '../../shell/session.tsx';
 import { ChoiceBar } from './choice-bar.tsx';
 import { noChoice, useChoice } from './choice.ts';
-import { Filters, noFilters } from './filters.tsx';
+import { Filters, noFilters, othersOf } from './filters.tsx';
 import { ReceiverSection } from './receiver-section.tsx';
 import classes from './dead-letters.module.css';
 import { receiversOf } from './receivers.ts';
@@ -27,7 +27,7 @@ export function DeadLettersPage() {
   const criteria = criteriaOf(state);
   const isNarrowed = Object.keys(noFilters).some((name) => state[name] !== undefined);
   const times = useWrongTimes();
-  const found = useDeadLetters(criteria);
+  const found = useDeadLetters(criteria, othersOf(state));
   const choice = useChoice();
   const may = useMay('operator');
   const [act, setAct] = useState<Act>();

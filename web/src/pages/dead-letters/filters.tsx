@@ -1,26 +1,24 @@
 import { Badge, Button, CloseButton, Group, SimpleGrid, Text } from '@mantine/core';
 import { Link } from '@tanstack/react-router';
 import { FoldedFilters } from '../../parts/folded-filters.tsx';
-import { useUrlState } from '../../parts/url-state.ts';
+import { useUrlState, type UrlState } from '../../parts/url-state.ts';
 import { ChannelField, ErrorField, StateField, SubscriptionField } from '../../selection/fields.tsx';
 import { deadStates, type Criteria } from '../../selection/selection.ts';
 import { useSelectionTexts } from '../../selection/texts.ts';
 import { TimeField } from '../../parts/time-field.tsx';
 import type { WrongTimes } from '../../parts/use-wrong-times.ts';
+import { criteria as filterNames, queryOf } from '../notifications/criteria.ts';
 import { noChoice } from './choice.ts';
 import { useDeadLettersTexts } from './texts.ts';
 
-export const noFilters = {
-  subscription: undefined,
-  channel: undefined,
-  state: undefined,
-  errorClass: undefined,
-  acceptedFrom: undefined,
-  acceptedTo: undefined,
-  replay: undefined,
-  // No filter of this list: it is refused, and goes with the others.
-  notification: undefined,
-};
+const own = new Set(['subscription', 'channel', 'state', 'errorClass', 'acceptedFrom', 'acceptedTo', 'replay']);
+
+/** Without any, also of those that only other lists have. */
+export const noFilters = Object.fromEntries(filterNames.map((name) => [name, undefined]));
+
+/** Those in an address that only other lists have. */
+export const othersOf = (state: UrlState) =>
+  Object.fromEntries(Object.entries(queryOf(state)).filter(([name]) => !own.has(name)));
 
 interface Props {
   criteria: Criteria;

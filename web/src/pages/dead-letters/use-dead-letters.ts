@@ -17,7 +17,7 @@ export type Delivery = components['schemas']['Delivery'];
 
 const everyMs = 10_000;
 /** Where there are more than can be counted in a second: each time costs the database that second. */
-export const seldomMs = 60_000;
+export const countedSeldomMs = 60_000;
 const perPage = 200;
 
 type Narrowing = Pick<Criteria, 'acceptedFrom' | 'acceptedTo' | 'replay'> & { channel: string | undefined };
@@ -40,11 +40,11 @@ const asGiven = <T extends string>(values: T[]): T | undefined => (values.length
 export const groupsKey = ['dead-letters', 'groups'] as const;
 const singleKey = ['dead-letters', 'single'] as const;
 
-export function useDeadLetters(criteria: Criteria) {
+/** @param others filters of other lists: the API refuses them, as without them more would be meant */
+export function useDeadLetters(criteria: Criteria, others: Record<string, string | string[]>) {
   const query = {
+    ...(others as object),
     ...narrowingOf(criteria),
-    // Refused as well: no list of dead letters is narrowed by it.
-    notification: criteria.notification,
     subscription: asGiven(criteria.subscriptions),
     // A text that is no state of a dead letter is refused.
     state: asGiven(criteria.states) as Group['state'] | undefined,
@@ -53,7 +53,7 @@ export function useDeadLetters(criteria: Criteria) {
   return useQuery({
     queryKey: [...groupsKey, query],
     queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/dead-letters', { params: { query }, signal })),
-    refetchInterval: ({ state: { data } }) => (data && !data.isComplete ? seldomMs : everyMs),
+    refetchInterval: ({ state: { data } }) => (data && !data.isComplete ? countedSeldomMs : everyMs),
     placeholderData: keepPreviousData,
   });
 }

@@ -8,7 +8,7 @@ import { useFormat } from '../../i18n/format.ts';
 import { Confirm } from '../../parts/confirm.tsx';
 import { EmptyState } from '../../parts/empty-state.tsx';
 import { readListsAnew } from '../../parts/found-lists.ts';
-import { useFocusReturn } from '../../parts/focus-return.ts';
+import { useFocusWhereItWas } from '../../parts/focus-return.ts';
 import { PageHeader } from '../../parts/page-header.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { useTypedText } from '../../parts/use-typed-text.ts';
@@ -87,7 +87,7 @@ function ResetDialog({ endpoint, onClose }: { endpoint: OpenEndpoint; onClose: (
   const t = useEndpointsTexts();
   const format = useFormat();
   const client = useQueryClient();
-  useFocusReturn();
+  useFocusWhereItWas();
   const reset = useMutation({
     mutationFn: async (address: string) => {
       try {

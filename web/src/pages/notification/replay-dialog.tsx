@@ -4,7 +4,7 @@ import { useEffect, useState } from 'react';
 import { BusyButton } from '../../parts/busy-button.tsx';
 import { AnchorLink } from '../../parts/links.tsx';
 import { answerOf, api } from '../../api/client.ts';
-import { useFocusReturn } from '../../parts/focus-return.ts';
+import { useFocusWhereItWas } from '../../parts/focus-return.ts';
 import { FormDialog } from '../../parts/form-dialog.tsx';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { useOnce } from '../../parts/use-once.ts';
@@ -28,7 +28,7 @@ interface Props {
 export function ReplayDialog({ id, subscriptionId, name, isDelivered = false, onClose }: Props) {
   const t = useNotificationTexts();
   const work = useWorkTexts();
-  useFocusReturn();
+  useFocusWhereItWas();
   const refresh = useRefresh(id);
   const [note, setNote] = useState('');
   const [isBusy, setBusy] = useState(false);

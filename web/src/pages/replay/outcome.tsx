@@ -7,7 +7,7 @@ import { useFormat } from '../../i18n/format.ts';
 import { ProblemAlert } from '../../parts/problem-alert.tsx';
 import { Facts } from '../../selection/selection-summary.tsx';
 import { deadLettersOf, type Replay } from '../../selection/selection.ts';
-import { groupsKey, seldomMs } from '../dead-letters/use-dead-letters.ts';
+import { groupsKey, countedSeldomMs } from '../dead-letters/use-dead-letters.ts';
 import { useReplayTexts } from './texts.ts';
 
 /** The outcome of a replay: deliveries passed over and why, and those that failed again. */
@@ -72,7 +72,7 @@ function FailedAgain({ work }: { work: Replay }) {
   const { data, error, refetch } = useQuery({
     queryKey: [...groupsKey, query],
     queryFn: ({ signal }) => answerOf(api.GET('/admin/v1/dead-letters', { params: { query }, signal })),
-    refetchInterval: ({ state }) => (state.data && !state.data.isComplete ? seldomMs : lookAgainMs(work)),
+    refetchInterval: ({ state }) => (state.data && !state.data.isComplete ? countedSeldomMs : lookAgainMs(work)),
   });
   const shown = data ? format.number(data.count) : '…';
   return (

@@ -3,6 +3,7 @@ import { useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { BusyButton } from '../../parts/busy-button.tsx';
 import { InEnglish } from '../../parts/in-english.tsx';
+import { AskUnderWay } from '../../parts/leaving.tsx';
 import { ButtonLink } from '../../parts/links.tsx';
 import { answerOf, api, reachReceiver } from '../../api/client.ts';
 import { isProblem } from '../../api/problem.ts';
@@ -69,6 +70,7 @@ export function SubscriptionStep({ channels, onSecret }: Props) {
         subscribe.mutate();
       }}
     >
+      <AskUnderWay isBusy={subscribe.isPending} />
       <Why>{t('subscriptionWhy')}</Why>
       {!may && <Alert color="gray">{t('needsAdministrator')}</Alert>}
       <Group align="flex-start" mt="sm" gap="sm">
