@@ -220,9 +220,7 @@ export class LedgerSearch {
     }
   }
 
-  /**
-   * The oldest notification of the chunk, with all its deliveries; undefined: the window has no more.
-   */
+  /** The oldest notification of the chunk, with all its deliveries; undefined: the window has no more. */
   private async chunkEnd(look: Look, window: Window, size: statements.RangeSize): Promise<string | undefined> {
     const [end] = await this.postgres.queryAside<{ id: string }>(...statements.notificationRangeEnd(window, size));
     if (!look.looksAtDeliveries) return end?.id;

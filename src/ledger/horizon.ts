@@ -36,8 +36,8 @@ const blindness = new RepeatedFailures(new Logger('Ledger'), {
  * ledger refuses what comes later (docs/decisions/0020). So those of open transactions, and of all to come, are at most
  * that much older than the oldest of them.
  * @param connection one of those that write notifications: it has their name; or a transaction on it
- * @param ownTimeout seconds: DATABASE_TIMEOUT of this process. The longest of all counts, because each makes its ids by
- *   its own. It is read anew each time: another process says what it has before it makes the first
+ * @param ownTimeout seconds: DATABASE_TIMEOUT of this process. The longest of all that accept counts, because each makes
+ *   its ids by its own. It is read anew each time: another process says what it has before it makes the first
  * @param limitsOf of publishing, for so many milliseconds that a statement may take
  */
 export async function readHorizon(
